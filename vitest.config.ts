@@ -9,7 +9,9 @@ const secrets = {
   DROVER_ADMIN_TOKEN: "drv_admin_token_of_the_object_tests",
   DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
 };
-Object.assign(process.env, checkoutEnv(), secrets);
+/** Every step of every object is checked (shell.md#assertions). */
+const checks = { DROVER_CHECK_EVERY: "1" };
+Object.assign(process.env, checkoutEnv(), secrets, checks);
 
 /** Shell scripts are texts, as in the bundles. */
 const scripts = {
@@ -30,9 +32,10 @@ export default defineConfig({
         test: {
           ...patience,
           name: "node",
-          include: ["test/*.test.ts", "test/{core,archive,disk,probes,sim}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{compat,core,archive,disk,probes,sim}/**/*.test.ts"],
           sequence: { groupOrder: 0 },
-          maxWorkers: 2,
+          // Half of these files wait for something most of the time.
+          maxWorkers: 4,
           // Pure functions: a file leaves nothing behind in the process that the next one could notice.
           isolate: false,
           setupFiles: ["test/chance/properties.ts"],
@@ -44,8 +47,10 @@ export default defineConfig({
           ...patience,
           name: "cli",
           include: ["test/cli/**/*.test.ts"],
+          globalSetup: ["test/support/built.ts"],
+          isolate: false,
           sequence: { groupOrder: 0 },
-          maxWorkers: 2,
+          maxWorkers: 4,
           setupFiles: ["test/chance/properties.ts"],
         },
       },
@@ -56,12 +61,13 @@ export default defineConfig({
             // What an object throws on purpose would fill the screen.
             verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: { ...secrets, DROVER_URL: "http://drover.test" } },
+            miniflare: { bindings: { ...secrets, ...checks, DROVER_URL: "http://drover.test" } },
           }),
         ],
         test: {
           ...patience,
           name: "objects",
+          setupFiles: ["test/objects/support/violations.ts"],
           include: ["test/objects/**/*.test.ts"],
           sequence: { groupOrder: 1 },
           maxWorkers: 2,
@@ -77,7 +83,13 @@ export default defineConfig({
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
           maxWorkers: 3,
-          setupFiles: ["test/chance/properties.ts", "test/chance/connections.ts"],
+          globalSetup: ["test/support/built.ts"],
+          isolate: false,
+          setupFiles: [
+            "test/support/surroundings.ts",
+            "test/chance/properties.ts",
+            "test/chance/connections.ts",
+          ],
         },
       },
     ],

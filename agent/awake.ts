@@ -1,25 +1,28 @@
-import { readIfThere } from "../posix/files.ts";
-import type { Instant } from "../src/shared/machine.ts";
-import { LOOK_AWAKE_MS, STOOD_STILL_MS } from "./core/bounds.ts";
+// Has this machine slept together with its control plane?
+import { tryReadText } from "../posix/files.ts";
+import type { Instant, Millis } from "../src/shared/machine.ts";
+import { STOOD_STILL_MS } from "./core/bounds.ts";
 
-/** A time in which this agent and its control plane have stood still. */
+/** How often an agent checks whether it has slept, if its control plane runs on the same machine. */
+const LOOK_AWAKE_MS: Millis = 1_000;
+
+/** A sleep of this agent together with its control plane. */
 export interface Sleep {
-  /** When the agent last looked before. */
+  /** The agent's last look at its clock before the sleep. */
   since: Instant;
-  /** When the control plane woke: from then on it may judge. */
+  /** When the control plane woke: from then on it judges leases again. */
   wokeAt: Instant;
 }
 
-/** Tells of a sleep that has just ended; undefined if there was none, or the control plane was awake. */
+/** The sleep that has just ended; undefined if there was none, or if the control plane stayed awake. */
 export type Awake = (now: Instant) => Sleep | undefined;
 
 /**
- * Watches for sleeps of a machine that is its own control plane's, too: `drover up` writes each second to
- * `file` when it last looked at the clock that agents go by, and from when until when it last stood still
- * (`local/beat.ts`). If it did from the moment on at which the agent did, no lease was judged until it
- * woke. If its last look is from that moment, it has not woken yet. An agent that stood still alone, or
- * whose control plane is elsewhere, has no such excuse (rule R4). `look` is called again and again, so
- * that a sleep is soon noticed.
+ * Watches for sleeps of a machine that also runs the control plane. Each second `drover up` writes to `file`
+ * when it last looked at the agents' clock, and when its latest sleep began and ended (`local/beat.ts`). If
+ * that sleep began with the agent's, no lease was judged until it ended; if the last look is from that
+ * moment, the control plane has not woken yet. An agent that slept alone, or whose control plane is
+ * elsewhere, gets no extension (rule R4). `look` is called every second, to notice a sleep soon.
  */
 export function watchSleep(file: string | undefined, now: () => Instant, look: () => void): Awake {
   if (file === undefined) return () => undefined;
@@ -29,7 +32,7 @@ export function watchSleep(file: string | undefined, now: () => Instant, look: (
     const since = seenAt;
     seenAt = at;
     if (at - since <= STOOD_STILL_MS) return undefined;
-    const beat = parseBeat(textOf(file));
+    const beat = parseBeat(tryReadText(file));
     if (beat === undefined) return undefined;
     if (Math.abs(beat.at - since) <= STOOD_STILL_MS) return { since, wokeAt: at };
     const within = since + STOOD_STILL_MS;
@@ -37,16 +40,7 @@ export function watchSleep(file: string | undefined, now: () => Instant, look: (
   };
 }
 
-/** Where no file can be opened nobody says anything, which is no excuse. */
-function textOf(file: string): string | undefined {
-  try {
-    return readIfThere(file);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What `drover up` has noted; undefined if that is nothing, or cannot be read. */
+/** Parses the file of `drover up`; undefined if it is not valid. */
 function parseBeat(text = ""): { at: Instant; sleptFrom: Instant; wokeAt: Instant } | undefined {
   const match = /^(\d+) (\d+) (\d+)$/.exec(text);
   if (match === null) return undefined;

@@ -1,10 +1,11 @@
+// What are the resources of this machine, and which boot is this?
 import { readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import type { Resources } from "../src/schema/common.ts";
 
 /**
- * What this machine has: what its cloud declares (`DROVER_RESOURCES`, JSON: the loopback cloud shares one
- * machine among several hosts), else what the system says. Throws if the declaration cannot be read.
+ * The resources of this machine: what `DROVER_RESOURCES` declares (JSON: in the loopback cloud several hosts
+ * share one machine), else what the system reports. Throws if the declaration is not valid.
  */
 export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resources {
   const declared = env.DROVER_RESOURCES;
@@ -16,9 +17,9 @@ export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resourc
 
 function parseResources(text: string): Resources {
   const resources: unknown = JSON.parse(text);
-  const given = typeof resources === "object" && resources !== null ? resources : {};
+  const fields = typeof resources === "object" && resources !== null ? resources : {};
   const amount = (name: keyof Resources): number => {
-    const value: unknown = Reflect.get(given, name);
+    const value: unknown = Reflect.get(fields, name);
     if (typeof value === "number" && value >= 0) return value;
     throw new Error(`DROVER_RESOURCES must have a number "${name}" that is not negative.`);
   };
@@ -27,14 +28,14 @@ function parseResources(text: string): Resources {
 }
 
 /**
- * Names this boot of the machine: another one proves that no process of the last has survived. Hosts that
- * share one machine boot on their own and say so by `DROVER_BOOT_ID`.
+ * The id of this boot: a new one proves that no process of the earlier boot lives. Hosts that share one
+ * machine have boots of their own, through `DROVER_BOOT_ID`.
  */
 export function readBootId(env: NodeJS.ProcessEnv): string {
   return env.DROVER_BOOT_ID ?? kernelBootId();
 }
 
-/** The same, for what lies on this machine's own disk: it must also tell real boots apart. */
+/** The id of this boot for files on this machine's disk. It must also distinguish real boots. */
 export function readLocalBootId(env: NodeJS.ProcessEnv): string {
   return `${kernelBootId()} ${env.DROVER_BOOT_ID ?? ""}`.trim();
 }

@@ -1,3 +1,4 @@
+// How does the agent carry out what its machine decides?
 import { join } from "node:path";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
@@ -16,9 +17,9 @@ import type { Supervisor } from "./exec/supervisor.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";
-import { ControlLine } from "./plane/line.ts";
 import { shipLog } from "./plane/log-chunks.ts";
 import { Snapshots } from "./plane/snapshots.ts";
+import { SocketExchange } from "./plane/socket-exchange.ts";
 import { say } from "./say.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
@@ -26,31 +27,29 @@ type Effect = Exclude<HostMessage, { kind: "report" | "connect" | "hang_up" | "e
 
 /** The longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
-/** A decision whose time has come is not waited for in a tight loop if what it needs is still under way. */
+/** The shortest timer: no tight loop while something due waits for work in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
-/** How long a held report that a newer one has taken the place of may take to be answered. */
+/** How long a report whose answer is held back may go on waiting once a newer report is sent. */
 const SUPERSEDED_MS: Millis = 1_000;
 
 export interface HostAgentOptions {
   now: () => Instant;
   stateDir: string;
-  /** What outlives this process. */
+  /** Stores the state that outlives this process. */
   journal: Pick<Journal, "keep">;
   instance: string | undefined;
-  /** What asks the provider whether it takes the machine back. */
+  /** Asks the provider whether it takes the machine back. */
   noticeCommand: string | undefined;
-  /**
-   * Where `drover up` on this same machine notes that it is awake; undefined: the control plane is elsewhere.
-   */
+  /** Written by `drover up` while it is awake; undefined: the control plane is on another machine. */
   awakeFile: string | undefined;
-  /** Ends this process, and the machine with it where that is said and can be. */
+  /** Ends this process, and with `powerOff` the machine, if it can power itself off. */
   exit: (code: number, reason: string, powerOff: boolean) => void;
 }
 
 /**
- * The shell around the machine of the host: apply an event, carry out what is due, arm one timer. It holds
- * no rule; what it loses in a crash is owed again by the state of the next start.
+ * The shell around the host's machine: apply an event, carry out what is due, set one timer. It has no rules.
+ * After a crash the state of the next start makes lost work due again.
  */
 export class HostAgent {
   readonly #options: HostAgentOptions;
@@ -59,10 +58,10 @@ export class HostAgent {
   #plane: ControlPlane | undefined;
   readonly #inFlight = new Set<string>();
   #report: AbortController | undefined;
-  #line: ControlLine | undefined;
+  #socket: SocketExchange | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #looking = false;
-  /** Whether the journal says all of the state. */
+  #isWatchingOutput = false;
+  /** Whether the journal is complete. */
   #journaled = true;
   #reachable = true;
   readonly #awake: Awake;
@@ -73,7 +72,7 @@ export class HostAgent {
     this.#awake = watchSleep(options.awakeFile, options.now, () => this.tell({ type: "tick" }));
   }
 
-  /** Begins to carry out what is due to attempts. */
+  /** Begins to carry out what is due for attempts. */
   supervise(supervisor: Supervisor): void {
     this.#supervisor = supervisor;
     this.tell({ type: "tick" });
@@ -85,7 +84,7 @@ export class HostAgent {
     this.tell(event);
   }
 
-  /** The id of the worker that this is the host of, once it has joined. */
+  /** The id of this host's worker, once it has joined. */
   get worker(): string | undefined {
     return this.#state.setup?.worker;
   }
@@ -101,13 +100,13 @@ export class HostAgent {
     return this.#plane === undefined || url === undefined ? undefined : new Snapshots(this.#plane, url);
   }
 
-  /** Something has happened. */
+  /** Applies an event, and then carries out what is due. */
   tell(event: HostEvent): void {
     const { now } = this.#options;
     const at = now();
     const before = this.#state;
     const sleep = this.#awake(at);
-    // Before anything is judged by a clock that has gone on without us.
+    // A sleep is applied first: it may extend a lease that has ended meanwhile.
     const woken = sleep === undefined ? before : hostMachine.apply(before, { type: "slept", ...sleep }, at);
     this.#state = hostMachine.apply(woken, event, at);
     this.#journaled = this.#options.journal.keep(this.#state);
@@ -116,21 +115,21 @@ export class HostAgent {
     this.#supervisor?.keepTransfers(transfers.map(({ to }) => to));
     for (const message of due) this.#carry(message, at);
     this.#arm(at);
-    this.#lookForOutput();
+    this.#watchOutput();
   }
 
   #carry(message: HostMessage, at: Instant): void {
     if (message.kind === "report") this.#send(message, at);
     else if (message.kind === "connect") this.#connect(message, at);
-    else if (message.kind === "hang_up") this.#line?.hangUp();
+    else if (message.kind === "hang_up") this.#socket?.hangUp();
     else if (message.kind === "exit") this.#options.exit(message.code, message.reason, message.powerOff);
     else this.#begin(message);
   }
 
   #connect(message: Extract<HostMessage, { kind: "connect" }>, at: Instant): void {
     if (this.#plane === undefined) return;
-    this.#state = hostMachine.apply(this.#state, { type: "line_opening" }, at);
-    this.#line = new ControlLine(this.#plane, message, ({ event, failure }) => {
+    this.#state = hostMachine.apply(this.#state, { type: "socket_opening" }, at);
+    this.#socket = new SocketExchange(this.#plane, message, ({ event, failure }) => {
       this.#noteContact(failure);
       this.tell(event);
     });
@@ -147,14 +146,14 @@ export class HostAgent {
         this.tell(event);
       },
       (error: unknown) => {
-        // It is owed still, so it is tried again at the next event; the next answer is one at the latest.
+        // The message is still due, so the next event tries it again: at the latest, the next answer.
         this.#inFlight.delete(key);
-        say(`${key} has failed: ${errorText(error)}`);
+        say(`${key} has failed, and will be retried: ${errorText(error)}`);
       },
     );
   }
 
-  /** Carries one message out, unless what it takes is not there yet: then it stays owed. */
+  /** Carries out one message. Undefined if something that it needs is missing: then it stays due. */
   #perform(message: Effect): Promise<HostEvent> | undefined {
     switch (message.kind) {
       case "start":
@@ -164,7 +163,7 @@ export class HostAgent {
       case "signal":
         return this.#supervisor?.signal(message.id, message.signal);
       case "pass_on":
-        // Written down before it is sent, lest it is sent twice: where nothing can be written it is owed.
+        // The journal must have the signal before it is sent, or it could be sent twice.
         return this.#journaled ? this.#supervisor?.passOn(message.id, message) : undefined;
       case "kill_tree":
         return this.#supervisor?.killTree(message.id, message.waitMs);
@@ -221,13 +220,10 @@ export class HostAgent {
 
   async #look(): Promise<HostEvent> {
     const { stateDir, instance, noticeCommand: command } = this.#options;
-    return { type: "noticed", said: await lookForNotice({ stateDir, instance, command }) };
+    return { type: "noticed", raw: await lookForNotice({ stateDir, instance, command }) };
   }
 
-  /**
-   * Sends a report in place of the one that may be held: that one says less, and its answer has no news for
-   * us.
-   */
+  /** Sends a report. An older one whose answer is held back is soon aborted: the new report includes it. */
   #send(message: ReportMessage, at: Instant): void {
     const [plane, supervisor] = [this.#plane, this.#supervisor];
     if (plane === undefined || supervisor === undefined) return;
@@ -237,7 +233,7 @@ export class HostAgent {
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
     const readLog: ReadLog = (...args) => supervisor.streams.read(...args);
     if (message.by === "socket") {
-      this.#line?.send(bodyOf(message, readLog));
+      this.#socket?.send(bodyOf(message, readLog));
       return;
     }
     const report = new AbortController();
@@ -266,17 +262,14 @@ export class HostAgent {
     this.#timer = setTimeout(() => this.tell({ type: "tick" }), delayMs);
   }
 
-  /**
-   * Looks for output as long as there is an attempt that can have some: no kind of watch is as sure as a
-   * look.
-   */
-  #lookForOutput(): void {
-    if (this.#looking || !this.#mayHaveOutput()) return;
-    this.#looking = true;
+  /** Polls for output while an attempt can have some: polling is more reliable than file events. */
+  #watchOutput(): void {
+    if (this.#isWatchingOutput || !this.#mayHaveOutput()) return;
+    this.#isWatchingOutput = true;
     setTimeout(() => {
-      this.#looking = false;
+      this.#isWatchingOutput = false;
       this.#supervisor?.streams.lookAll();
-      this.#lookForOutput();
+      this.#watchOutput();
     }, OUTPUT_REPORT_DELAY_MS);
   }
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes this machine a host of Drover: it runs what Drover places here, until Drover lets it go.
+# Makes this machine a host of Drover, which runs the tasks that Drover places here.
 #
 #   curl -fsSL @DROVER_URL@/agent/install.sh | DROVER_CODE=drvc_… sh -s --
 #
-# The code stands in the environment: every user of a machine can read the arguments of a process.
-# It says each step. Run again, it updates the agent and keeps what this machine is. Nothing happens before
-# the last line has been read: a download that breaks off does nothing.
+# The code is in the environment, because every user of a machine can read the arguments of a process. The
+# script logs each step. Run again, it updates the agent and keeps the identity of this machine. A truncated
+# download does nothing, because only the last line calls `main`.
 set -eu
 
 say() { printf 'drover: %s\n' "$*" >&2; }
@@ -18,13 +18,13 @@ usage() {
   cat <<'END'
 Makes this machine a host of Drover.
 
-  --url <url>     where Drover is (default: @DROVER_URL@)
-  --state <dir>   where the agent keeps what it must not forget
+  --url <url>     the URL of Drover (default: @DROVER_URL@)
+  --state <dir>   the directory for the agent's state
                   (default: /var/lib/drover for root, else ~/.local/state/drover)
-  --foreground    run the agent here and now, in place of a service
-  --uninstall     stop the service, and forget what this machine is
+  --foreground    run the agent now, instead of as a service
+  --uninstall     stop the service, and delete the identity of this machine
 
-The variable DROVER_CODE is the enrollment code, from `drover enroll`; needed once.
+The variable DROVER_CODE has the enrollment code that `drover enroll` prints; needed once.
 END
 }
 
@@ -43,7 +43,7 @@ main() {
       --uninstall) uninstall=yes && shift ;;
       --help) usage && exit 0 ;;
       --code) fail "Every user of this machine can read arguments: set DROVER_CODE instead, as \`drover enroll\` prints it." ;;
-      *) fail "$1 is not known. Try --help." ;;
+      *) fail "Unknown option $1. Try --help." ;;
     esac
   done
   choose_places
@@ -58,7 +58,7 @@ main() {
     start_service
     exit 0
   fi
-  [ -n "$foreground" ] || say "There is no systemd to start it as a service, so the agent runs here. Ctrl-C ends it."
+  [ -n "$foreground" ] || say "This machine has no systemd, so the agent runs here, not as a service. Ctrl-C ends it."
   exec "$node" "$state/drover-agent.mjs" --url "$url" --state "$state" --code-file "$state/code"
 }
 
@@ -77,23 +77,23 @@ choose_places() {
     fi
   fi
   case $state in /*) ;; *) state=$PWD/$state ;; esac
-  # They stand in a unit, where each of these means something.
-  case $state$url in *[[:space:]\"\'%\$\\]*) fail "--state and --url must not have blanks, quotes, %, \$ or \\ in them." ;; esac
+  # The values become part of a systemd unit, where these characters have a special meaning.
+  case $state$url in *[[:space:]\"\'%\$\\]*) fail "--state and --url must not contain blanks, quotes, %, \$ or \\." ;; esac
 }
 
 find_node() {
-  command -v node >/dev/null || fail "The agent needs Node 20 or newer, and there is no node here: see https://nodejs.org/en/download."
+  command -v node >/dev/null || fail "The agent needs Node 20 or newer, and this machine has none: see https://nodejs.org/en/download."
   major=$(node -p 'process.versions.node.split(".")[0]')
   [ "$major" -ge 20 ] || fail "The agent needs Node 20 or newer; this is $(node --version): see https://nodejs.org/en/download."
-  # A service has another PATH.
+  # The PATH of a service might lack node.
   node=$(node -p process.execPath)
   say "Uses $node, $(node --version)."
 }
 
 place_agent() {
   umask 077
-  mkdir -p "$state" || fail "Cannot make $state: name another --state, or be root."
-  # What lies there is started, by root too: nobody else may be able to change it.
+  mkdir -p "$state" || fail "Cannot create $state: name another --state, or run this as root."
+  # Programs in this directory are executed, perhaps as root: nobody else must be able to change them.
   if [ -L "$state" ] || [ ! -O "$state" ] || [ -n "$(find "$state" -prune -perm /022)" ]; then
     fail "$state is a link, belongs to another user, or others can write to it: name another --state."
   fi
@@ -103,26 +103,26 @@ place_agent() {
   found=$(sha256sum "$agent.new" | cut -d ' ' -f 1)
   if [ "$found" != "$sha256" ]; then
     rm -f "$agent.new"
-    fail "The agent has the digest $found and should have $sha256: fetch this script again from $url."
+    fail "The agent has the digest $found, but should have $sha256: download this script again from $url."
   fi
   mv "$agent.new" "$agent"
 }
 
-# Into a file, where the agent looks for it. printf is built into the shell: no process has the code as an argument.
+# Writes the code to a file for the agent. printf is a builtin: no process has the code as an argument.
 place_code() {
   if [ -n "$code" ]; then
     printf '%s\n' "$code" >"$state/code"
-    [ ! -e "$state/setup.json" ] || say "This machine has enrolled before: it stays what it is, as long as Drover knows it."
+    [ ! -e "$state/setup.json" ] || say "This machine is already enrolled: it keeps its identity as long as Drover knows it."
   elif [ ! -e "$state/setup.json" ]; then
-    fail "This machine has not enrolled yet: get a code by \`drover enroll\`, and set DROVER_CODE to it."
+    fail "This machine is not enrolled yet: get a code with \`drover enroll\`, and set DROVER_CODE to it."
   else
-    say "This machine has enrolled before: it stays what it is."
+    say "This machine is already enrolled: it keeps its identity."
   fi
 }
 
-# Delegate and DelegateSubgroup let the agent make a cgroup for each task beside its own. KillMode: tasks
-# outlive the agent. An agent that was let go exits with 0 and stays down; so does one that Drover refuses (3),
-# that was called wrongly (2), or that has another one beside it (4).
+# Delegate and DelegateSubgroup let the agent create a cgroup for each task beside its own. KillMode lets tasks
+# outlive the agent. systemd does not restart an agent that Drover no longer needs (exit code 0) or refuses (3),
+# that was called wrongly (2), or whose state another agent uses (4).
 start_service() {
   case $unit in /etc/*) target=multi-user.target ;; *) target=default.target ;; esac
   say "Installs the service drover-agent ($unit)."
@@ -150,28 +150,28 @@ WantedBy=$target
 END
   $ctl daemon-reload
   if $ctl is-active --quiet drover-agent; then
-    say "Starts the agent again. What runs here goes on: the new one takes it over."
-    # Asked to end, it would end its tasks too; killed, it leaves them to the next.
+    say "Restarts the agent. Tasks here go on: the new agent adopts them."
+    # On SIGTERM the agent would end its tasks, too. A killed agent leaves them to the next one.
     $ctl kill --kill-who=main --signal=KILL drover-agent || true
   fi
   $ctl enable --quiet drover-agent
   $ctl start drover-agent
   if [ "$target" = default.target ] && ! loginctl enable-linger 2>/dev/null; then
-    say "Could not make it outlive your login: ask an administrator for \`loginctl enable-linger $(id -un)\`."
+    say "The agent will end when you log out: ask an administrator for \`loginctl enable-linger $(id -un)\`."
   fi
-  say "Done. \`drover workers\` shows this machine in a moment; \`journalctl -u drover-agent\` says what it does."
+  say "Done. \`drover workers\` shows this machine in a moment; \`journalctl -u drover-agent\` shows its log."
 }
 
 forget() {
   if [ -n "$unit" ] && [ -e "$unit" ]; then
-    say "Stops the service drover-agent, and what it runs, and removes it."
+    say "Stops the service drover-agent and its tasks, and removes it."
     $ctl disable --now --quiet drover-agent || true
     rm -f "$unit"
     $ctl daemon-reload
   fi
   [ ! -e "$state/setup.json" ] || say "Drover shows this machine as unknown until \`drover kill\` ends its worker."
   rm -f "$state/secret" "$state/salt" "$state/setup.json" "$state/code" "$state/drover-agent.mjs"
-  say "This machine is no host any more. What its runs have left is in $state: delete that when you like."
+  say "This machine is no longer a host. The data of its runs are still in $state: delete them when you like."
 }
 
 main "$@"

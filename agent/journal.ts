@@ -1,3 +1,4 @@
+// How does the agent store its journal and its lease?
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePrivateDir, readIfThere, replaceFile } from "../posix/files.ts";
@@ -9,35 +10,35 @@ import type { AttemptState, HostState } from "./core/types.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
 import { say } from "./say.ts";
 
-/** A lease that grew by less than this is not written again: the one in the file is only shorter. */
+/** A lease that has grown by less than this is not written: the one in the file is only a little shorter. */
 const LEASE_NOTICED_MS: Millis = 1_000;
 
-/** So that a lease that is written over another one leaves nothing of it. */
+/** The fixed length of the lease file: a lease that overwrites another in place must leave nothing of it. */
 const LEASE_FILE_CHARS = 256;
 
-/** Of the file of an attempt: one that is not whole yet has another. */
+/** Suffix of an attempt's file. A draft has another suffix. */
 const SUFFIX = ".json";
 
-/** What is written, and of which boot it speaks. */
+/** The content of a file, with the boot in which it was written. */
 interface Stamped<Content> {
   boot: string;
   content: Content;
 }
 
 /**
- * What outlives the agent, as files that are whole at any moment: `journal/<attempt>.json` and `lease.json`.
- * They need not survive the machine: what they say is of one boot, and of another one it is not read.
+ * The state that outlives the agent, in files that are replaced atomically: `journal/<attempt>.json` and
+ * `lease.json`. They need not survive a crash of the machine, because another boot does not use them.
  */
 export class Journal {
   readonly #boot: string;
   readonly #dir: string;
   readonly #leaseFile: string;
-  /** What the files of attempts say, and of which states that is. */
+  /** The text of each attempt's file, and the state it was written for. */
   readonly #saved = new Map<string, { attempt: AttemptState; text: string }>();
   #lease: LeaseJournal | undefined;
   #failing = false;
 
-  /** `boot` names this boot of the machine. */
+  /** `boot`: the id of this boot of the machine. */
   constructor(stateDir: string, boot: string) {
     this.#boot = boot;
     this.#dir = join(stateDir, "journal");
@@ -45,14 +46,14 @@ export class Journal {
     makePrivateDir(this.#dir);
   }
 
-  /** What an earlier start has left of this attempt; undefined if there is nothing that can be read. */
+  /** The journal of an attempt from an earlier start; undefined if there is none that can be read. */
   read(id: string): AttemptJournal | "other boot" | undefined {
     return this.#read<AttemptJournal>(this.#fileOf(id));
   }
 
   /**
-   * Attempts that have begun in this boot. A task can delete the folder that the agent has of it, and must
-   * not be started again for that.
+   * Attempts that have started in this boot, even if a task has deleted the agent's folder of its attempt:
+   * that must not make the attempt start again.
    */
   begun(): string[] {
     const names = readdirSync(this.#dir).filter((name) => name.endsWith(SUFFIX));
@@ -63,22 +64,22 @@ export class Journal {
     });
   }
 
-  /** The lease that was granted to this host, if it was in this boot. */
+  /** The lease of this host, if it was written in this boot. */
   readLease(): LeaseJournal | undefined {
     const lease = this.#read<LeaseJournal>(this.#leaseFile);
     return lease === "other boot" ? undefined : lease;
   }
 
-  /** Deletes what is of none of these attempts. */
+  /** Deletes the files of all other attempts. */
   prune(ids: string[]): void {
     const kept = new Set(ids.map((id) => keyOf(id) + SUFFIX));
     for (const name of readdirSync(this.#dir)) if (!kept.has(name)) rmSync(join(this.#dir, name));
   }
 
   /**
-   * Writes what its files do not say yet, before anything is done or told that follows from it. A disk that
-   * takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter there. What
-   * it did not take is written with the next event after which it does. Returns whether its files say all.
+   * Writes what has changed, before anything that depends on it is done or reported. A full disk must not end
+   * the tasks: the files stay true, with a shorter lease, and the next event tries again. Returns whether the
+   * files are complete.
    */
   keep(after: HostState): boolean {
     try {
@@ -86,7 +87,7 @@ export class Journal {
       this.#keepLease(leaseOf(after));
       this.#failing = false;
     } catch (error) {
-      if (!this.#failing) say(`cannot write its journal, and goes on: ${errorText(error)}`);
+      if (!this.#failing) say(`cannot write its journal, and continues: ${errorText(error)}`);
       this.#failing = true;
     }
     return !this.#failing;
@@ -117,7 +118,8 @@ export class Journal {
     try {
       replaceFile(this.#leaseFile, text);
     } catch {
-      // A full disk has no room for a second file. The watchdog must not act on a lease that was extended.
+      // A full disk has no room for a draft. The watchdog must not act on an old lease, so overwrite it in
+      // place.
       writeFileSync(this.#leaseFile, text, { flag: "r+" });
     }
     this.#lease = lease;
@@ -127,7 +129,7 @@ export class Journal {
     try {
       const text = readIfThere(file);
       if (text === undefined) return undefined;
-      // The file is the agent's own, and is written whole: what parses is what was written.
+      // The file is the agent's own and is written atomically, so its content has the right type.
       const { boot, content } = JSON.parse(text) as Stamped<Content>;
       return boot === this.#boot ? content : "other boot";
     } catch (error) {

@@ -1,11 +1,12 @@
+// How is the agent called, and how does it start and end?
 import { spawnSync } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { makePrivateDir } from "../posix/files.ts";
 import { type Lock, takeLock } from "../posix/lock.ts";
+import { PROTOCOL } from "../src/shared/compat.ts";
 import type { Instant, Millis } from "../src/shared/machine.ts";
-import { ACTS } from "../src/shared/means.ts";
 import { errorText } from "../src/shared/words.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
@@ -13,58 +14,57 @@ import { isLeaseEnding } from "./core/lease.ts";
 import { ExecDriver } from "./drivers/exec.ts";
 import { FakeDriver } from "./drivers/fake.ts";
 import { AllocDirs } from "./exec/files/alloc-dirs.ts";
+import { closedParent } from "./exec/files/reach.ts";
 import { StickyData } from "./exec/files/sticky-data.ts";
-import { closedOnWay } from "./exec/files/way.ts";
 import { Prestart } from "./exec/prestart.ts";
 import { AttemptStore } from "./exec/processes/dirs.ts";
 import { Groups } from "./exec/processes/groups.ts";
-import { shellTellsSignals } from "./exec/processes/shim.ts";
+import { checkShellReportsSignals } from "./exec/processes/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { HostAgent } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
-import { strangeState } from "./own-state.ts";
+import { stateDirFault } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
 import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
-import { keepWatchdog, type WatchdogOptions } from "./watchdog.ts";
+import { ensureWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
 declare const DROVER_VERSION: string;
 
 const USAGE = `Usage: node drover-agent.mjs --url <control plane> --state <directory> [--code-file <file>]
 
-Makes this machine a host of Drover and runs what it is ordered to run.
+Makes this machine a host of Drover, and runs the tasks that Drover places here.
 
-  --url        where the control plane is, such as https://drover.example.com
-  --state      where this host keeps its secret and the data of its attempts
+  --url        the URL of the control plane, such as https://drover.example.com
+  --state      the directory for this host's secret and the data of its attempts
   --code-file  a file with the enrollment code; needed once
-  --power-off  a command that ends this machine, run when it is done for. Not for a self-hosted machine
-  --notice     a command that prints a notice when this machine is about to be taken away, or nothing
-  --end-lease  only end what an agent has left that is dead, if its lease is about to end
+  --power-off  a command that powers off this machine when it is no longer needed, unless it is self-hosted
+  --notice     a command that prints a notice if this machine is about to be taken away, else nothing
+  --end-lease  only end the attempts of a dead agent if its lease is about to end
   --version    print the version and exit
 `;
 
 const USAGE_EXIT_CODE = 2;
-/** Another agent lives on the same state. */
+/** Another agent uses the same state directory. */
 const LOCKED_EXIT_CODE = 4;
 /** The lease is not about to end, so nothing was ended. */
 const LEASED_EXIT_CODE = 5;
-/** How long the command that ends this machine is waited for. */
+/** How long the command that powers this machine off may take. */
 const POWER_OFF_WITHIN_MS: Millis = 60_000;
 
-// Without it a busy hour leaves the agent with 90 MB that it never gives back: what it makes is small and
-// short-lived.
+// Without this flag the young generation grows to 90 MB in a busy hour, and never shrinks again: the agent's
+// objects are small and short-lived.
 setFlagsFromString("--semi-space-growth-factor=1");
 
-// Node waits at its end for what V8 compiles beside the program, and that may wait for a collection which
-// never comes any more: the process would hang for ever (nodejs/node#54918), and still have
-// `agent.lock`.
+// When it exits, Node waits for V8's concurrent compilers, which may wait for a garbage collection that never
+// comes: the process would hang forever (nodejs/node#54918), and hold `agent.lock`.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
 
 interface Settings {
-  /** Absent: only end what runs under a lease that is about to end. */
+  /** Undefined: only end the attempts if the lease is about to end. */
   url: string | undefined;
   stateDir: string;
   codeFile: string | undefined;
@@ -72,7 +72,7 @@ interface Settings {
   notice: string | undefined;
 }
 
-/** Reads the command line. A number is the exit code of a call that ends right away. */
+/** Reads the command line. A number is an exit code: the agent exits at once. */
 function readArguments(): Settings | number {
   const text = { type: "string" } as const;
   const flag = { type: "boolean" } as const;
@@ -86,16 +86,16 @@ function readArguments(): Settings | number {
     }
     const { url, state } = values;
     if (!state) throw new Error("--state must name a directory.");
-    const given = {
+    const settings = {
       stateDir: resolve(state),
       codeFile: values["code-file"],
       powerOff: values["power-off"],
       notice: values.notice,
     };
-    if (values["end-lease"]) return { ...given, url: undefined };
+    if (values["end-lease"]) return { ...settings, url: undefined };
     if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
     safeUrl(url);
-    return { ...given, url };
+    return { ...settings, url };
   } catch (error) {
     process.stderr.write(`drover-agent: ${errorText(error)}\n\n${USAGE}`);
     return USAGE_EXIT_CODE;
@@ -107,8 +107,8 @@ function exit(code: number, reason: string): never {
   process.exit(code);
 }
 
-/** Ends this process, and first this machine if that is said and somebody has told how. */
-function exitOrPowerOff(command: string | undefined) {
+/** The function that ends this process, after it has run `command` to power the machine off. */
+function exitFunction(command: string | undefined) {
   return (code: number, reason: string, powerOff: boolean): never => {
     if (powerOff && command !== undefined) {
       say(`powers off: ${reason}`);
@@ -118,18 +118,18 @@ function exitOrPowerOff(command: string | undefined) {
   };
 }
 
-/** The files of a host, and what an earlier start has left in them. */
-interface Left {
+/** The files of a host, and the ids of the attempts in them. */
+interface HostFiles {
   store: AttemptStore;
   allocs: AllocDirs;
-  /** Names this boot of the machine. */
+  /** The id of this boot of the machine. */
   boot: string;
   journal: Journal;
   groups: Groups;
   ids: string[];
 }
 
-function openLeft(stateDir: string): Left {
+function openHostFiles(stateDir: string): HostFiles {
   const store = new AttemptStore(stateDir);
   const boot = readLocalBootId(process.env);
   const journal = new Journal(stateDir, boot);
@@ -138,15 +138,15 @@ function openLeft(stateDir: string): Left {
   return { store, allocs, boot, journal, groups: new Groups(stateDir), ids };
 }
 
-/** Takes on what was left, as it is. `keep`: who writes down what becomes of it. */
-async function takeOn(
-  { store, allocs, boot, journal, groups, ids }: Left,
+/** Creates the agent, and recovers the attempts of earlier starts. `keep` writes the journal. */
+async function startAgent(
+  { store, allocs, boot, journal, groups, ids }: HostFiles,
   { stateDir, powerOff, notice }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
-  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
+  const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
   const prestart = new Prestart({
     allocs,
     instance,
@@ -160,10 +160,10 @@ async function takeOn(
     allocs,
     sticky,
     prestart,
-    // A command is what no other driver has left a trace of: so it comes last.
+    // `exec` comes last: it recovers every attempt of which no other driver has a trace.
     drivers: (ended) => ({
       fake: new FakeDriver({ store, now, ended }),
-      exec: new ExecDriver({ store, allocs, prestart, groups, now, shellTells, ended }),
+      exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
     }),
     tell: (event) => agent.tell(event),
   });
@@ -171,13 +171,13 @@ async function takeOn(
   const lease = journal.readLease();
   const powersOff = powerOff !== undefined;
   const placements = allocs.found();
-  const means = { ...groups.means, acts: [...ACTS] };
-  const had = { attempts, placements, sticky: sticky.found(), lease };
-  const state = initialHost({ ...had, means, powersOff }, now());
-  const exits = exitOrPowerOff(powerOff);
-  const ways = { journal: { keep }, noticeCommand: notice, exit: exits };
+  const means = { ...groups.means, protocol: PROTOCOL };
+  const found = { attempts, placements, sticky: sticky.found(), lease };
+  const state = initialHost({ ...found, means, powersOff }, now());
+  const exitWith = exitFunction(powerOff);
+  const shellOptions = { journal: { keep }, noticeCommand: notice, exit: exitWith };
   const awakeFile = process.env.DROVER_AWAKE_FILE;
-  const agent = new HostAgent(state, { now, stateDir, instance, awakeFile, ...ways });
+  const agent = new HostAgent(state, { now, stateDir, instance, awakeFile, ...shellOptions });
   agent.supervise(supervisor);
   return agent;
 }
@@ -185,28 +185,28 @@ async function takeOn(
 async function run(settings: Settings & { url: string }): Promise<void> {
   const { url, stateDir, codeFile } = settings;
   makePrivateDir(stateDir);
-  const strange = strangeState(stateDir);
-  if (strange !== undefined) {
-    exit(USAGE_EXIT_CODE, `${stateDir} is no place for its state: ${strange}. Name another --state.`);
+  const fault = stateDirFault(stateDir);
+  if (fault !== undefined) {
+    exit(USAGE_EXIT_CODE, `${stateDir} is not safe as the state directory: ${fault}. Use another --state.`);
   }
   const { holder } = lockState(stateDir);
   if (holder !== undefined) {
-    const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
-    exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
+    const why = `the agent with pid ${holder.pid} already uses ${stateDir}.`;
+    exit(LOCKED_EXIT_CODE, `${why} Stop it first, or use another --state.`);
   }
-  sayWhatIsClosed(stateDir);
+  warnIfClosed(stateDir);
   const watchdog = watchdogOf(settings);
-  keepWatchdog(watchdog);
-  const left = openLeft(stateDir);
-  left.store.prune();
-  await left.allocs.prune();
-  left.journal.prune(left.ids);
-  left.groups.prune(left.ids);
+  ensureWatchdog(watchdog);
+  const files = openHostFiles(stateDir);
+  files.store.prune();
+  await files.allocs.prune();
+  files.journal.prune(files.ids);
+  files.groups.prune(files.ids);
   let guardedUntil: Instant | undefined;
-  const agent = await takeOn(left, settings, (state) => {
-    const isKept = left.journal.keep(state);
-    // Whatever became of it: nothing may run under a lease that nobody guards.
-    if (state.leaseUntil !== guardedUntil) keepWatchdog(watchdog);
+  const agent = await startAgent(files, settings, (state) => {
+    const isKept = files.journal.keep(state);
+    // Even if the journal could not be written: nothing may run under a lease without a watchdog.
+    if (state.leaseUntil !== guardedUntil) ensureWatchdog(watchdog);
     guardedUntil = state.leaseUntil;
     return isKept;
   });
@@ -231,21 +231,20 @@ async function run(settings: Settings & { url: string }): Promise<void> {
 }
 
 /**
- * Makes this process the one agent of a state directory until it ends. Two of them would end each other's
- * tasks: the one whose incarnation is older stops all that it holds.
+ * Makes this process the only agent of a state directory until it ends. Of two agents, the one with the older
+ * incarnation would stop all attempts.
  */
 function lockState(stateDir: string): Lock {
   return takeLock(join(stateDir, "agent.lock"));
 }
 
-/** Only root runs commands as other users, and what is above its state is not the agent's to open. */
-function sayWhatIsClosed(stateDir: string): void {
-  const closed = process.geteuid?.() === 0 ? closedOnWay(dirname(stateDir)) : undefined;
+/** Warns if other users cannot reach the state directory: a root agent runs commands as other users. */
+function warnIfClosed(stateDir: string): void {
+  const closed = process.geteuid?.() === 0 ? closedParent(dirname(stateDir)) : undefined;
   if (closed === undefined) return;
-  say(
-    `runs with \`user\` cannot start here: others may not pass through ${closed.dir} (mode ${closed.mode}) ` +
-      `to their files. Open it by \`chmod o+x ${closed.dir}\`, or name another --state.`,
-  );
+  const { dir, mode } = closed;
+  const text = `runs with \`user\` cannot start here: other users cannot pass through ${dir} (mode ${mode})`;
+  say(`${text} to their files. Open it with \`chmod o+x ${dir}\`, or use another --state.`);
 }
 
 function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
@@ -255,24 +254,24 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
 }
 
 /**
- * What the watchdog starts near the end of the lease: ends what runs, as an agent that is told to end. If the
- * agent is dead it takes its place, so that the next start of it finds what became of each attempt. One that
- * is stopped, or hangs, keeps its place, and its journal: then only the processes are ended.
+ * Ends all attempts near the end of the lease, for the watchdog. If the agent is dead, also writes the
+ * journal, so that the next start finds the end of each attempt. A stopped or hanging agent keeps its lock
+ * and its journal: then only the processes are ended.
  */
 async function endLease(settings: Settings): Promise<void> {
   const { holder } = lockState(settings.stateDir);
-  const left = openLeft(settings.stateDir);
-  if (!isLeaseEnding(left.journal.readLease(), makeClock()())) {
+  const files = openHostFiles(settings.stateDir);
+  if (!isLeaseEnding(files.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
   const keep: Journal["keep"] = (state) => {
-    return holder !== undefined || left.journal.keep(state);
+    return holder !== undefined || files.journal.keep(state);
   };
-  const agent = await takeOn(left, { ...settings, powerOff: undefined }, keep);
+  const agent = await startAgent(files, { ...settings, powerOff: undefined }, keep);
   agent.tell({ type: "shutdown", by: "lease" });
 }
 
-// Whoever reads what the agent says may be gone; that is no reason to end the tasks.
+// The reader of the log may be gone, which is no reason to end the tasks.
 process.stderr.on("error", () => undefined);
 
 const settings = readArguments();

@@ -1,18 +1,17 @@
 #!/bin/sh
-# Ends what runs under a lease that nobody keeps. Every few seconds it looks how much of the lease is left. Near
-# its end it runs "$@", which ends all attempts as the agent would; if that fails to the last it does it itself,
-# as well as a shell can.
+# Ends the tasks at the end of a lease if the agent does not. Every few seconds it checks how much of it is
+# left. Near the end it runs "$@", which ends all attempts as the agent would; if that keeps failing, it kills
+# them itself, as well as a shell can.
 #
-# - The state directory, the pause in seconds, and the seconds before the end of the lease at which it acts for
-#   an agent that is dead or stopped, for one that seems to run, and without Node; then the command that ends
-#   the machine, or nothing; then "$@".
-# - The times are those of /proc/uptime, which the agent's clock counts by: it goes on in sleep.
-# - It ends when watchdog.lock names another one, or is gone; or when the agent is dead and nothing is left to
-#   guard. Until then it does its work once for each end of a lease: an agent that lives ends by itself whatever
-#   it starts later.
+# - Arguments: the state directory; the seconds between two looks; how many seconds before the end of the lease
+#   it acts for an agent that is dead or stopped, for one that seems to run, and without Node; the command that
+#   powers the machine off, or nothing; then "$@".
+# - Times are those of /proc/uptime, like the agent's clock, which counts sleep.
+# - It exits when watchdog.lock names another process or is gone, or when the agent is dead and nothing is left to
+#   guard. Until then it acts once for each end of a lease: an agent that lives ends later attempts itself.
 state=$1 pause=$2 dead=$3 last=$4 bare=$5 power_off=$6
 shift 6
-# Seconds that are a sleep if nothing was looked at for longer, and for which the agent has the first word then.
+# More seconds than this between two looks mean that the machine slept. The agent then gets as many to itself.
 asleep=8
 stat() { read -r pid _ run _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ start _ <"$1"; } 2>/dev/null
 see_agent() {
@@ -39,7 +38,7 @@ kill_bare() {
     rest=$(cat "$file") || continue
     while path=${rest#*\"path\":\"} && [ "$path" != "$rest" ]; do
       rest=$path path=${path%%\"*}
-      # shellcheck disable=SC2013 # all of the list is read before any of it is killed
+      # shellcheck disable=SC2013 # the whole list is read before the first kill
       for pid in $(cat "$path/cgroup.procs"); do seen=1; kill -9 "$pid"; done
       [ ! -e "$path/cgroup.kill" ] || echo 1 >"$path/cgroup.kill"
     done
@@ -59,7 +58,7 @@ while sleep "$pause"; do
     [ "$agent" != dead ] || exit
     continue
   fi
-  # After a sleep of the machine an agent that lives comes first: it may renew the lease.
+  # After a sleep of the machine a living agent gets time to renew the lease.
   now=${now%.*}
   [ "$((now - ${seen:-$now}))" -le "$asleep" ] || patience=$((now + asleep))
   seen=$now

@@ -1,3 +1,4 @@
+// How is the watchdog of the lease started?
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
@@ -5,41 +6,41 @@ import { readIfThere, replaceFile } from "../posix/files.ts";
 import { lives, parseStat } from "../posix/proc.ts";
 import type { Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
-import {
-  WATCHDOG_BARE_LEAD_MS,
-  WATCHDOG_LAST_LEAD_MS,
-  WATCHDOG_LEAD_MS,
-  WATCHDOG_LOOK_MS,
-} from "./core/bounds.ts";
+import { WATCHDOG_LEAD_MS } from "./core/bounds.ts";
 import { baseEnvironment } from "./exec/environment.ts";
 import { say } from "./say.ts";
 import script from "./watchdog.sh";
 
-/** Names the watchdog of a state directory by pid and start time, as `agent.lock` names the agent. */
+/** Lead for an agent that seems to run: unless it hangs, it has ended its attempts long before. */
+export const WATCHDOG_LAST_LEAD_MS: Millis = 20_000;
+/** With only this left of the lease, the watchdog kills without Node, whose start takes a moment. */
+export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
+/** How often the watchdog looks: several times within each lead. */
+export const WATCHDOG_LOOK_MS: Millis = 2_000;
+
+/** A file with the pid and start time of the watchdog, as `agent.lock` has those of the agent. */
 const NAME = "watchdog.lock";
 
-/** What the watchdog of a host needs to know. */
 export interface WatchdogOptions {
   stateDir: string;
-  /** Ends all attempts of this host with proof, or says by its status that it could not. */
+  /** The command that ends all attempts of this host. Status 0: none of their processes lives. */
   endLease: string[];
-  /** What marks every process of this host, so that it ends with its machine. */
+  /** Environment variables that mark every process of this host, so that it ends with its machine. */
   marks: Record<string, string | undefined>;
   powerOff: string | undefined;
 }
 
 /**
- * Starts the watchdog of the lease if none lives for this state directory (rule R4): a shell in a session of
- * its own, outside of the tasks' cgroups, that outlives the agent. Without it, what an agent that was killed
- * has left would run on under a lease that is over. Whether it could be started is only said: the agent
- * keeps the lease as well.
+ * Starts the watchdog of the lease unless one lives for this state directory (rule R4): a shell in a session
+ * of its own, outside the tasks' cgroups, that outlives the agent. Without it, the tasks of a killed agent
+ * would run on after the end of the lease. A failure is only logged, because the agent obeys the lease, too.
  */
-export function keepWatchdog({ stateDir, endLease, marks, powerOff = "" }: WatchdogOptions): void {
+export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: WatchdogOptions): void {
   try {
-    const name = join(stateDir, NAME);
-    const known = parseStat(readIfThere(name) ?? "");
-    if (known !== undefined && lives(known)) return;
-    const set = Object.entries(marks).filter((mark): mark is [string, string] => mark[1] !== undefined);
+    const lockFile = join(stateDir, NAME);
+    const running = parseStat(readIfThere(lockFile) ?? "");
+    if (running !== undefined && lives(running)) return;
+    const variables = Object.entries(marks).filter((mark): mark is [string, string] => mark[1] !== undefined);
     const seconds = [WATCHDOG_LOOK_MS, WATCHDOG_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_BARE_LEAD_MS];
     const args = [stateDir, ...seconds.map(inSeconds), powerOff, ...endLease];
     const log = openSync(join(stateDir, "watchdog.log"), "a", 0o600);
@@ -47,7 +48,7 @@ export function keepWatchdog({ stateDir, endLease, marks, powerOff = "" }: Watch
     try {
       child = spawn("/bin/sh", ["-c", script, "drover-watchdog", ...args], {
         cwd: "/",
-        env: { ...baseEnvironment(), ...Object.fromEntries(set) },
+        env: { ...baseEnvironment(), ...Object.fromEntries(variables) },
         detached: true,
         stdio: ["ignore", log, log],
       });
@@ -56,7 +57,7 @@ export function keepWatchdog({ stateDir, endLease, marks, powerOff = "" }: Watch
     }
     child.once("error", (error) => say(`cannot start the watchdog of its lease: ${errorText(error)}`));
     child.unref();
-    if (child.pid !== undefined) replaceFile(name, readIfThere(`/proc/${child.pid}/stat`) ?? "");
+    if (child.pid !== undefined) replaceFile(lockFile, readIfThere(`/proc/${child.pid}/stat`) ?? "");
   } catch (error) {
     say(`cannot start the watchdog of its lease: ${errorText(error)}`);
   }

@@ -1,11 +1,10 @@
-// How is an archive compressed, and how is it read without knowing that?
+// How is an archive compressed, and how is it read whatever its compression is?
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { type Duplex, pipeline, Readable } from "node:stream";
 import * as zlib from "node:zlib";
 import { ArchiveFault } from "./faults.ts";
 
-/** How an archive is packed. */
 type Compression = "none" | "gzip" | "zstd";
 
 const MAGIC: [Exclude<Compression, "none">, Buffer][] = [
@@ -14,7 +13,7 @@ const MAGIC: [Exclude<Compression, "none">, Buffer][] = [
 ];
 const LONGEST_MAGIC = 4;
 
-/** Tells how an archive is packed by its first bytes: a name can be wrong, and a snapshot has none. */
+/** The compression, judged by the first bytes: a file name can be wrong, and a snapshot has none. */
 async function compressionOf(file: string): Promise<Compression> {
   const handle = await open(file);
   try {
@@ -26,12 +25,12 @@ async function compressionOf(file: string): Promise<Compression> {
   }
 }
 
-/** Makes what decompresses one frame of zstd. `bytesWritten`: how long the frame was. */
+/** Creates a stream that decompresses one frame of zstd. `bytesWritten`: compressed bytes of that frame. */
 type MakeZstd = () => Duplex & { readonly bytesWritten: number };
 
 /**
- * The bytes of a file without their compression. `makeZstd`: null where Node has none, which is so before
- * 22.15. Then this throws an `ArchiveFault`.
+ * The decompressed bytes of a file. Throws an `ArchiveFault` for zstd if `makeZstd` is null: Node
+ * decompresses zstd from 22.15 on.
  */
 export async function openDecompressed(
   file: string,
@@ -39,26 +38,26 @@ export async function openDecompressed(
 ): Promise<Readable> {
   const compression = await compressionOf(file);
   if (compression === "none") return createReadStream(file);
-  if (compression === "gzip") return into(createReadStream(file), zlib.createGunzip());
+  if (compression === "gzip") return pipe(createReadStream(file), zlib.createGunzip());
   if (makeZstd !== null) return Readable.from(framesOf(file, makeZstd), { objectMode: false });
-  const text = `it is packed by zstd, which Node ${process.version} of this machine cannot read`;
-  throw new ArchiveFault(`${text}: give the machine Node 22.15 or later, or pack it by gzip`);
+  const text = `it is compressed with zstd, which Node ${process.version} on this machine cannot read`;
+  throw new ArchiveFault(`${text}: install Node 22.15 or later there, or compress the archive with gzip`);
 }
 
-/** Node ends at the end of the first frame of zstd without a word, and a file may have more of them. */
+/** All frames of a zstd file, one after the other: Node's stream silently ends after the first. */
 async function* framesOf(file: string, makeZstd: MakeZstd): AsyncGenerator<Buffer> {
   const { size } = await stat(file);
   for (let start = 0; start < size; ) {
     const source = createReadStream(file, { start });
-    const frame = into(source, makeZstd());
+    const frame = pipe(source, makeZstd());
     yield* frame;
     source.destroy();
     start += frame.bytesWritten;
   }
 }
 
-/** Joins two streams, so that the second one fails when the first one does. */
-function into<To extends Duplex>(from: Readable, to: To): To {
+/** Pipes one stream into another, which fails when the first one does. */
+function pipe<To extends Duplex>(from: Readable, to: To): To {
   pipeline(from, to, () => undefined);
   return to;
 }

@@ -1,19 +1,20 @@
 // How many files does an archive have, as a person would count them?
+import { namesOf } from "./entries.ts";
 
-/** Counts what somebody would call files: also links, and directories that have nothing in them. */
+/** Counts files, links and empty directories. */
 export class FileCount {
-  /** Directories of which nothing else has been seen. */
+  /** Directories without an entry so far. */
   readonly #empty = new Set<string>();
-  #others = 0;
+  #filesAndLinks = 0;
 
   add(path: string, isDirectory: boolean): void {
-    const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-    this.#empty.delete(parts.slice(0, -1).join("/"));
-    if (!isDirectory) this.#others += 1;
-    else if (parts.length > 0) this.#empty.add(parts.join("/"));
+    const names = namesOf(path);
+    this.#empty.delete(names.slice(0, -1).join("/"));
+    if (!isDirectory) this.#filesAndLinks += 1;
+    else if (names.length > 0) this.#empty.add(names.join("/"));
   }
 
   get files(): number {
-    return this.#others + this.#empty.size;
+    return this.#filesAndLinks + this.#empty.size;
   }
 }

@@ -1,32 +1,32 @@
 // Is an entry of an archive safe: does it stay below its directory?
 
-/** One entry of an archive, as far as it says where things go. */
+/** Where one entry of an archive goes, and what it is. */
 export interface ArchiveEntry {
   path: string;
   type: string;
   linkpath?: string | undefined;
 }
 
-/** Deeper ones the library does not unpack. */
+/** The library unpacks no deeper paths. */
 const MAX_LEVELS = 1_024;
-/** Longer ones no system takes (`PATH_MAX`, `NAME_MAX`). */
+/** No system takes longer paths (`PATH_MAX`) or names (`NAME_MAX`). */
 const MAX_PATH_CHARS = 4_096;
 const MAX_NAME_CHARS = 255;
 
 const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDumpDir"]);
 
 /**
- * Why an entry must not be unpacked; undefined if it stays inside of the directory that it is unpacked into,
- * wherever that is, and whatever else the archive has. Whoever unpacks must not write through links.
+ * Why an entry must not be unpacked; undefined if it stays inside the directory that it is unpacked into,
+ * whatever else the archive has. Whoever unpacks it must not write through links.
  *
- * A symbolic link may go up only at its beginning. So it never climbs from where another link leads: `a/up`
- * to `..` and then `a/up/..` would be two steps inside by their letters, and one outside in truth.
+ * A symbolic link may use `..` only at its beginning: with `a/up` → `..`, the path `a/up/..` looks as if it
+ * stayed inside, but leads out.
  */
 export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string | undefined {
   const long = [path, linkpath].find(isTooLong);
-  if (long !== undefined) return `"${long.slice(0, MAX_NAME_CHARS)}…" is longer than any disk takes`;
-  const odd = oddity(path) ?? oddity(linkpath);
-  if (odd !== undefined) return `"${path}" ${odd}`;
+  if (long !== undefined) return `"${long.slice(0, MAX_NAME_CHARS)}…" is longer than any file system allows`;
+  const fault = pathFault(path) ?? pathFault(linkpath);
+  if (fault !== undefined) return `"${path}" ${fault}`;
   if (climbsOut(path)) return `"${path}" leads out of the directory that it is unpacked into`;
   if (PLAIN.has(type)) return undefined;
   if (type === "SymbolicLink") {
@@ -42,10 +42,10 @@ export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string 
   return `"${path}" is neither a file, a directory nor a link (${type})`;
 }
 
-/** What keeps a path from being unpacked: also on Linux the library takes these as Windows does. */
-function oddity(path: string): string | undefined {
-  if (/^(?:[a-z]:|\\)/i.test(path)) return `begins, or leads to what begins, as a path of Windows: "${path}"`;
-  if (path.includes("\\") && path.split(/[\\/]/).includes("..")) return `goes up by a backslash: "${path}"`;
+/** Why a path cannot be unpacked: on Linux too, the library treats Windows paths as Windows does. */
+function pathFault(path: string): string | undefined {
+  if (/^(?:[a-z]:|\\)/i.test(path)) return `is, or links to, a Windows path: "${path}"`;
+  if (path.includes("\\") && path.split(/[\\/]/).includes("..")) return `goes up with a backslash: "${path}"`;
   if (path.split("/").length > MAX_LEVELS) return `is below more than ${MAX_LEVELS} directories`;
   return undefined;
 }
@@ -54,28 +54,30 @@ function isTooLong(path: string): boolean {
   return path.length > MAX_PATH_CHARS || path.split("/").some((name) => name.length > MAX_NAME_CHARS);
 }
 
-/** Whether a path is absolute, or goes up further than it has gone down. */
+/** Whether a path is absolute, or leads above where it begins. */
 function climbsOut(path: string): boolean {
   if (path.startsWith("/")) return true;
   let depth = 0;
-  for (const part of partsOf(path)) {
+  for (const part of namesOf(path)) {
     depth += part === ".." ? -1 : 1;
     if (depth < 0) return true;
   }
   return false;
 }
 
+/** Whether a path goes up after it has gone down. */
 function climbsLate(path: string): boolean {
-  const parts = partsOf(path);
+  const parts = namesOf(path);
   const down = parts.findIndex((part) => part !== "..");
   return down >= 0 && parts.indexOf("..", down) >= 0;
 }
 
 function parentOf(path: string): string {
-  const parts = partsOf(path).slice(0, -1);
+  const parts = namesOf(path).slice(0, -1);
   return parts.length === 0 ? "." : parts.join("/");
 }
 
-function partsOf(path: string): string[] {
+/** The names in a path of an archive, except empty ones and `.`. */
+export function namesOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "" && part !== ".");
 }

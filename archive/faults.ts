@@ -1,11 +1,11 @@
-// The error for a bad archive, which retrying cannot cure.
+// Which errors of an archive cannot be cured by a retry?
 
-/** What is wrong with an archive, or with what shall become one: the same again would be wrong again. */
+/** What is wrong with an archive, or with files that are to be packed. A retry would fail again. */
 export class ArchiveFault extends Error {
   override readonly name = "ArchiveFault";
 }
 
-/** Whether it was the system that said so, and by this name (`ENOSPC`). */
+/** Whether an error is the system's, with one of these codes (`ENOSPC`). */
 export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.some((code) => code === error.code);
 }

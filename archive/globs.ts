@@ -1,47 +1,50 @@
-// Does a path match the globs of `outputs`? Matched in linear time, unlike regular expressions, which could
-// block the agent's only thread for minutes on `*a*a*a*a*b`.
+// Does a path match the globs of `outputs`? They are matched in linear time, unlike regular expressions,
+// which could block the agent's only thread for minutes on `*a*a*a*a*b`.
+import { namesOf } from "./entries.ts";
 import { ArchiveFault } from "./faults.ts";
 import type { Choice } from "./walk.ts";
 
-/** Alternatives of `{a,b}` that globs may have altogether. */
+/** All globs together may expand to this many alternatives of `{a,b}`. */
 const MAX_ALTERNATIVES = 1_024;
-/** What one name may have to be compared with: places of names with `*`, and parts of globs with `**`. */
+/** The most to compare one name with: tokens of names with `*`, and parts of globs with `**`. */
 const MAX_WORK = 4_096;
 
-/** One place of a name: any number of characters, or one of which it is said whether it fits. */
-type Place = "any" | ((char: string) => boolean);
-/** One part of a path: any number of directories, or one thing whose name fits. */
-type Part = "directories" | Place[];
+/** One token of a name's pattern: any number of characters, or a test of one character. */
+type Token = "any" | ((char: string) => boolean);
+/** One part of a glob: any number of directories, or the pattern of one name. */
+type Part = "directories" | Token[];
 
-/** How far globs have come on the way to a path. */
-export interface GlobPlace {
-  /** What lies here fits, and with it all below it. */
+/** How far globs match the path from their directory to here. */
+export interface GlobMatcher {
+  /** This path matches, and so does everything below it. */
   readonly fits: boolean;
-  /** The place of what is called so and lies here; undefined if nothing fits there, or below. */
-  into(name: string): GlobPlace | undefined;
+  /** The matcher for this name in this directory; undefined if neither it nor anything below can match. */
+  into(name: string): GlobMatcher | undefined;
 }
 
 /**
  * Reads globs, relative to a directory: `*`, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, and `**` for any number of
- * directories; a backslash takes a character as it is. A leading dot is a character like any other. What fits
- * is meant with all that is below it. The place that is returned is that of the directory itself.
+ * directories; a backslash makes the next character literal. A leading dot is a character like any other.
+ * A match includes everything below it. The returned matcher is that of the directory itself. Throws an
+ * `ArchiveFault` if matching would take too long.
  */
-export function readGlobs(globs: readonly string[]): GlobPlace {
+export function readGlobs(globs: readonly string[]): GlobMatcher {
   const alternatives: string[] = [];
   for (const glob of globs) expand("", glob, alternatives);
   const read = alternatives.map(partsOf);
   if (read.reduce((work, glob) => work + workOf(glob), 0) > MAX_WORK) {
-    const text = "are too long altogether, with all alternatives of their braces";
-    throw new ArchiveFault(`the globs that have a "*" in them ${text}`);
+    throw new ArchiveFault(
+      'the globs with a "*" are too long in total, counting all alternatives in their braces',
+    );
   }
-  return placeAt(
+  return matcherAt(
     read,
     read.map((_, glob) => ({ glob, done: 0 })),
   );
 }
 
-/** What globs choose of a directory and all below it. */
-export function choiceOf(place: GlobPlace): Choice {
+/** Selects what globs match in a directory and below it. */
+export function choiceOf(place: GlobMatcher): Choice {
   const choice: Choice = {
     chosen: place.fits,
     open: async () => (entry) => {
@@ -53,14 +56,14 @@ export function choiceOf(place: GlobPlace): Choice {
   return choice;
 }
 
-/** A glob of which the first so many parts are done. */
-interface Way {
+/** How far one glob matches: its first `done` parts do. */
+interface Progress {
   glob: number;
   done: number;
 }
 
-function placeAt(globs: Part[][], ways: Way[]): GlobPlace {
-  const open = unique(ways.flatMap((way) => withSkipped(globs, way)));
+function matcherAt(globs: Part[][], progress: Progress[]): GlobMatcher {
+  const open = unique(progress.flatMap((one) => withSkipped(globs, one)));
   return {
     fits: open.some(({ glob, done }) => done === globs[glob]?.length),
     into(name) {
@@ -70,63 +73,51 @@ function placeAt(globs: Part[][], ways: Way[]): GlobPlace {
         if (part === "directories") return [{ glob, done }];
         return part !== undefined && fitsName(part, chars) ? [{ glob, done: done + 1 }] : [];
       });
-      return next.length === 0 ? undefined : placeAt(globs, next);
+      return next.length === 0 ? undefined : matcherAt(globs, next);
     },
   };
 }
 
-/** `**` stands for no directory, too. No two of them are neighbors. */
-function withSkipped(globs: Part[][], { glob, done }: Way): Way[] {
-  const skips = globs[glob]?.[done] === "directories";
-  return skips
-    ? [
-        { glob, done },
-        { glob, done: done + 1 },
-      ]
-    : [{ glob, done }];
+/** Adds the progress after a `**`, which may match no directory at all. Two `**` are never neighbors. */
+function withSkipped(globs: Part[][], { glob, done }: Progress): Progress[] {
+  const behind = globs[glob]?.[done] === "directories" ? [{ glob, done: done + 1 }] : [];
+  return [{ glob, done }, ...behind];
 }
 
-function unique(ways: Way[]): Way[] {
-  const seen = new Map<number, Set<number>>();
-  return ways.filter(({ glob, done }) => {
-    const known = seen.get(glob) ?? new Set();
-    seen.set(glob, known);
-    if (known.has(done)) return false;
-    known.add(done);
-    return true;
-  });
+function unique(progress: Progress[]): Progress[] {
+  return [...new Map(progress.map((one) => [`${one.glob} ${one.done}`, one])).values()];
 }
 
-/** How much there is to try of a glob, at worst, for each character of a name. */
+/** Comparisons that a glob costs, at worst, for each character of a name. */
 function workOf(glob: Part[]): number {
   const places = glob.flatMap((part) => (part !== "directories" && part.includes("any") ? part : []));
   return places.length + (glob.includes("directories") ? glob.length : 0);
 }
 
-/** Whether a name fits. Only the latest `*` is ever tried anew: what an earlier one takes can be its own. */
-function fitsName(places: Place[], chars: string[]): boolean {
-  let place = 0;
+/** Whether a name matches. Only the latest `*` ever takes more characters: the earlier ones need not. */
+function fitsName(tokens: Token[], chars: string[]): boolean {
+  let index = 0;
   let star: number | undefined;
   let retryAt = 0;
   for (let at = 0; at < chars.length; ) {
-    const wanted = places[place];
-    if (wanted === "any") {
-      star = place;
+    const token = tokens[index];
+    if (token === "any") {
+      star = index;
       retryAt = at;
-      place += 1;
-    } else if (wanted?.(chars[at] ?? "")) {
-      place += 1;
+      index += 1;
+    } else if (token?.(chars[at] ?? "")) {
+      index += 1;
       at += 1;
     } else if (star !== undefined) {
       retryAt += 1;
       at = retryAt;
-      place = star + 1;
+      index = star + 1;
     } else return false;
   }
-  return places.slice(place).every((left) => left === "any");
+  return tokens.slice(index).every((token) => token === "any");
 }
 
-/** Adds the globs that braces make of one: `a{b,c}` are two. Braces without a comma are themselves. */
+/** Expands braces: `a{b,c}` becomes two globs. Braces without a comma are literal. */
 function expand(before: string, glob: string, into: string[]): void {
   for (let at = 0; at < glob.length; at += 1) {
     if (glob[at] === "\\") at += 1;
@@ -145,7 +136,7 @@ function expand(before: string, glob: string, into: string[]): void {
   into.push(before + glob);
 }
 
-/** What stands between the brace at `from` and the one that closes it, and where that ends. */
+/** The choices between the brace at `from` and the one that closes it, and the index after that one. */
 function choicesAt(glob: string, from: number): [string[], number] {
   const choices: string[] = [];
   let depth = 0;
@@ -165,13 +156,13 @@ function choicesAt(glob: string, from: number): [string[], number] {
 }
 
 function partsOf(glob: string): Part[] {
-  const parts = glob.split("/").filter((part) => part !== "" && part !== ".");
+  const parts = namesOf(glob);
   const needed = parts.filter((part, at) => part !== "**" || parts[at - 1] !== "**");
-  return needed.map((part) => (part === "**" ? "directories" : placesOf([...part])));
+  return needed.map((part) => (part === "**" ? "directories" : tokensOf([...part])));
 }
 
-function placesOf(chars: string[]): Place[] {
-  const places: Place[] = [];
+function tokensOf(chars: string[]): Token[] {
+  const places: Token[] = [];
   for (let at = 0; at < chars.length; at += 1) {
     const char = chars[at] ?? "";
     const end = char === "[" ? endOfClass(chars, at) : undefined;
@@ -188,16 +179,16 @@ function placesOf(chars: string[]): Place[] {
   return places;
 }
 
-/** Where a class of characters ends: a bracket right at its beginning is one of them. Undefined: nowhere. */
+/** The index of the bracket that ends a class; one right at the beginning is literal. Undefined: none. */
 function endOfClass(chars: string[], from: number): number | undefined {
   const first = chars[from + 1] === "!" || chars[from + 1] === "^" ? from + 2 : from + 1;
   const end = chars.indexOf("]", first + 1);
   return end < 0 ? undefined : end;
 }
 
-function classOf(said: string[]): (char: string) => boolean {
-  const not = said[0] === "!" || said[0] === "^";
-  const chars = not ? said.slice(1) : said;
+function classOf(content: string[]): (char: string) => boolean {
+  const not = content[0] === "!" || content[0] === "^";
+  const chars = not ? content.slice(1) : content;
   const ranges: [string, string][] = [];
   for (let at = 0; at < chars.length; at += 1) {
     const first = chars[at] ?? "";

@@ -1,26 +1,26 @@
-// Which paths are never packed or unpacked: `.git` and `.drover`.
+// Which paths are never packed or unpacked?
 
-/** The history of a repository, and what `drover up` keeps: its token among it. */
+/** The history of a repository, and the state of `drover up` with its token; and their DOS names. */
 const OWN_NAMES: ReadonlySet<string> = new Set([".git", ".drover", "git~1", "drover~1"]);
 
-/** No file system has longer names, and what is done below takes long for one without end. */
+/** No file system has longer names, and normalizing an endless one would take long. */
 const MAX_NAME_CHARS = 255;
 
 /**
- * Whether a name is that of a directory that is never sent and never unpacked: `.git` and `.drover`, in all
- * spellings that some file system takes for them. Those of Macs skip what cannot be seen, those of Windows
- * the dots and blanks at the end, and what stands behind a colon; both take no notice of case.
+ * Whether a name is `.git` or `.drover`, which are never packed and never unpacked, in any spelling that some
+ * file system equates with them: those of macOS ignore invisible characters, those of Windows ignore dots and
+ * blanks at the end and whatever follows a colon, and both ignore case.
  */
 export function isOwnName(name: string): boolean {
   if (name.length > MAX_NAME_CHARS) return false;
-  const seen = name
+  const visible = name
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .toLowerCase();
-  return OWN_NAMES.has(seen.replace(/:.*$/s, "").replace(/[. ]+$/, ""));
+  return OWN_NAMES.has(visible.replace(/:.*$/s, "").replace(/[. ]+$/, ""));
 }
 
-/** Whether a path leads to, or through, such a directory. */
+/** Whether a path has such a name in it. */
 export function isOwnPath(path: string): boolean {
   return path.split(/[\\/]/).some(isOwnName);
 }

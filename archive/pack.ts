@@ -1,4 +1,4 @@
-// How a list of files becomes a reproducible tar archive.
+// How does a list of files become a reproducible tar archive?
 import { createHash } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { type FileHandle, lstat, open, readlink, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ const BLOCK_BYTES = 512;
 const READ_BYTES = 256 * 1024;
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** What an archive may become. */
+/** How large an archive may become. */
 export interface PackBounds {
   /** Of the archive itself. */
   bytes: number;
@@ -26,23 +26,23 @@ export interface PackBounds {
 }
 
 /**
- * What is packed, below a directory: what fits globs, with all below it; or files, links and directories by
- * their paths, each for itself alone. Parts of paths are separated by slashes.
+ * What to pack below `root`: everything that matches globs, with all below it; or exactly these files, links
+ * and directories. Paths use slashes.
  */
 export type Packable = { root: string } & ({ globs: readonly string[] } | { files: readonly string[] });
 
-/** An archive that was made. `files`: also links, and directories with nothing in them. */
-export interface Packed {
+/** A new archive. `files` counts links and empty directories, too. */
+export interface PackResult {
   sha256: string;
   bytes: number;
   files: number;
 }
 
 /**
- * Packs files, links and directories into a new archive: tar by gzip, in order, with modes and times, and
- * without owners, so that the same files make the same archive. What is packed can be unpacked: a link that
- * leads out of the directory is a fault. Nothing is read through a link. Throws an `ArchiveFault`, what the
- * system says, or the reason of the signal, and then leaves no file. `onProgress` hears of each piece.
+ * Packs files, links and directories into a new archive (tar, gzip): in a fixed order, with modes and times,
+ * without owners, so that the same files give the same archive. Whatever is packed can be unpacked: a link
+ * that leads out of the directory is a fault. Nothing is read through a link. `onProgress` is called for each
+ * piece. Throws an `ArchiveFault`, the system's error, or the reason of the signal, and then leaves no file.
  */
 export async function pack(
   what: Packable,
@@ -50,14 +50,14 @@ export async function pack(
   signal: AbortSignal,
   bounds: PackBounds,
   onProgress: () => void = () => undefined,
-): Promise<Packed> {
+): Promise<PackResult> {
   const hash = createHash("sha256");
-  const made = { bytes: 0 };
+  let bytes = 0;
   const count = new FileCount();
-  async function* measured(source: AsyncIterable<Buffer>) {
+  async function* measure(source: AsyncIterable<Buffer>) {
     for await (const part of source) {
-      made.bytes += part.length;
-      if (made.bytes > bounds.bytes) {
+      bytes += part.length;
+      if (bytes > bounds.bytes) {
         throw new ArchiveFault(`the archive would be larger than ${bounds.bytes} bytes`);
       }
       hash.update(part);
@@ -66,13 +66,13 @@ export async function pack(
   }
   try {
     const out = createWriteStream(intoFile, { mode: 0o600 });
-    await pipeline(archiveOf(what), createGzip(), measured, out, { signal });
+    await pipeline(archiveOf(what), createGzip(), measure, out, { signal });
   } catch (error) {
     await rm(intoFile, { force: true });
     signal.throwIfAborted();
     throw error;
   }
-  return { sha256: hash.digest("hex"), files: count.files, ...made };
+  return { sha256: hash.digest("hex"), files: count.files, bytes };
 
   async function* archiveOf(packable: Packable) {
     const top = await Beneath.open(packable.root);
@@ -97,12 +97,12 @@ function pathsOf(what: Packable, top: Beneath, signal: AbortSignal): AsyncIterab
   return [...new Set(what.files)].sort();
 }
 
-/** Makes one entry after the other, as bytes of a tar archive. */
+/** Turns paths into entries of a tar archive. */
 class Packer {
   readonly #top: Beneath;
   readonly #bounds: PackBounds;
   readonly #count: FileCount;
-  /** Files that have more names than one, by what they are: the other names become links to the first. */
+  /** First path of each file with several names, by device and inode: other names become links to it. */
   readonly #names = new Map<string, string>();
   #entries = 0;
   #contents = 0;
@@ -146,7 +146,7 @@ class Packer {
   }
 }
 
-/** A target that is no text would become another one. */
+/** The target of a symbolic link. Bytes that are not UTF-8 could not be restored. */
 async function targetOf(path: string, top: Beneath): Promise<string> {
   const bytes = await top.with(path, (name) => readlink(name, "buffer"));
   const target = bytes.toString("utf8");
@@ -154,12 +154,12 @@ async function targetOf(path: string, top: Beneath): Promise<string> {
   throw new ArchiveFault(`the target of the link "${path}" is not UTF-8`);
 }
 
-/** Its time changes with whatever is done in it, and the same files shall make the same archive. */
+/** Leaves out the time, which changes with each file in a directory: the same files give the same archive. */
 function directory(path: string, found: Parameters<typeof metaOf>[0]): Generator<Buffer> {
   return headers({ ...metaOf(found), mtime: new Date(0), path: `${path}/`, type: "Directory" });
 }
 
-/** Opens a file for reading, if it still is one: what may write here may be at it right now. */
+/** Opens a file for reading, if it still is one: a task may replace it at any moment. */
 async function openFile(path: string, top: Beneath): Promise<FileHandle> {
   const handle = await top.with(path, (name) => open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if ((await handle.stat()).isFile()) return handle;
@@ -195,7 +195,7 @@ function* link(
   type: "Link" | "SymbolicLink",
   found: Parameters<typeof metaOf>[0],
 ): Generator<Buffer> {
-  // Nothing that unpacks sets the time of a symbolic link: packed again it would be another one.
+  // Unpacking does not restore the time of a symbolic link: packed again, it would give another archive.
   const time = type === "Link" ? {} : { mtime: new Date(0) };
   yield* headers({ ...metaOf(found), ...time, path, linkpath, type });
 }
@@ -209,7 +209,7 @@ interface Entry {
   size?: number;
 }
 
-/** The header of an entry, and before it one for what the old format has no room for. */
+/** The header of an entry, after an extended one for values that the old format has no room for. */
 function* headers(entry: Entry): Generator<Buffer> {
   const { path, linkpath, mtime, size = 0 } = entry;
   const fault = entryFault(entry);

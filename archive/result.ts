@@ -1,50 +1,50 @@
 // Which entries may a downloaded archive bring? A result may bring only what its globs name.
-import type { ArchiveEntry } from "./entries.ts";
-import { type GlobPlace, readGlobs } from "./globs.ts";
+import { type ArchiveEntry, namesOf } from "./entries.ts";
+import { type GlobMatcher, readGlobs } from "./globs.ts";
 import { isOwnPath } from "./own-paths.ts";
 
-/** What an archive from elsewhere may bring, beside what keeps it inside of its directory. */
-export interface Wanted {
-  /** Why an entry must not be there; undefined if it may. */
+/** Which entries of an archive are unpacked. That all stay inside the directory is checked elsewhere. */
+export interface EntryFilter {
+  /** Why the whole archive is refused because of this entry; undefined if it is not. */
   fault(entry: ArchiveEntry): string | undefined;
-  /** Whether it stays in the archive while the rest is unpacked. */
-  leavesOut(entry: ArchiveEntry): boolean;
+  /** Whether this entry is skipped while the rest is unpacked. */
+  skips(entry: ArchiveEntry): boolean;
 }
 
-/** Whatever there is. */
-export const EVERYTHING: Wanted = { fault: () => undefined, leavesOut: () => false };
+export const ALL_ENTRIES: EntryFilter = { fault: () => undefined, skips: () => false };
 
 /**
- * All but what belongs to a repository, or to a Drover, of the directory that it is unpacked into. Links of
- * both kinds that lead there stay away, too: what follows them later would write there.
+ * All entries except those of `.git` and `.drover`, and links to these: a program that follows such a link
+ * later would write into the user's repository or Drover.
  */
-export const ALL_BUT_OWN: Wanted = {
+export const ALL_BUT_OWN: EntryFilter = {
   fault: () => undefined,
-  leavesOut: ({ path, linkpath = "" }) => isOwnPath(path) || isOwnPath(linkpath),
+  skips: ({ path, linkpath = "" }) => isOwnPath(path) || isOwnPath(linkpath),
 };
 
 /**
- * The result of a run: what its globs name, and the directories on the way there. Its host has packed it, so
- * nothing else is believed to belong to it.
+ * What the result of a run may have: paths that match its globs, and the directories above them. The archive
+ * comes from a host, which is not trusted.
  */
-export function resultOf(globs: readonly string[]): Wanted {
+export function resultOf(globs: readonly string[]): EntryFilter {
   const root = readGlobs(globs);
   return {
-    leavesOut: ALL_BUT_OWN.leavesOut,
+    skips: ALL_BUT_OWN.skips,
     fault({ path, type, linkpath = "" }) {
-      const strange = [path, ...(type === "Link" ? [linkpath] : [])].find((one) => !isNamed(root, one, type));
-      return strange === undefined ? undefined : `"${strange}" is nothing that the run's outputs name`;
+      const paths = type === "Link" ? [path, linkpath] : [path];
+      const strange = paths.find((one) => !isNamed(root, one, type));
+      return strange === undefined ? undefined : `"${strange}" is not among the run's outputs`;
     },
   };
 }
 
-function isNamed(root: GlobPlace, path: string, type: string): boolean {
-  let place: GlobPlace = root;
-  for (const name of path.split("/").filter((part) => part !== "" && part !== ".")) {
-    if (place.fits) return true;
-    const inner = place.into(name);
+function isNamed(root: GlobMatcher, path: string, type: string): boolean {
+  let matcher: GlobMatcher = root;
+  for (const name of namesOf(path)) {
+    if (matcher.fits) return true;
+    const inner = matcher.into(name);
     if (inner === undefined) return false;
-    place = inner;
+    matcher = inner;
   }
-  return place.fits || type === "Directory" || type === "GNUDumpDir";
+  return matcher.fits || type === "Directory" || type === "GNUDumpDir";
 }

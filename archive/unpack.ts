@@ -1,4 +1,4 @@
-// How an archive is unpacked safely below a directory.
+// How is an archive unpacked safely below a directory?
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, list, type ReadEntry } from "tar";
@@ -7,65 +7,63 @@ import { FileCount } from "./count.ts";
 import { entryFault } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
 import { isDirectory, Modes } from "./modes.ts";
-import { EVERYTHING, type Wanted } from "./result.ts";
+import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
 
-/** What an archive may bring. */
+/** How much an archive may bring. */
 export interface UnpackBounds {
-  /** Of all its files together. */
+  /** All its files together. */
   bytes: number;
   entries: number;
 }
 
 export interface UnpackOptions {
-  /** Of directories that the archive does not list; that of this process if absent. */
+  /** For directories that the archive does not list; absent: that of this process. */
   umask?: number;
-  /** What it may bring; absent: whatever stays inside. */
-  wanted?: Wanted;
+  filter?: EntryFilter;
 }
 
-/** What was unpacked. */
-export interface Unpacked {
-  /** How many files, links and empty directories among them. */
+export interface UnpackResult {
+  /** Files, links and empty directories. */
   files: number;
-  /** Paths that stayed in the archive, the first few of them. */
-  leftOut: string[];
+  /** The first few paths that were skipped. */
+  skipped: string[];
 }
 
-const MAX_LEFT_OUT = 10;
+const MAX_SKIPPED_SHOWN = 10;
 
-/** An archive ends with two blocks of zeros at least. */
+/** An archive ends with at least two blocks of zeros. */
 const BLOCK_BYTES = 512;
 const END_BYTES = 2 * BLOCK_BYTES;
 
-/** The most that an entry takes in an archive beside its contents: headers, long names, and what fills up. */
+/** The most that an entry adds to its contents: headers, long names, padding. */
 const MOST_AROUND_ENTRY = 16 * 1024;
 
 /**
- * Unpacks a tar archive, plain or by gzip or zstd, into a directory that is there. It is read to its end
- * first, so that one which would leave the directory, or is cut or too large, leaves nothing behind. No file
- * gets an owner, or the right to act as one, from the archive. Throws an `ArchiveFault`, what the disk says
- * when it is full, or the reason of the signal.
+ * Unpacks a tar archive (plain, gzip or zstd) into an existing directory. The archive is read to its end
+ * first: an archive that would leave the directory, is truncated or is too large leaves nothing behind.
+ * Owners and set-id bits are not restored. Throws an `ArchiveFault`, the system's error if the disk is full,
+ * or the reason of the signal.
  */
 export async function unpack(
   file: string,
   into: string,
   signal: AbortSignal,
   bounds: UnpackBounds,
-  { umask, wanted = EVERYTHING }: UnpackOptions = {},
-): Promise<Unpacked> {
-  const { entries, ...unpacked } = await survey(file, signal, bounds, wanted);
+  { umask, filter = ALL_ENTRIES }: UnpackOptions = {},
+): Promise<UnpackResult> {
+  const { entries, ...unpacked } = await survey(file, signal, bounds, filter);
   if (entries === 0) return unpacked;
   const modes = new Modes(into, umask);
-  // Only who packs gets stats here.
-  const filter = (_path: string, entry: unknown) => !wanted.leavesOut(entry as ReadEntry);
+  // The second argument is an entry whenever the library unpacks.
+  const chosen = (_path: string, entry: unknown) => !filter.skips(entry as ReadEntry);
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
-  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter, onReadEntry });
-  await feed(file, unpacking, signal, new Seen(bounds));
+  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter: chosen, onReadEntry });
+  await feed(file, unpacking, signal, new StreamMeter(bounds));
   await modes.apply(signal);
   return unpacked;
 }
 
-interface Surveyed extends Unpacked {
+interface Survey extends UnpackResult {
   entries: number;
 }
 
@@ -73,24 +71,24 @@ async function survey(
   file: string,
   signal: AbortSignal,
   bounds: UnpackBounds,
-  wanted: Wanted,
-): Promise<Surveyed> {
+  filter: EntryFilter,
+): Promise<Survey> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
-  const seen = new Seen(bounds);
+  const seen = new StreamMeter(bounds);
   let entries = 0;
   let bytes = 0;
   const count = new FileCount();
-  const leftOut: string[] = [];
-  /** Looks at where it goes before anything that takes longer for a longer name. */
+  const skipped: string[] = [];
+  /** `entryFault` comes first, since it bounds the length of names, on which the time of the rest depends. */
   const faultOf = (entry: ReadEntry) => {
     const fault = entryFault(entry);
     if (fault !== undefined) return fault;
-    if (!wanted.leavesOut(entry)) {
+    if (!filter.skips(entry)) {
       count.add(entry.path, isDirectory(entry));
-      return wanted.fault(entry);
+      return filter.fault(entry);
     }
-    if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry.path);
+    if (skipped.length < MAX_SKIPPED_SHOWN) skipped.push(entry.path);
     return undefined;
   };
   const onReadEntry = (entry: ReadEntry) => {
@@ -106,19 +104,19 @@ async function survey(
   try {
     await feed(file, list({ strict: true, onReadEntry }), both, seen);
   } catch (error) {
-    // One without entries is no archive to the reader, but the result of a command that has made nothing.
-    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, leftOut };
+    // The library rejects an archive without entries, which is the result of a command that made no file.
+    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, skipped };
     throw error;
   }
-  return { entries, files: count.files, leftOut };
+  return { entries, files: count.files, skipped };
 }
 
-/** Reads the archive into a reader of tar. */
+/** Pipes the decompressed archive into a reader of tar, and turns what is wrong with it into faults. */
 async function feed(
   file: string,
   reader: NodeJS.WritableStream,
   signal: AbortSignal,
-  seen: Seen,
+  seen: StreamMeter,
 ): Promise<void> {
   try {
     await pipeline(await openDecompressed(file), seen, reader, { signal });
@@ -130,8 +128,8 @@ async function feed(
   }
 }
 
-/** Looks at what passes, and ends what does so without end, also where no entry says so. */
-class Seen extends Transform {
+/** Counts the bytes that pass, and stops an archive that is larger than its bounds allow. */
+class StreamMeter extends Transform {
   readonly #bounds: UnpackBounds;
   #bytes = 0;
   #onlyZeros = true;
@@ -141,7 +139,7 @@ class Seen extends Transform {
     this.#bounds = bounds;
   }
 
-  /** It is nothing but the end of an archive. */
+  /** Whether nothing but the end mark of an archive has passed. */
   get isEmpty(): boolean {
     return this.#onlyZeros && this.#bytes >= END_BYTES && this.#bytes % BLOCK_BYTES === 0;
   }

@@ -1,27 +1,27 @@
-// How a directory tree is walked in a stable order, without following links.
+// How is a directory tree walked in a stable order, without following links?
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { setImmediate as others } from "node:timers/promises";
+import { setImmediate as yieldTurn } from "node:timers/promises";
 import type { Beneath } from "./beneath.ts";
 import { ArchiveFault } from "./faults.ts";
 
-/** What Node puts into a name in the place of bytes that are no UTF-8: such a file cannot be named. */
+/** Node replaces bytes of a name that are not UTF-8 with this: such a file cannot be opened by its name. */
 const UNREADABLE = "\uFFFD";
-/** After so long others of this thread have their turn, and it is seen whether to stop. */
+/** How long a walk may occupy its thread without checking the signal. */
 const TURN_MS = 20;
 
-/** What is chosen of a directory. */
+/** Whether to select a file or directory, and what to select below it. */
 export interface Choice {
-  /** The directory itself is. Below one that is not something still may be. */
+  /** Whether it is selected itself. If a directory is not, something below it still may be. */
   readonly chosen: boolean;
-  /** Opens it: the choice in what lies there, by its path; undefined if that is left out, and all below. */
+  /** Opens a directory. The function gives the choice for each entry; undefined: skip it and all below. */
   open(path: string): Promise<(entry: Dirent, path: string) => Choice | undefined>;
 }
 
 /**
- * Finds the files, links and directories that are chosen below a directory, as paths relative to it, always
- * in the same order. A directory comes before what it has, and only if it is empty or something in it is
- * chosen. No link is followed. Sockets, pipes and devices are passed over.
+ * Finds the selected files, links and directories, as paths relative to `top`, always in the same order. A
+ * directory comes before its entries, and only if it is empty or one of them is selected. No link is
+ * followed. Sockets, pipes and devices are skipped.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
   let turnEndsAt = performance.now() + TURN_MS;
@@ -30,13 +30,13 @@ export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): 
   async function* below(path: string, { chosen, open }: Choice): AsyncGenerator<string> {
     signal.throwIfAborted();
     const found = await top.withDir(path, (name) => readdir(name, { withFileTypes: true }));
-    let owed = chosen && path !== "";
-    if (owed && found.length === 0) yield path;
+    let isPending = chosen && path !== "";
+    if (isPending && found.length === 0) yield path;
     found.sort((a, b) => (a.name < b.name ? -1 : 1));
     const choose = await open(path);
     for (const entry of found) {
       if (performance.now() > turnEndsAt) {
-        await others();
+        await yieldTurn();
         turnEndsAt = performance.now() + TURN_MS;
       }
       signal.throwIfAborted();
@@ -45,8 +45,8 @@ export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): 
       if (inner === undefined) continue;
       if (entry.name.includes(UNREADABLE)) throw new ArchiveFault(`the name "${at}" is not UTF-8`);
       for await (const one of entry.isDirectory() ? below(at, inner) : leaf(entry, at, inner)) {
-        if (owed) yield path;
-        owed = false;
+        if (isPending) yield path;
+        isPending = false;
         yield one;
       }
     }

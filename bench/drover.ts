@@ -1,4 +1,4 @@
-// How the benchmark starts a local Drover of its own, on a disk in memory.
+// How does the benchmark start its own Drover?
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,24 +6,26 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunStatus } from "../src/schema/run/run.ts";
 
-/** Linux keeps this in memory: what is measured is Drover, and not somebody's disk. */
+/** A file system in memory, so that the disk of the machine is not measured. */
 const MEMORY = "/dev/shm";
 const COMMAND = join(import.meta.dirname, "../bin/drover.mjs");
 const UP_WITHIN_MS = 60_000;
 const END_WITHIN_MS = 60_000;
 
-/** A `drover up` of the built package, to be measured. */
+/** A `drover up` of the built package. */
 export interface Drover {
-  /** Where its state is kept. */
+  /** The folder with the state directory in it. */
   dir: string;
   pid: number;
   url: string;
-  /** Sends with the token; the JSON of an answer that is none of an error. */
+  /**
+   * Sends a request with the token, and resolves with the JSON of the answer. Rejects for an error status.
+   */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** Starts it on a state directory of its own, and resolves when it is up. */
+/** Starts Drover with its own state directory, and resolves when it is up. */
 export async function startDrover(): Promise<Drover> {
   const dir = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "drover-bench-"));
   const state = join(dir, "state");
@@ -43,7 +45,7 @@ export async function startDrover(): Promise<Drover> {
       const answer = await fetch(url + path, request);
       const text = await answer.text();
       if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
-      // The caller knows what it has asked for; this is a measurement, and no client.
+      // The caller knows the type of the answer to its request.
       return JSON.parse(text) as T;
     },
     async stop() {
@@ -59,18 +61,18 @@ async function contextOf(state: string, child: ChildProcess): Promise<{ url: str
   const file = join(state, "context.json");
   for (const late = performance.now() + UP_WITHIN_MS; !existsSync(file); await sleep(20)) {
     const over = child.exitCode !== null || performance.now() > late;
-    if (over) throw new Error("`drover up` does not come up: is it built (`npm run build`)?");
+    if (over) throw new Error("`drover up` did not start: has it been built (`npm run build`)?");
   }
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** The end of a run, asked for by questions that are held. */
+/** The status of a run when it has ended, by long polling. Rejects if the run has not succeeded. */
 export async function endOf({ call }: Drover, id: string): Promise<RunStatus> {
   for (const late = performance.now() + END_WITHIN_MS; performance.now() < late; ) {
     const status = await call<RunStatus>("GET", `/v1/runs/${id}?wait=20s&state=done`);
     if (status.finishedAt === null) continue;
     if (status.state === "complete" && status.exitCode === 0) return status;
-    throw new Error(`${id} has ended ${status.state}: ${JSON.stringify(status.failure)}`);
+    throw new Error(`${id} ended ${status.state}: ${JSON.stringify(status.failure)}`);
   }
   throw new Error(`${id} has not ended in ${END_WITHIN_MS / 1_000} s.`);
 }

@@ -1,4 +1,4 @@
-// How the benchmark enrolls a host without a machine behind it.
+// How does the benchmark enroll a host that has no machine behind it?
 import { ControlPlane } from "../agent/plane/control-plane.ts";
 import { makeSalt } from "../agent/plane/sign.ts";
 import type { HostSetup } from "../src/schema/host.ts";
@@ -7,8 +7,8 @@ import { keyOf } from "../src/signing/mac.ts";
 
 const WITHIN_MS = 60_000;
 
-/** Enrolls a host without a machine behind it. */
-export async function enrolled(
+/** Enrolls a host that has no machine behind it, and resolves with its connection. */
+export async function enrollHost(
   url: string,
   code: string,
 ): Promise<{ plane: ControlPlane; setup: HostSetup }> {
@@ -19,7 +19,7 @@ export async function enrolled(
   const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
   const enrolling = new ControlPlane({ key, keyid: claim });
   const within = AbortSignal.timeout(WITHIN_MS);
-  // The answer of the control plane that is measured, by its schema.
+  // The control plane's answer has this schema.
   const setup = (await enrolling.post(`${url}/v1/hosts/enroll`, "enroll", body, within)) as HostSetup;
   return { setup, plane: new ControlPlane({ key: keyOf(hostSecret(key, salt)), keyid: setup.worker }) };
 }

@@ -1,5 +1,5 @@
-// `npm run bench:hostile`: how soon does a run of another pool start while one host sends the worst it can,
-// at full speed (docs/design/reports.md)? Default: -- --seconds 60. Asserts nothing.
+// `npm run bench:hostile`: how soon does a run of another pool start while one host sends the most expensive
+// reports at full speed (docs/design/reports.md)? Default: -- --seconds 60. Asserts nothing.
 import { once } from "node:events";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
@@ -31,10 +31,12 @@ try {
   const memoryDuring = residentBytes(drover.pid);
   const answered = once(liar, "message");
   liar.postMessage("end");
-  const [said] = await answered;
+  const [counts] = await answered;
   console.log(`alone:\n${tableOf(before)}\n\nbeside a host that lies:\n${tableOf(during)}`);
   const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
-  console.log(`\nreports taken ${said.taken}, refused ${said.refused}; load before ${load.join(" ")}`);
+  console.log(
+    `\nreports accepted ${counts.accepted}, refused ${counts.refused}; load before ${load.join(" ")}`,
+  );
   console.log(`memory of drover up and its children: ${mib(memoryBefore)}, then ${mib(memoryDuring)}`);
 } finally {
   await drover.stop();

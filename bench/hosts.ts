@@ -1,10 +1,10 @@
-// How many hosts can one pool keep? Measures a thousand that report.
+// How many hosts can one pool serve? Measures a thousand hosts that report.
 import { retryDelayMs } from "../agent/core/reports/pace.ts";
 import type { ControlPlane } from "../agent/plane/control-plane.ts";
-import type { Line } from "../agent/plane/socket.ts";
+import type { OpenSocket } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";
 import type { Drover } from "./drover.ts";
-import { enrolled } from "./enrolled.ts";
+import { enrollHost } from "./enrolled.ts";
 import { residentBytes } from "./memory.ts";
 import { percentile, type Row } from "./table.ts";
 
@@ -16,46 +16,46 @@ const POOL = {
 };
 const HEARTBEAT_MS = 30_000;
 const WITHIN_MS = 60_000;
-/** How many join at a time: that many machines are not booted in one moment. */
+/** How many hosts enroll at the same time: machines do not all boot at once. */
 const JOINING_AT_ONCE = 16;
 
-/** The wire of one host, without a machine behind it: what it says is that nothing runs there. */
+/** A host that has no machine behind it. It reports that nothing runs. */
 class LightHost {
   #plane: ControlPlane | undefined;
   #setup: HostSetup | undefined;
-  #line: Line | undefined;
+  #socket: OpenSocket | undefined;
   #seq = 0;
 
   async enroll(drover: Drover): Promise<void> {
     const { code } = await drover.call<{ code: string }>("POST", "/v1/enrollments", { pool: "hosts" });
-    const { plane, setup } = await enrolled(drover.url, code);
+    const { plane, setup } = await enrollHost(drover.url, code);
     this.#plane = plane;
     this.#setup = setup;
   }
 
-  /** Opens its socket, says all that there is to say, and resolves when that was answered. */
+  /** Opens the socket, sends a full report, and resolves when it is answered. */
   async connect(): Promise<void> {
     const { socketUrl: url = "", incarnation } = this.#setup ?? {};
     const answered = Promise.withResolvers<void>();
     const frame = () => answered.resolve();
     const closed = (code: number) => answered.reject(new Error(`the socket was closed with ${code}`));
     const options = { url, heartbeatMs: HEARTBEAT_MS, withinMs: WITHIN_MS, frame, closed };
-    this.#line = await this.#plane?.openLine(options);
+    this.#socket = await this.#plane?.openSocket(options);
     this.#seq += 1;
     const report = { incarnation, seq: this.#seq, full: true, ordersSeen: 0, attempts: [] };
-    this.#line?.send(JSON.stringify(report));
+    this.#socket?.send(JSON.stringify(report));
     await answered.promise;
   }
 
   cut(): void {
-    this.#line?.hangUp();
+    this.#socket?.hangUp();
   }
 }
 
 /**
- * So many hosts of one pool, on sockets of their own: how long it takes until each is heard when all connect
- * again at once (cases.md#case-15), and what an idle one costs in memory. They come back with the full jitter
- * that agents have on their first try.
+ * Measures `count` hosts of one pool, each with a socket: the time until each report is answered when all
+ * hosts reconnect at the same time (cases.md#case-15), and the memory of an idle host. The hosts reconnect
+ * with the full jitter of an agent's first try.
  */
 export async function measureHosts(drover: Drover, count: number): Promise<Row[]> {
   await drover.call("PUT", "/v1/pools/hosts", POOL);
@@ -72,7 +72,7 @@ export async function measureHosts(drover: Drover, count: number): Promise<Row[]
   const perHost = (residentBytes(drover.pid) - before) / count;
   for (const host of hosts) host.cut();
   const cutAt = performance.now();
-  const heardAfter = await Promise.all(
+  const answeredAfter = await Promise.all(
     hosts.map(async (host) => {
       await new Promise((resolve) => setTimeout(resolve, retryDelayMs(0, Math.random())));
       await host.connect();
@@ -80,8 +80,8 @@ export async function measureHosts(drover: Drover, count: number): Promise<Row[]
     }),
   );
   for (const host of hosts) host.cut();
-  const at = (share: number) => `${Math.round(percentile(heardAfter, share))} ms`;
-  const what = `${count} hosts cut off at once → heard again`;
+  const at = (share: number) => `${Math.round(percentile(answeredAfter, share))} ms`;
+  const what = `${count} hosts cut off at once → answered again`;
   const memory = { n: count, p50: `${Math.round(perHost / 1_024)} KiB`, p95: "", max: "", budget: "" };
   return [
     { what, n: count, p50: at(0.5), p95: at(0.95), max: at(1), budget: "" },

@@ -2,34 +2,34 @@
 import { type Drover, endOf } from "./drover.ts";
 import { percentile, type Row } from "./table.ts";
 
-/** Says when it runs, by the clock of this machine, in nanoseconds since 1970. */
+/** A command that prints the time at which it runs, in nanoseconds since 1970. */
 const CLOCK = ["date", "+%s%N"];
 
-/** Milliseconds since 1970, with fractions: the same clock as that of `date`. */
+/** Milliseconds since 1970, with fractions, on the same clock as `date`. */
 function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
 /**
- * One command after the other on a warm host: how long until the submission is acknowledged, which says that
- * it is stored; until the command runs; and until its end is told to whoever waits. The command is `date`:
- * its own start, about a millisecond, is part of the second.
+ * Runs one command after another on a warm host, and measures the time until the submission is acknowledged
+ * (and stored), until the command runs, and until a waiting client learns of its end. The time until the
+ * command runs includes the start of `date`, about a millisecond.
  */
 export function measureLatency(drover: Drover, runs: number): Promise<Row[]> {
   return measure(drover, (n) => n < runs);
 }
 
-/** The same for so many milliseconds. */
+/** Measures the same for `ms` milliseconds. */
 export function measureLatencyFor(drover: Drover, ms: number): Promise<Row[]> {
   const until = now() + ms;
   return measure(drover, () => now() < until);
 }
 
-async function measure(drover: Drover, goesOn: (runs: number) => boolean): Promise<Row[]> {
+async function measure(drover: Drover, continues: (runs: number) => boolean): Promise<Row[]> {
   const acknowledged: number[] = [];
   const started: number[] = [];
   const ended: number[] = [];
-  for (let n = 0; goesOn(n); n += 1) {
+  for (let n = 0; continues(n); n += 1) {
     const submittedAt = now();
     const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: CLOCK });
     acknowledged.push(now() - submittedAt);
@@ -41,7 +41,7 @@ async function measure(drover: Drover, goesOn: (runs: number) => boolean): Promi
   return [
     row("submit → acknowledged", acknowledged, "p50 ≤ 10 ms"),
     row("submit → process started", started, "p50 ≤ 25 ms, p95 ≤ 60 ms"),
-    row("submit → end told", ended, ""),
+    row("submit → end known", ended, ""),
   ];
 }
 

@@ -1,9 +1,9 @@
-// A host that sends the worst that the protocol allows, without a pause, until it is stopped. It runs in its
-// own thread, so that it does not slow down the thread that measures (`hostile.ts`).
+// What is the worst that a host can send? Sends it without a pause until it is stopped, in its own thread, so
+// that it does not slow down the thread that measures (`hostile.ts`).
 import { parentPort, workerData } from "node:worker_threads";
-import { enrolled } from "./enrolled.ts";
+import { enrollHost } from "./enrolled.ts";
 
-/** What it says by webhook at once, and what beside that on a socket. */
+/** How many webhook calls wait for an answer at a time, and how many reports one socket sends at a time. */
 const CALLERS = 4;
 const FRAMES_AT_ONCE = 16;
 const HEARTBEAT_MS = 30_000;
@@ -11,19 +11,19 @@ const WITHIN_MS = 30_000;
 
 const { url, code }: { url: string; code: string } = workerData;
 const within = () => AbortSignal.timeout(WITHIN_MS);
-const said = { taken: 0, refused: 0 };
+const counts = { accepted: 0, refused: 0 };
 let seq = 0;
 let over = false;
 
-const { plane, setup } = await enrolled(url, code);
-/** Each time other names, so that nothing of it is known already. */
+const { plane, setup } = await enrollHost(url, code);
+/** The reports, each with new names, so that nothing in them is known already. */
 const LIES: ((n: number) => object)[] = [
-  // A thousand runs of nobody: small, and each was asked.
+  // A thousand runs that do not exist: a small report, but one that can cost a question to each allocation.
   (n) => ({ attempts: claims(n, 1_000) }),
-  // As long as a report may be.
+  // The longest report that is allowed.
   (n) => ({ attempts: claims(n, 9_000) }),
   (n) => ({ attempts: [], kept: names(n, 1_000).map((run) => `${run}/1`) }),
-  // What becomes a row, an event and a message to the pool.
+  // A notice becomes a row, an event and a message to the pool.
   (n) => ({ attempts: [], draining: `${n} ${"漢".repeat(4_000)}`, goneInMs: n }),
   (n) => ({ attempts: [], draining: null, stale: names(n, 1_000) }),
 ];
@@ -43,22 +43,22 @@ function nextReport(): string {
   return JSON.stringify({ incarnation, seq, full: true, ordersSeen: 0, ...lie });
 }
 
-async function callOnAndOn(): Promise<void> {
+async function callForever(): Promise<void> {
   while (!over) {
     await plane.post(setup.reportUrl, "report", nextReport(), within()).then(
-      () => (said.taken += 1),
-      () => (said.refused += 1),
+      () => (counts.accepted += 1),
+      () => (counts.refused += 1),
     );
   }
 }
 
-async function sendOnAndOn(): Promise<void> {
+async function sendForever(): Promise<void> {
   while (!over) {
     const closed = Promise.withResolvers<void>();
-    const options = { heartbeatMs: HEARTBEAT_MS, withinMs: WITHIN_MS, frame: () => (said.taken += 1) };
+    const options = { heartbeatMs: HEARTBEAT_MS, withinMs: WITHIN_MS, frame: () => (counts.accepted += 1) };
     try {
       const ends = () => closed.resolve();
-      const line = await plane.openLine({
+      const line = await plane.openSocket({
         ...options,
         url: setup.socketUrl ?? "",
         closed: ends,
@@ -67,11 +67,11 @@ async function sendOnAndOn(): Promise<void> {
       await Promise.race([closed.promise, new Promise((resolve) => setTimeout(resolve, 1_000))]);
       line.hangUp();
     } catch {
-      said.refused += 1;
+      counts.refused += 1;
     }
   }
 }
 
 parentPort?.once("message", () => (over = true));
-await Promise.all([...Array.from({ length: CALLERS }, callOnAndOn), sendOnAndOn()]);
-parentPort?.postMessage(said);
+await Promise.all([...Array.from({ length: CALLERS }, callForever), sendForever()]);
+parentPort?.postMessage(counts);

@@ -19,7 +19,7 @@ const load = loadavg().map((one) => one.toFixed(2));
 const planning = measurePlanning();
 const drover = await startDrover();
 try {
-  // The first one waits for a machine to boot, the next few for what is compiled on first use.
+  // The first run waits for a machine to boot, the next few for code to be compiled.
   for (let n = 0; n < 5; n += 1) {
     const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: ["true"] });
     await endOf(drover, id);

@@ -5,6 +5,8 @@ import { plan } from "../src/core/pool/plan/plan.ts";
 import {
   isLiveRun,
   isLiveWorker,
+  NO_TALLY,
+  NOTHING_SAID,
   type RunRow,
   runKey,
   settingsOf,
@@ -20,15 +22,25 @@ const WORKERS = 1_000;
 const QUEUED = 10_000;
 const GIB = 2 ** 30;
 const TYPE = { vcpus: 8, memory: "16GiB", disk: "0", gpus: 0, price: 1 };
-const SAID = { labels: {}, command: "true", hostPaths: false, exitCode: null, finishedAt: null } as const;
+const SAID = {
+  labels: {},
+  command: "true",
+  hostPaths: false,
+  fakes: false,
+  restarts: 0,
+  oomKills: 0,
+  prefer: null,
+  exitCode: null,
+  finishedAt: null,
+} as const;
 
-/** A pool of 1,000 machines of 8 vCPUs and 16 GiB, each with so many runs of 3 vCPUs, and a queue. */
+/** A pool of 1,000 machines of 8 vCPUs and 16 GiB, each with `onEach` runs of 3 vCPUs, and a queue. */
 function poolOf(config: PoolConfig, onEach: number, queued: number): Configured {
   const runs: RunRow[] = [];
   for (let n = 0; n < WORKERS * onEach; n += 1) runs.push(placed(n, `w${n % WORKERS}`));
   for (let n = 0; n < queued; n += 1) runs.push(waiting(n));
   const workers = Array.from({ length: WORKERS }, (_, n) => machine(`w${n}`, config));
-  const record = { name: "p", revision: 1, config, seed: "s", nextWorker: 1, holds: [], hold: null };
+  const record = { name: "p", revision: 1, config, seed: "s", nextWorker: 1, holds: [], tally: NO_TALLY };
   const rows = {
     runs: new Rows(
       diskOf(runs, (row) => runKey(row.submittedAt, row.run)),
@@ -42,7 +54,7 @@ function poolOf(config: PoolConfig, onEach: number, queued: number): Configured 
   return { ...loadedPool(record, rows.runs, rows.workers), record };
 }
 
-/** 1 to 8 vCPUs, 1 to 3 GiB in steps of a MiB, priorities 1 to 20: nearly each has needs of its own. */
+/** A run with 1 to 8 vCPUs, 1 to 3 GiB in steps of a MiB, and a priority of 1 to 20: nearly all differ. */
 function waiting(n: number): RunRow {
   const resources = {
     vcpus: 1 + (n % 8),
@@ -69,19 +81,22 @@ function rowOf(run: string, later: number): RunRow {
     startedAt: null,
   } as const;
   const need = { vcpus: 1, memoryBytes: GIB, diskBytes: 0, gpus: 0 };
-  const wants = { wants: "place", priority: 10, resources: need, epoch: 0, ended: 0 } as const;
-  return { ...said, ...wants, opened: 0, worker: null, heardAt: T0 };
+  const wants = { wants: "place", priority: 10, resources: need, protocol: 0, epoch: 0, ended: 0 } as const;
+  return { ...said, ...wants, avoid: [], opened: 0, worker: null, heardAt: T0 };
 }
 
 function machine(worker: string, config: PoolConfig): WorkerRow {
   const times = { askedAt: T0, notAfter: T0, stopUntil: 0, missingSince: null, pausedUntil: 0, heardAt: T0 };
   const said = { version: 1, phase: "ready", idleBehavior: "run", address: null, reason: "" } as const;
-  const boot = { instance: `i-${worker}`, readyAt: T0, booted: true, refusals: 0 };
+  const boot = { instance: `i-${worker}`, readyAt: T0, bootOutcome: "success", endingAt: null } as const;
+  const spoken = { protocol: 1, refusals: 0 };
   return {
     worker,
     kind: "cloud",
     ...said,
+    ...NOTHING_SAID,
     ...boot,
+    ...spoken,
     ...times,
     instanceType: "m",
     type: TYPE,
@@ -89,7 +104,7 @@ function machine(worker: string, config: PoolConfig): WorkerRow {
   };
 }
 
-/** A disk that holds these rows and takes no others: what is measured is what is decided. */
+/** A disk that has these rows and stores nothing, so that only decisions are measured. */
 function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
   return {
     read: () => undefined,
@@ -122,7 +137,7 @@ function timed(what: string, n: number, budget: string, act: (n: number) => void
   };
 }
 
-/** Everything that an object does for one event but its commit: what it decides, owes, and wakes for. */
+/** Everything that an object does for one event, except the commit. */
 function decide(state: PoolState, event: PoolEvent, now: number): PoolState {
   const next = poolMachine.apply(state, event, now);
   poolMachine.due(next, now);
@@ -146,7 +161,7 @@ export function measurePlanning(): Row[] {
     timed("full plan, 1,000 empty machines", 50, "20 ms", () => plan(empty, now)),
   ];
   let state = decide(full, { type: "tick" }, now);
-  // Placements are told: what is measured is the wait of one more, not the telling of ten thousand.
+  // All placements are acknowledged first, so that only the decision about one more run is measured.
   for (const row of [...state.runs.live()]) {
     if (row.worker === null) continue;
     const { opened: _opened, worker: _worker, heardAt: _heardAt, ...upsert } = row;
@@ -157,7 +172,7 @@ export function measurePlanning(): Row[] {
     return { type: "run", body: upsert };
   };
   rows.push(
-    timed("one more run, decided whole", 1_000, "0.1 ms", (n) => {
+    timed("one more run, the whole decision", 1_000, "0.1 ms", (n) => {
       state = decide(state, more(n), now);
     }),
   );

@@ -1,6 +1,6 @@
-// How measurements are printed as a table.
+// How are measurements printed?
 
-/** One line of what was measured. */
+/** One line of the table. */
 export interface Row {
   what: string;
   n: number;
@@ -10,7 +10,7 @@ export interface Row {
   budget: string;
 }
 
-/** The smallest measurement that is not below this share of all of them (nearest rank). */
+/** The percentile of some measurements, as a share from 0 to 1 (nearest rank). */
 export function percentile(numbers: number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

@@ -2,9 +2,7 @@
 import { type Drover, endOf } from "./drover.ts";
 import type { Row } from "./table.ts";
 
-/**
- * Trivial runs end to end: so many users, each of whom submits one, waits for its end, and submits the next.
- */
+/** Runs trivial commands: each user submits one, waits for its end, and submits the next. */
 export async function measureThroughput(drover: Drover, users: number, runs: number): Promise<Row[]> {
   let left = runs;
   const use = async () => {

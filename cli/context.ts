@@ -1,4 +1,4 @@
-// Which Drover does this command talk to, and with which token? Every verb asks by `connect`.
+// Which Drover does this command talk to, and with which token? Every verb finds out through `connect`.
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
@@ -151,6 +151,6 @@ function parseContext(file: string, text: string): { url: string; token: string 
   if (!sound) {
     throw new CliError(`${file} is damaged.`, ["Stop that Drover and start it again with `drover up`."]);
   }
-  // The fields are checked just above, which the compiler does not carry through `sound`.
+  // The fields were just checked, but the compiler cannot see that through `sound`.
   return value as { url: string; token: string };
 }

@@ -1,4 +1,4 @@
-// What does this command exit with, and how does a failure carry words for a person?
+// Which exit codes does this command have, and which error carries words for a person?
 
 /** Exit codes of the command itself, the same as those of `docker run` and coreutils. */
 export const EXIT = {
@@ -12,7 +12,7 @@ export const EXIT = {
   commandNotFound: 127,
 } as const;
 
-/** The exit code that a shell gives a program that signal number `n` ended. */
+/** The exit code that a shell reports for a program that was ended by signal number `n`. */
 export function exitCodeOfSignal(n: number): number {
   return 128 + n;
 }

@@ -18,7 +18,7 @@ export interface Explanation {
   exitCode: number;
 }
 
-/** Words any error for a person. */
+/** Puts any error into words for a person. */
 export function explain(error: unknown, io: Where): Explanation {
   if (error instanceof OutputClosed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof CliError) return { lines: [error.message, ...error.hints], exitCode: error.exitCode };

@@ -27,8 +27,8 @@ export function positiveDuration(text: string): string {
 }
 
 /**
- * Checks a size. It stays text, as durations do. A bare number is refused: people mean megabytes by it, the
- * API bytes.
+ * Checks a size. It stays text, as durations do. A bare number is refused: people would mean megabytes, but
+ * the API would read bytes.
  */
 export function size(text: string): string {
   if (isNumber(text)) {
@@ -99,8 +99,8 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
 }
 
 /**
- * `NAME=value`, or `NAME` alone for the value that it has here. The command gets exactly this value:
- * references in it are escaped, so the host fills nothing in.
+ * `NAME=value`, or `NAME` alone for the value that it has in this process. The command gets exactly this
+ * value: references in it are escaped, so the host fills nothing in.
  */
 export function environment(env: NodeJS.ProcessEnv) {
   return (text: string, before: Record<string, string> = {}): Record<string, string> => {

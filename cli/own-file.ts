@@ -1,4 +1,4 @@
-// Can a file be trusted to say where tokens and commands go? `context.ts` asks.
+// Can a file be trusted to say where tokens and commands go? `context.ts` uses this.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { basename, dirname } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
@@ -15,9 +15,9 @@ const ROOT = 0;
 
 /**
  * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
- * directory must belong to the caller or to root, must not be links, and must not be writable for others. A
- * file of the caller must not be readable for others, nor tracked by Git: a checkout or a parent directory
- * may come from somebody else. Throws a `CliError` that says what is wrong.
+ * directory must belong to the caller or to root, must not be links, and must not be writable by others. A
+ * file of the caller must not be readable by others, nor tracked by Git: a checkout or a parent directory may
+ * come from somebody else. Throws a `CliError` that says what is wrong.
  */
 export function readOwnFile(path: string): string | undefined {
   try {
@@ -55,7 +55,7 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
   }
 }
 
-/** Owner and mode do not expose a clone: its files belong to the caller, and a strict umask closes them. */
+/** Owner and mode do not reveal a cloned file: it is the caller's, and a strict umask makes it private. */
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;

@@ -59,7 +59,7 @@ function completed(run: RunStatus): Verdict {
   return { exitCode: run.exitCode, message: `The command was ended by ${run.signal}.` };
 }
 
-/** A group that failed by one task has the exit code of its leader, or of its only main task. */
+/** A group that failed because of one task has the exit code of its leader, or of its only main task. */
 function exitOfTask({ exitCode, failure }: RunStatus): number | undefined {
   return failure?.code === "task_failed" && exitCode !== null && exitCode !== 0 ? exitCode : undefined;
 }

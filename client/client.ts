@@ -45,8 +45,8 @@ export function createClient(options: ClientOptions) {
     ...easyCallsOf(target),
 
     /**
-     * The server's time in milliseconds since 1970, by its last answer. Compare it with the server's
-     * timestamps.
+     * The server's time in milliseconds since 1970, according to its last answer. Compare it with the
+     * server's timestamps.
      */
     now: () => target.clock.now(),
 

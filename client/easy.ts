@@ -9,7 +9,7 @@ import type { EndedRun, RunSpec, RunStatus } from "./types.ts";
 export type LogsOptions = Partial<LogSelection>;
 
 export interface AbortOptions extends CallOptions {
-  /** Kept with the run. */
+  /** The reason to store with the run. */
   reason?: string;
   /** Kill at once, even if a graceful stop has begun. */
   force?: boolean;
@@ -24,7 +24,7 @@ export interface RunHandle {
   readonly submitted: RunStatus;
   /** Resolves with the run when it has ended, however long that takes. */
   wait(options?: CallOptions): Promise<EndedRun>;
-  /** Its output byte for byte, to the last byte. */
+  /** Yields the run's output byte for byte, to the last byte. */
   logs(options?: LogsOptions): AsyncGenerator<Uint8Array>;
   /** Asks the run to end; with `wait`, waits until it has. */
   abort(options?: AbortOptions): Promise<RunStatus>;
@@ -38,7 +38,7 @@ export function easyCallsOf(target: Target) {
   /** Waits until the run has ended, however long that takes. */
   const wait = (run: string, options: CallOptions = {}): Promise<EndedRun> => runs.wait(run, options);
 
-  /** Yields the bytes of one stream of a run as they come, until there can be no more. */
+  /** Yields the bytes of one stream of a run as they come, until no more can follow. */
   async function* logs(run: string, options: LogsOptions = {}): AsyncGenerator<Uint8Array> {
     const { task, stream = "stdout", follow = true, ...rest } = options;
     const { signal } = rest;

@@ -42,7 +42,7 @@ export class UnreachableError extends Error {
   readonly url: string;
   /** The cause in a few words, such as `connection refused`. */
   readonly reason: string;
-  /** Nothing was sent, in this try or any before: the request did not take effect. */
+  /** Nothing was sent, in this try or an earlier one: the request did not take effect. */
   neverSent: boolean;
 
   constructor(url: string, cause: unknown) {
@@ -72,8 +72,8 @@ export class StrangerError extends Error {
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Reads an error answer. Without a problem document it is not from Drover, but perhaps from a proxy; the
- * error then says what answered.
+ * Reads an error answer. An answer without a problem document is not from Drover, but perhaps from a proxy;
+ * the error then says what answered.
  */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response;

@@ -25,7 +25,7 @@ export function poolsOf(target: Target) {
     },
 
     /**
-     * Deletes the pool if it is empty; with `drain`, as soon as it is. With `force`, ends its runs and
+     * Deletes the pool if it is empty; with `drain`, as soon as it is empty. With `force`, ends its runs and
      * machines at once, and `leftBehind` names the machines that may be left at the provider.
      */
     async delete(
@@ -37,7 +37,7 @@ export function poolsOf(target: Target) {
       return await ask(target, "deletePool", { path: { name }, query }, options);
     },
 
-    /** Changes after that number; without one, everything that is live. With `waitMs`, waits for a change. */
+    /** The changes after number `after`; by default, everything live. With `waitMs`, waits for a change. */
     async events(
       name: string,
       { after, ...options }: CallOptions & { after?: number } = {},
@@ -64,7 +64,7 @@ export function poolsOf(target: Target) {
   };
 }
 
-/** The routes of workers. Their posts set a state, so repeating one is harmless. */
+/** The routes of workers. Each POST sets a state, so repeating it is harmless. */
 export function workersOf(target: Target) {
   const setBehavior = (
     how: "holdWorker" | "drainWorker" | "resumeWorker",
@@ -88,12 +88,12 @@ export function workersOf(target: Target) {
       return await ask(target, "explainWorker", { path: { id } }, options);
     },
 
-    /** Keeps the worker without new runs: neither idle time nor a timeout ends it. */
+    /** Keeps the worker, but gives it no new runs: neither idle time nor a timeout ends it. */
     async hold(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
       return await setBehavior("holdWorker", id, options);
     },
 
-    /** Lets its runs end, gives it no new ones, then ends it. */
+    /** Gives the worker no new runs, lets its runs end, then ends it. */
     async drain(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
       return await setBehavior("drainWorker", id, options);
     },
@@ -104,8 +104,8 @@ export function workersOf(target: Target) {
     },
 
     /**
-     * Destroys it now, whatever runs on it. With `force`, without waiting for the provider's confirmation:
-     * `leftBehind` then names the machine.
+     * Destroys the worker's machine now, whatever runs on it. With `force`, without waiting for the
+     * provider's confirmation: `leftBehind` then names the machine.
      */
     async kill(
       id: string,

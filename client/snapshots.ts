@@ -38,7 +38,7 @@ export interface UploadOptions extends CallOptions {
   onProgress?: (sent: number) => void;
 }
 
-/** The routes of snapshots (api.md#snapshots). Each rejects with `ApiError` or `UnreachableError`. */
+/** The routes of snapshots (api.md#snapshots). Each call rejects with `ApiError` or `UnreachableError`. */
 export function snapshotsOf(target: Target) {
   return {
     /**

@@ -1,5 +1,5 @@
 // The types of requests and answers, by their names in the API. They are generated from the routes
-// (`scripts/client-types.mjs`); types without a name there are named here.
+// (`scripts/client-types.mjs`); types that have no name there are named here.
 import type { Operations, RunList, RunStatus, WorkerSummary } from "../src/generated/api.ts";
 
 export type {
@@ -7,9 +7,9 @@ export type {
   Enrollment,
   EventList,
   LeftBehind,
+  PoolChange,
   PoolConfig,
   PoolDeletion,
-  PoolEvent,
   PoolEventList,
   PoolList,
   PoolView,

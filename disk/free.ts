@@ -1,16 +1,17 @@
+// How much room does a disk have, and when is it full?
 import { statfsSync } from "node:fs";
 
-/** With less than this a disk is full: the databases of the control plane need room to change anything. */
+/** With less room than this a disk counts as full: the control plane's databases need room for any change. */
 const LEAST_FREE_BYTES = 1024 * 1024;
 const LEAST_FREE_FILES = 32;
 
-/** What is free on a disk for this user. `files`: absent where the file system has no such limit. */
+/** What this user may still write. `files` is absent where the file system does not limit them. */
 export interface Free {
   bytes: number;
   files?: number;
 }
 
-/** What is free on the disk of a directory; undefined if the system does not say. */
+/** What is free on the disk of a directory; undefined if the system cannot tell. */
 export function freeBelow(dir: string): Free | undefined {
   try {
     const { bavail, bsize, files, ffree } = statfsSync(dir);
@@ -20,13 +21,13 @@ export function freeBelow(dir: string): Free | undefined {
   }
 }
 
-/** Whether a disk with so much free is full. */
+/** Whether a disk has too little room for Drover to go on. */
 export function isFull({ bytes, files = Number.POSITIVE_INFINITY }: Free): boolean {
   return bytes < LEAST_FREE_BYTES || files < LEAST_FREE_FILES;
 }
 
-/** Says that the disk of a `drover up` is full, and what to do. */
+/** The message for a full disk of `drover up`. */
 export function fullDiskText(dir: string, { bytes }: Free): string {
-  const what = bytes < LEAST_FREE_BYTES ? "" : " (no more files can be made there)";
+  const what = bytes < LEAST_FREE_BYTES ? "" : " (no more files can be created there)";
   return `disk full: ${dir}${what}. Free some space there, and Drover goes on by itself.`;
 }

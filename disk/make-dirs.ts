@@ -1,11 +1,10 @@
+// How is a directory created with its parents, even where Node's own `mkdir` never ends?
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Makes a directory and those above it that are missing. Throws what the system says.
- *
- * Node's own recursive `mkdir` takes each ENOENT for a missing parent. Below `/proc` that is the answer
- * to the last name, and it never comes to an end there.
+ * Creates a directory and its missing parents. Throws the system's error. Node's recursive `mkdir` takes each
+ * ENOENT for a missing parent: below `/proc`, where an existing parent answers ENOENT, it never ends.
  */
 export function makeDirs(path: string, mode?: number): void {
   const dir = resolve(path);

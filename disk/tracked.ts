@@ -1,18 +1,19 @@
+// Does Git track a file or directory?
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 
-/** Git answers at once. One that hangs is no reason to wait. */
+/** Git answers at once, unless it hangs. */
 const GIT_TIMEOUT_MS = 10_000;
 
 /**
- * What Git says of a directory: a file in it that Git tracks, why Git cannot tell, or neither: it tracks
- * nothing there, or there is no Git.
+ * The first file that Git tracks, or why Git cannot tell. Undefined: Git tracks nothing there, or is not
+ * installed.
  */
 export type Tracked = { file: string } | { unclear: string } | undefined;
 
 /**
- * Asks Git whether it tracks `path`, a name in the directory `dir`, or anything below it. The repository is
- * not trusted: Git runs no program that its configuration may name, be it to watch files or to fetch what a
- * partial clone has left out.
+ * Whether Git tracks `path`, a name in the directory `dir`, or anything below it. The repository is not
+ * trusted: Git is kept from running programs that the repository's configuration names, such as those that
+ * watch files or fetch the missing objects of a partial clone.
  */
 export function trackedIn(dir: string, path = "."): Tracked {
   const args = ["-c", "core.fsmonitor=false", "-C", dir, "ls-files", "-z", "--", path];
@@ -25,14 +26,14 @@ export function trackedIn(dir: string, path = "."): Tracked {
   };
   const done = spawnSync("git", args, { env, timeout: GIT_TIMEOUT_MS, encoding: "utf8" });
   const [first = ""] = done.stdout?.split("\0") ?? [];
-  // The list may be too long to be read whole. The first name is enough.
+  // A list that is too long for the buffer ends Git with an error. The first name is enough.
   if (first !== "") return { file: first };
   if (done.status === 0 || isNoRepository(done)) return undefined;
   const [why = ""] = (done.stderr ?? "").split("\n");
   return { unclear: why || String(done.error ?? done.signal) };
 }
 
-/** Whether there is no Git, or no repository that Git would look into for this user. */
+/** Whether Git is not installed, or sees no repository that it may read for this user. */
 function isNoRepository({ error, stderr }: SpawnSyncReturns<string>): boolean {
   if (error !== undefined) return "code" in error && error.code === "ENOENT";
   return /not a git repository|dubious ownership/i.test(stderr);

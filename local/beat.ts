@@ -1,18 +1,19 @@
+// How do hosts on this machine learn that it has slept?
 import { unlinkSync } from "node:fs";
 import { uptime } from "node:os";
 import { replaceFile } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
-/** How often the file is written, and after which silence of our own we have stood still. */
+/** How often the file is written, and the gap between two writes that counts as a sleep. */
 const BEAT_MS = 1_000;
 const STOOD_STILL_MS = 5_000;
 
 /**
- * Writes each second that this process is awake: `<now> <when its last sleep began> <when that ended>`, in
- * milliseconds since the boot of the machine, which is how hosts count. So a host that finds its lease over
- * after a sleep knows whether its control plane has slept as long, and renews instead of stopping its runs
- * (`agent/awake.ts`). What cannot be written is removed: an old text would say that this process sleeps.
- * `onWake` hears of each sleep. Returns what ends that.
+ * Writes a heartbeat file each second: `<now> <start of the last sleep> <end of the last sleep>`, in
+ * milliseconds since the boot of the machine, as hosts count time. A host whose lease expired during a sleep
+ * can see that its control plane slept too, and renews the lease instead of stopping its runs
+ * (`agent/awake.ts`). If the file cannot be written it is removed: an old one would claim that this process
+ * is asleep. Calls `onWake` after each sleep. Returns a function that stops the heartbeat.
  */
 export function beat(
   stateDir: string,
@@ -43,15 +44,15 @@ function note(file: string, text: string): void {
   try {
     replaceFile(file, text);
   } catch {
-    // A full disk, for example. A host that sees nothing keeps to its lease.
+    // A full disk, for example. A host that finds no file keeps to its lease.
     remove(file);
   }
 }
 
 function remove(file: string): void {
   try {
-    unlinkSync(file); // `rmSync` would have to open something, and perhaps nothing can be opened
+    unlinkSync(file); // not `rmSync`, which opens a file, and there may be no file descriptor left
   } catch {
-    // It is not there, or on a disk that nobody may write to: nothing of a control plane can change either.
+    // There is no file, or the disk is read-only: then the control plane cannot change anything either.
   }
 }

@@ -1,18 +1,19 @@
+// What is Drover's time while somebody sets the clock of this machine?
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { z } from "zod";
 import { writeAtomically } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
-/** A wall clock that moves by less against the time since boot is left alone: no delay feels that. */
+/** The smallest jump of the wall clock that is corrected. A smaller one does not matter to any delay. */
 const STEP_MS = 1_000;
-/** How often to look, how often at least to note what was seen, and when to try again to wake. */
-const LOOK_MS = 50;
-const NOTE_MS = 60_000;
-/** How often the Worker hears that the clock was not set. */
+/** How often the clocks are read, at least how often the result is stored, and the pause before a retry. */
+const READ_EVERY_MS = 50;
+const STORE_EVERY_MS = 60_000;
+/** How often the Worker is told that the clock was not set. */
 const CONFIRM_MS = 1_000;
 const RETRY_MS = 1_000;
-/** Both clocks are read at once if reading takes no longer. */
+/** Two clocks that are read within this time count as read at the same moment. */
 const AT_ONCE_MS = 50;
 
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
@@ -20,82 +21,85 @@ const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 const Clocks = z.object({
   /** Differs from boot to boot. */
   bootId: z.string(),
-  /** The time since boot, which nobody sets. In a suspend it goes on. */
+  /** The time since boot, including suspends. Nobody can set it. */
   upMs: z.number(),
   wallMs: z.number(),
 });
-/** What the clocks say at one moment. */
+/** What the clocks show at one moment. */
 export type Clocks = z.infer<typeof Clocks>;
 
-const Looked = Clocks.extend({ aheadMs: z.number() });
-/** A look at the clocks, and how far Drover's time is ahead of the wall clock since then. */
-export type Looked = z.infer<typeof Looked>;
+const Reading = Clocks.extend({ aheadMs: z.number() });
+/** A reading of the clocks, and how far Drover's time has been ahead of the wall clock since then. */
+export type Reading = z.infer<typeof Reading>;
 
 /**
- * What the next `drover up` in the state directory has to know: the last look, and how far Drover's time was
- * ahead of the wall clock when all that lives was last woken, since alarms go by that.
+ * What the next `drover up` in the state directory has to know: the last reading, and how far Drover's time
+ * was ahead of the wall clock when all objects were last woken, since alarms were set with that lead.
  */
-const Note = Looked.extend({ wokenAheadMs: z.number() });
+const Note = Reading.extend({ wokenAheadMs: z.number() });
 type Note = z.infer<typeof Note>;
 
 /**
- * `drover up` goes on with the time of the last one. After a reboot, or for the first time, it begins with
- * that of the wall clock, but never before the time at which the last one was.
+ * The first reading of a `drover up`. Drover's time continues from the last one. After a reboot, or on the
+ * first start, it begins at the wall clock, but never before the last known time.
  */
-export function firstLook(last: Looked | undefined, seen: Clocks): Looked {
+export function firstReading(last: Reading | undefined, seen: Clocks): Reading {
   if (last === undefined) return { ...seen, aheadMs: 0 };
-  if (seen.bootId === last.bootId && seen.upMs >= last.upMs) return look(last, seen);
+  if (seen.bootId === last.bootId && seen.upMs >= last.upMs) return nextReading(last, seen);
   return { ...seen, aheadMs: Math.max(0, last.wallMs + last.aheadMs - seen.wallMs) };
 }
 
-/** Drover's time goes on with the time since boot: what the wall clock is set by is taken back. */
-export function look(last: Looked, seen: Clocks): Looked {
+/** The next reading. Drover's time follows the time since boot: a jump of the wall clock is subtracted. */
+export function nextReading(last: Reading, seen: Clocks): Reading {
   const stepMs = seen.wallMs - last.wallMs - (seen.upMs - last.upMs);
   return { ...seen, aheadMs: last.aheadMs - (Math.abs(stepMs) < STEP_MS ? 0 : Math.round(stepMs)) };
 }
 
-/** What a watch over the clock calls. */
+/** What `DroverClock.watch` calls. */
 export interface ClockWatcher {
+  /** Gives the Worker a new correction, and wakes all objects. */
   wake(aheadMs: number): Promise<void>;
+  /** Tells the Worker each second what the wall clock shows, while nobody sets it. */
   confirm(wallMs: number): Promise<void>;
-  tell(byMs: number, aheadMs: number): void;
-  failed(error: unknown): void;
+  /** The wall clock was set by `byMs`, and all objects have been woken. */
+  onSet(byMs: number, aheadMs: number): void;
+  /** `wake` has failed. It is called again. */
+  onFailure(error: unknown): void;
 }
 
-/** Drover's time on this machine. The Worker is told how it differs from the clock (`objects/clock.ts`). */
+/** Drover's time on this machine. The Worker learns how it differs from the clock (`objects/clock.ts`). */
 export class DroverClock {
   readonly #file: string;
   readonly #read: () => Clocks;
-  #last: Looked;
+  #last: Reading;
   #wokenAheadMs: number;
   #notedMs: number;
 
-  /** Goes on with the time of the last `drover up` in this state directory. */
+  /** Continues the time of the last `drover up` in this state directory. */
   constructor(stateDir: string, read = clockReader()) {
     this.#file = pathIn(stateDir, "clock.json");
     this.#read = read;
     const note = readNote(this.#file);
-    this.#last = firstLook(note, read());
+    this.#last = firstReading(note, read());
     this.#wokenAheadMs = note?.wokenAheadMs ?? this.#last.aheadMs;
     this.#notedMs = this.#last.upMs;
     this.#note();
   }
 
-  /** How far it is ahead of the wall clock at this moment. */
+  /** How far Drover's time is ahead of the wall clock now. */
   aheadMs(): number {
-    this.#last = look(this.#last, this.#read());
-    if (this.#last.upMs - this.#notedMs >= NOTE_MS) this.#note();
+    this.#last = nextReading(this.#last, this.#read());
+    if (this.#last.upMs - this.#notedMs >= STORE_EVERY_MS) this.#note();
     return this.#last.aheadMs;
   }
 
   /**
-   * Calls `wake` whenever the Worker and its alarms go by another correction than that of now, again and
-   * again until it has been done. Otherwise calls `confirm` each second with what the wall clock shows.
-   * `tell` hears by how much the wall clock was set, `failed` what has gone wrong. Returns what ends that.
+   * Calls `wake` whenever the correction differs from the one that the Worker and its alarms use, and repeats
+   * the call until it succeeds. Otherwise calls `confirm` each second. Returns a function that ends this.
    */
-  watch({ wake, confirm, tell, failed }: ClockWatcher): () => void {
+  watch({ wake, confirm, onSet, onFailure }: ClockWatcher): () => void {
     let waking = false;
-    let toldAheadMs = this.#last.aheadMs;
+    let reportedAheadMs = this.#last.aheadMs;
     let confirmedMs = 0;
     const timer = setInterval(async () => {
       const aheadMs = this.aheadMs();
@@ -104,24 +108,24 @@ export class DroverClock {
         const { upMs, wallMs } = this.#last;
         if (upMs - confirmedMs < CONFIRM_MS) return;
         confirmedMs = upMs;
-        // A runtime that is away, or being started again, hears it in the next second.
+        // A runtime that is being restarted gets the next call, a second later.
         return void confirm(wallMs).catch(() => {});
       }
       waking = true;
       try {
         await wake(aheadMs);
-        if (aheadMs !== toldAheadMs) tell(toldAheadMs - aheadMs, aheadMs);
-        toldAheadMs = aheadMs;
+        if (aheadMs !== reportedAheadMs) onSet(reportedAheadMs - aheadMs, aheadMs);
+        reportedAheadMs = aheadMs;
         this.#wokenAheadMs = aheadMs;
         this.#note();
         waking = false;
       } catch (error) {
-        failed(error);
+        onFailure(error);
         setTimeout(() => {
           waking = false;
         }, RETRY_MS).unref();
       }
-    }, LOOK_MS).unref();
+    }, READ_EVERY_MS).unref();
     return () => {
       clearInterval(timer);
       this.aheadMs();
@@ -135,12 +139,12 @@ export class DroverClock {
     try {
       writeAtomically(this.#file, JSON.stringify(note));
     } catch {
-      // A full disk, for example. What was noted before is no later than the truth.
+      // A full disk, for example. The earlier note holds no time later than the true one.
     }
   }
 }
 
-/** A process that is stopped between two readings would see a step where there is none: it reads again. */
+/** Reads both clocks. Reads again if the process was stopped in between, which would look like a jump. */
 function clockReader(): () => Clocks {
   const bootId = readFileSync(BOOT_ID, "utf8").trim();
   return () => {
@@ -153,7 +157,7 @@ function clockReader(): () => Clocks {
   };
 }
 
-/** Undefined if there is none, or none that can be read. */
+/** The stored note; undefined if there is none, or it cannot be read. */
 function readNote(file: string): Note | undefined {
   try {
     return Note.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;

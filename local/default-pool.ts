@@ -1,30 +1,28 @@
+// What is the pool `default` of `drover up`, and when is it written?
 import { availableParallelism, totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PoolConfigInput } from "../src/schema/pool.ts";
 import { UpError } from "./up-error.ts";
 
 const MIB = 2 ** 20;
-/**
- * The Worker answers as soon as it listens; this is for one that does not, and for a machine that is very
- * busy.
- */
+/** How long to wait for the Worker. It answers as soon as it listens, unless the machine is very busy. */
 const ANSWER_WITHIN_MS = 30_000;
 const RETRY_MS = 200;
-/** How much of the memory machines may have together: the rest is for the system and for Drover. */
+/** The share of the memory that all machines may use together. The rest is for the system and Drover. */
 const MEMORY_SHARE = 0.9;
 
-/** What of the pool may be asked for otherwise than by default. */
+/** What the flags of `drover up` can change about the pool. */
 export interface PoolChoices {
-  /** How long a machine may have nothing to do, as a duration. */
+  /** How long a machine may be idle, as a duration. */
   idle?: string;
-  /** How many machines there may be. */
+  /** The most machines. */
   machines?: number | undefined;
-  /** Of each machine. What is declared beyond what this machine has is shared. */
+  /** The vCPUs of each machine. If all machines together have more than this computer has, they share. */
   vcpus?: number | undefined;
   memory?: string | undefined;
 }
 
-/** What this machine has for its runs. */
+/** What this computer has for runs. */
 export interface Capacity {
   vcpus: number;
   memoryBytes: number;
@@ -37,8 +35,9 @@ export function capacityHere(): Capacity {
 }
 
 /**
- * The pool `default` of a laptop: one machine with all that this one has, or so many with an equal share of
- * it, short intervals because nothing is far away, and absolute directories because the files are the user's.
+ * The pool `default` of a laptop: one machine with everything that this computer has, or several with equal
+ * shares. Intervals are short because nothing is far away; absolute directories are allowed because the files
+ * are the user's own.
  */
 export function defaultPool(
   cloud: { url: string; secret: string },
@@ -60,22 +59,19 @@ export function defaultPool(
   };
 }
 
-/** A pool as the control plane shows it: without the secret of its provider. */
-type ShownConfig = Record<string, unknown>;
-
-/** Where the control plane is, the pool as it is by default, and what it was made last. */
+/** Where the control plane is, and which pool it should have. */
 export interface PoolToSettle {
   url: string;
   token: string;
   fetch: typeof fetch;
   config: PoolConfigInput;
-  /** What the control plane showed of it when `drover up` had put it last; undefined: it never has. */
+  /** What the control plane showed after `drover up` last put the pool; undefined: it never did. */
   last: string | undefined;
 }
 
 /**
- * Puts the pool `default`, unless somebody has changed it since `drover up` put it last: then it stays as it
- * is. Returns what the control plane shows of it now, if it was put.
+ * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. Returns what the
+ * control plane shows of the pool now; undefined if it was left alone.
  */
 export async function settleDefaultPool(pool: PoolToSettle): Promise<string | undefined> {
   const shown = await shownConfig(pool);
@@ -84,20 +80,20 @@ export async function settleDefaultPool(pool: PoolToSettle): Promise<string | un
   return shownConfig(pool);
 }
 
-/** The configuration of the pool in one line; undefined if there is none, or nobody says. */
+/** The configuration of the pool as one line of JSON; undefined if there is none, or no answer. */
 async function shownConfig({ url, token, fetch }: PoolToSettle): Promise<string | undefined> {
   const response = await fetch(`${url}/v1/pools/default`, {
     headers: { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
   }).catch(() => undefined);
   if (response?.ok !== true) return undefined;
-  const view: { config?: ShownConfig } | null = JSON.parse(await response.text());
+  const view: { config?: Record<string, unknown> } | null = JSON.parse(await response.text());
   return view?.config === undefined ? undefined : JSON.stringify(view.config);
 }
 
 /**
- * Puts the pool, as any client would. Doing it again with the same configuration changes nothing. Temporary
- * refusals are tried again; any other is an `UpError` with the control plane's own words.
+ * Puts the pool, as any client would: repeating that changes nothing. Retries temporary refusals. Any other
+ * refusal throws an `UpError` with the control plane's own words.
  */
 async function putDefaultPool(pool: PoolToSettle): Promise<void> {
   const deadline = performance.now() + ANSWER_WITHIN_MS;

@@ -1,25 +1,26 @@
+// How do runs end before `drover up` ends?
 import type { Client } from "../client/client.ts";
 
 const REASON = "drover up was stopped";
-/** How long runs may take to end, before their machines end with them. */
+/** How long runs may take to end before their machines are destroyed under them. */
 const WITHIN_MS = 10_000;
-/** From then on they are not asked any more, but killed. */
-const POLITE_MS = 7_000;
-/** How long one look waits for their end. */
-const LOOK_MS = 500;
+/** After this long, runs are killed without further grace. */
+const GRACE_MS = 7_000;
+/** How long one query waits for the end of the runs. */
+const QUERY_WAIT_MS = 500;
 
-/** The runs of a `drover up` that is to end: those on machines that end with it. */
+/** What `endRuns` needs to know. */
 export interface RunsToEnd {
   client: Client;
-  /** The machines, as their provider names them. */
+  /** The machines that end with `drover up`, by the ids of their provider. */
   machines: ReadonlySet<string>;
-  /** Told how many runs there are, before they are asked to end. */
+  /** Called with the number of runs before they are aborted. */
   onRuns(count: number): void;
 }
 
 /**
- * Aborts all runs on these machines, and resolves when none is left on them; rejects if that takes too long.
- * The machines drain first, so that none of the queue comes onto them. A queued run stays in the queue.
+ * Aborts all runs on these machines, and resolves when none is left; rejects if that takes too long. The
+ * machines drain first, so that they get no runs from the queue. Queued runs stay queued.
  */
 export async function endRuns({ client, machines, onRuns }: RunsToEnd): Promise<void> {
   const signal = AbortSignal.timeout(WITHIN_MS);
@@ -34,13 +35,13 @@ export async function endRuns({ client, machines, onRuns }: RunsToEnd): Promise<
     const ids = (await workersHere()).flatMap(({ runs }) => runs).slice(0, 1_000);
     if (ids.length === 0) return;
     if (isFirst) onRuns(ids.length);
-    const force = performance.now() - began > POLITE_MS;
+    const force = performance.now() - began > GRACE_MS;
     await client.runs.abortMany({ ids, reason: REASON, force }, { signal });
-    await client.runs.query({ runs: ids, states: ["done"], all: true }, { signal, waitMs: LOOK_MS });
+    await client.runs.query({ runs: ids, states: ["done"], all: true }, { signal, waitMs: QUERY_WAIT_MS });
   }
 }
 
-/** How many runs there are, in words. */
+/** A number of runs, in words. */
 export function countText(count: number): string {
   return count === 1 ? "1 run" : `${count} runs`;
 }

@@ -1,14 +1,15 @@
+// What does `drover up` print when it is ready?
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
 import { quoteArgv } from "../src/shared/shell-words.ts";
 import { DEFAULT_STATE_DIR } from "./state/state-dir.ts";
 
-/** What npm and npx put in front of the PATH of what they start: another terminal does not have it. */
+/** Folders that npm and npx prepend to the PATH of their children. Another terminal does not have them. */
 const OF_NPM = /[\\/]node_modules[\\/](?:\.bin|.*[\\/]node-gyp-bin)$/;
 
 /**
- * What is typed in another terminal to reach a Drover with its state in `stateDir`. Each line works as it is,
- * wherever that terminal is. `script` is the file of the command that is running now.
+ * The lines to type in another terminal, in any directory, to use a Drover with its state in `stateDir`.
+ * `script` is the file of the command that is running now.
  */
 export function linesToTry(stateDir: string, script: string, path: string): string[] {
   const isFound = basename(stateDir) === DEFAULT_STATE_DIR;
@@ -20,7 +21,7 @@ export function linesToTry(stateDir: string, script: string, path: string): stri
   return [...alias, where, "drover run -- uname -a"];
 }
 
-/** Whether this very command is what `drover` means to a shell of the person. */
+/** Whether `drover` in the user's shell is this very command. */
 function isOnPath(file: string, path: string): boolean {
   const folders = path.split(delimiter).filter((folder) => folder !== "" && !OF_NPM.test(folder));
   const found = folders.map((folder) => join(folder, "drover")).find(isExecutable);

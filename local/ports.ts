@@ -1,18 +1,17 @@
+// Which port is free?
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { errorCode } from "../posix/errors.ts";
 
 /**
- * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port
- * which is kept over restarts is not taken meanwhile by somebody's connection.
+ * The range of chosen ports. It is below the range that Linux gives to outgoing connections (32768 and up),
+ * so that no connection takes Drover's port between two starts.
  */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const TRIES = 200;
 
-/**
- * Why a port on 127.0.0.1 cannot be listened on (`EADDRINUSE`, `EACCES` …); undefined if it can, right now.
- */
+/** Why nobody can listen on a port of 127.0.0.1 now (`EADDRINUSE`, `EACCES` …); undefined if it is free. */
 export function portProblem(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
@@ -21,7 +20,7 @@ export function portProblem(port: number): Promise<string | undefined> {
   });
 }
 
-/** A port on 127.0.0.1 that is free now and none of `except`. */
+/** A port of 127.0.0.1 that is free now and not in `except`. */
 export async function choosePort(except: number[] = []): Promise<number> {
   for (let n = 0; n < TRIES; n += 1) {
     const port = randomInt(FIRST_PORT, LAST_PORT + 1);

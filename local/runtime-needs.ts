@@ -1,3 +1,4 @@
+// Can workerd run on this machine?
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -5,10 +6,10 @@ import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import { UpError } from "./up-error.ts";
 
-/** What wrangler and Miniflare need; Drover's other commands run with less. */
+/** The oldest Node that wrangler and Miniflare accept. Drover's other commands run with older ones. */
 const LEAST_NODE = 22;
 
-/** Throws an `UpError` in plain words if the control plane cannot run here at all. */
+/** Throws an `UpError` that says why, if the control plane cannot run here. */
 export function checkRuntimeNeeds(): void {
   if (!hasRuntime()) {
     throw new UpError(
@@ -40,14 +41,14 @@ export function isNodeNewEnough(): boolean {
 }
 
 /**
- * Runs the present command line by the Node of this checkout, which has one for its tools, and resolves with
- * its exit code. Undefined: there is none, as in an installed package.
+ * Runs the same command line with the Node that this checkout has for its tools, and resolves with its exit
+ * code; undefined if there is no such Node, as in an installed package.
  */
 export async function runByNodeOfCheckout(signals: readonly NodeJS.Signals[]): Promise<number | undefined> {
   const node = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
   if (!existsSync(node)) return undefined;
   const child = spawn(node, process.argv.slice(1), { stdio: "inherit" });
-  // A terminal sends Ctrl-C to both: for the child that is one press, as it is below npx.
+  // The terminal sends Ctrl-C to the child, too, which counts both signals as one press (`ONE_PRESS_MS`).
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   return await new Promise((resolve, reject) => {
     child.once("error", reject);

@@ -1,16 +1,15 @@
+// How is a start that fails half-way undone?
+
 type Step = () => unknown;
 
-/** What is to be taken back, in reverse order of how it was done. */
+/** Steps that undo what was done, run in reverse order. */
 export interface Undo {
   add(step: Step): void;
-  /**
-   * Takes everything back, each step even if another fails; then throws the first failure. A second call does
-   * nothing.
-   */
+  /** Runs every step, even if another fails; then throws the first failure. A second call does nothing. */
   run(): Promise<void>;
 }
 
-/** Begins with nothing to take back. */
+/** An undo without steps. */
 export function makeUndo(): Undo {
   const steps: Step[] = [];
   return {

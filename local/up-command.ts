@@ -1,3 +1,4 @@
+// What does `drover up` print, which signals end it, and with which exit code?
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorText } from "../src/shared/words.ts";
@@ -9,25 +10,24 @@ import { DEFAULT_STATE_DIR, removeContext } from "./state/state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
 
-/** Drover's own failure, as `docker run` has it. */
+/** Drover itself has failed: the same exit code as for `docker run`. */
 const EXIT_FAILURE = 125;
 /** A second Ctrl-C: 128 and the number of SIGINT. */
 const EXIT_HURRIED = 130;
 
-/** Below npx a single Ctrl-C arrives twice: from the terminal, and once more handed on by npm. */
+/** Under npx a single Ctrl-C arrives twice: from the terminal, and from npm, which passes it on. */
 const ONE_PRESS_MS = 500;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * `drover up`: starts, says where it listens, and stays until it is told to stop by Ctrl-C, SIGTERM or the
- * end of its terminal. Returns the exit code: 0 after everything was ended with proof, 125 if it could not
- * start or end.
+ * `drover up`: starts, prints its address, and stays until Ctrl-C, SIGTERM or the end of its terminal.
+ * Returns the exit code: 0 if everything has verifiably ended, 125 if it could not start or end.
  *
- * What runs is aborted first, and has ten seconds to end; what waits in the queue stays there.
+ * Running commands are aborted first and have ten seconds to end. Queued runs stay queued.
  *
- * A second Ctrl-C ends it at once with 130: machines are killed without waiting for proof, the guard ends
- * workerd, and the next `drover up` on this state directory looks for what may be left.
+ * A second Ctrl-C exits at once with 130: machines are killed without waiting for proof, the guard ends
+ * workerd, and the next `drover up` in this state directory looks for leftovers.
  */
 export async function upCommand(options: UpOptions): Promise<number> {
   if (!isNodeNewEnough()) {
@@ -39,8 +39,7 @@ export async function upCommand(options: UpOptions): Promise<number> {
     if (existsSync(stateDir)) killInstancesBelow(realpathSync(stateDir));
   });
   try {
-    // A signal that comes while it starts waits until it has started: there is no half of it to be taken
-    // back.
+    // A signal during the start waits until the start is over: half a start cannot be undone.
     const running = await up({ ...options, onProblem: (text) => say(2, `drover: ${text}`) });
     say(1, greeting(running));
     await stopAsked.signal;
@@ -59,7 +58,7 @@ function greeting({ url, stateDir, adopted }: Up): string {
   return [
     `Drover is up at ${url}`,
     `Its state is in ${stateDir}`,
-    ...(adopted === 0 ? [] : [`It goes on with ${machines} still running.`]),
+    ...(adopted === 0 ? [] : [`It continues with ${machines} still running.`]),
     "Try, in another terminal:",
     ...linesToTry(stateDir, process.argv[1] ?? "drover", process.env.PATH ?? "").map((line) => `  ${line}`),
     "Ctrl-C stops everything.",
@@ -76,29 +75,29 @@ async function stop(running: Up): Promise<number> {
   return 0;
 }
 
-/** Whatever does not end in time ends with its machine, and as `unknown`. */
+/** Ends the runs. A run that does not end in time ends with its machine, as `unknown`. */
 async function endRuns(running: Up): Promise<void> {
   if (running.machines() === 0) return;
   try {
     await running.endRuns((count) => {
       const are = count === 1 ? "is" : "are";
-      say(1, `${countText(count)} ${are} running, and ${are} being ended. Ctrl-C again: end all at once.`);
+      say(1, `${countText(count)} ${are} running. Aborting … Press Ctrl-C again to end everything at once.`);
     });
   } catch (error) {
-    say(2, `drover: Not all runs have ended properly; their machines end with them. ${errorText(error)}`);
+    say(2, `drover: Some runs did not end in time; they end with their machines. ${errorText(error)}`);
   }
 }
 
-/** Resolves with the first signal. One that comes well after it hurries, and ends the process. */
+/** Resolves with the first signal. A later signal, unless it is the same press, calls `hurry` and exits. */
 function firstSignal(hurry: () => void): { signal: Promise<void>; forget(): void } {
-  let heard = () => {};
+  let resolveFirst = () => {};
   const signal = new Promise<void>((resolve) => {
-    heard = resolve;
+    resolveFirst = resolve;
   });
   let first: number | undefined;
   const onSignal = () => {
     first ??= performance.now();
-    if (performance.now() - first < ONE_PRESS_MS) return heard();
+    if (performance.now() - first < ONE_PRESS_MS) return resolveFirst();
     hurry();
     process.exit(EXIT_HURRIED);
   };
@@ -111,11 +110,11 @@ function firstSignal(hurry: () => void): { signal: Promise<void>; forget(): void
   };
 }
 
-/** A terminal that is gone (SIGHUP) refuses what is said; that must not stop the stopping. */
+/** Prints a line. A terminal that is gone (SIGHUP) must not keep `drover up` from ending. */
 function say(file: 1 | 2, text: string): void {
   try {
     writeSync(file, `${text}\n`);
   } catch {
-    // Nobody listens any more.
+    // The terminal is gone.
   }
 }

@@ -1,4 +1,6 @@
-/** Why `drover up` cannot start, in words for the person who typed it. */
+// How does `drover up` fail?
+
+/** Why `drover up` cannot start, in words for the user. */
 export class UpError extends Error {
   override readonly name = "UpError";
 }

@@ -1,3 +1,4 @@
+// How does `drover up` start, run and end?
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +14,7 @@ import { type CloudOptions, LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
 import { portProblem } from "./ports.ts";
 import { endFormerRuntime, startRuntime } from "./runtime/runtime.ts";
-import { tellOfMachine, tellOfRuntime } from "./runtime/watch-runtime.ts";
+import { reportMachineDeath, runtimeReporter } from "./runtime/watch-runtime.ts";
 import { isInternal, openWorkerLog } from "./runtime/worker-log.ts";
 import { checkRuntimeNeeds } from "./runtime-needs.ts";
 import { pathIn } from "./state/names.ts";
@@ -36,15 +37,15 @@ import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
 
 export interface UpOptions extends PoolChoices {
-  /** Where the control plane listens on 127.0.0.1. Default: where it did before, else a port that is free. */
+  /** The port of the control plane on 127.0.0.1. Default: the previous port, else any free port. */
   port?: number;
   /** Default: `.drover` in the current directory. */
   stateDir?: string;
-  /** Forget everything that is kept in the state directory first. */
+  /** Delete everything in the state directory first. */
   fresh?: boolean;
-  /** Told in a sentence what goes wrong while it runs. */
+  /** Called with a sentence about each problem while Drover runs. */
   onProblem?(text: string): void;
-  /** The built Worker, and the options that were built of `wrangler.toml`. Default: those of this package. */
+  /** The built Worker, and its options as built from `wrangler.toml`. Default: those of this package. */
   worker?: { script: string; options: string };
 }
 
@@ -56,23 +57,20 @@ export interface Up {
   stateDir: string;
   /** Where the loopback cloud listens. */
   cloudUrl: string;
-  /** How many machines of a `drover up` that was killed go on. */
+  /** How many machines were taken over from a `drover up` that was killed. */
   adopted: number;
   /** How many machines there are now. */
   machines(): number;
-  /**
-   * Boots no more machines, and aborts what runs on those that there are. Rejects if that takes too long, or
-   * the control plane does not do it.
-   */
+  /** Boots no more machines, and aborts all runs on machines. Rejects if that fails or takes too long. */
   endRuns(onRuns: (count: number) => void): Promise<void>;
-  /** Ends the control plane, then all machines, with proof, and gives the state directory back. */
+  /** Ends the control plane, then all machines, with proof, and unlocks the state directory. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool
- * `default`, and `context.json` by which commands find it. Throws an `UpError` in plain words if that cannot
- * be; then nothing of it is left running.
+ * `default`, and `context.json`, by which commands find it. Throws an `UpError` that says why if that fails;
+ * then nothing is left running.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
   checkRuntimeNeeds();
@@ -92,9 +90,9 @@ export async function up(options: UpOptions = {}): Promise<Up> {
   }
 }
 
-type Settled = UpOptions & { worker: { script: string; options: string }; stateDir: string };
+type ResolvedOptions = UpOptions & { worker: { script: string; options: string }; stateDir: string };
 
-async function start(options: Settled, undo: Undo): Promise<Up> {
+async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
   const stranger = strangerAbove(stateDir);
@@ -104,19 +102,19 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   const ended = new AbortController();
   const cloud = await openCloud(options, {
     onProblem,
-    onDeath: (machine) => void (client && tellOfMachine(client, machine, onProblem)),
+    onDeath: (machine) => void (client && reportMachineDeath(client, machine, onProblem)),
   });
   prepareFolders(stateDir);
   const adopted = cloud.alive();
   const room = keepRoom({
     dir: stateDir,
     onFull: onProblem,
-    onRoom: () => onProblem(`there is room again in ${stateDir}: Drover goes on.`),
+    onRoom: () => onProblem(`${stateDir} has free space again: Drover continues.`),
   });
   undo.add(room.stop);
-  // A start that fails must not take with it what was running before: the next one adopts it.
+  // A failed start must not end machines that ran before: the next start adopts them.
   let endsMachines = adopted === 0;
-  undo.add(() => (endsMachines ? cloud.endAll() : cloud.letGo()));
+  undo.add(() => (endsMachines ? cloud.endAll() : cloud.detach()));
   const identity = await identityOf(stateDir, options.port, adopted);
   await portsAreFree(identity);
   const { port, cloudPort, token, signingKey, providerSecret } = identity;
@@ -129,7 +127,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(() => log.close());
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
-  // Of a runtime that has ended somebody else could take the port.
+  // Another program could take the port of a runtime that has ended, so each connection is proven.
   const proven = fetchFor(url, token);
   const ours = createClient({ url, token, userAgent: "drover-up", fetch: proven });
   const clock = new DroverClock(stateDir);
@@ -141,10 +139,10 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);
-      // What a full disk leads to is said once, by that name.
+      // While the disk is full, `keepRoom` has said so already.
       if (level === "error" && !isInternal(text) && !room.isFull()) onProblem(text);
     },
-    onDeath: tellOfRuntime(ours, onProblem, ended.signal),
+    onDeath: runtimeReporter(ours, onProblem, ended.signal),
   });
   undo.add(() => runtime.dispose());
   undo.add(() => ended.abort());
@@ -152,12 +150,12 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     clock.watch({
       wake: runtime.clockWasSet,
       confirm: runtime.clockIs,
-      tell(byMs, aheadMs) {
+      onSet(byMs, aheadMs) {
         log.write("warn", clockText(byMs, aheadMs));
         onProblem(clockText(byMs, aheadMs));
       },
-      failed: (error) =>
-        log.write("error", `Not all could be woken after the clock was set. ${String(error)}`),
+      onFailure: (error) =>
+        log.write("error", `Not all objects could be woken after the clock was set. ${String(error)}`),
     }),
   );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
@@ -178,35 +176,35 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop: undo.run };
 }
 
-/** Says that the clock was set, and what of Drover's time differs from it now. */
+/** Says that the clock was set, and how Drover's time differs from it now. */
 function clockText(byMs: number, aheadMs: number): string {
   const amount = (ms: number) => formatDuration(Math.round(Math.abs(ms) / 1_000) * 1_000);
-  const how = `the clock of this machine was set ${byMs < 0 ? "back" : "forth"} by ${amount(byMs)}`;
+  const how = `the clock of this machine was set ${byMs < 0 ? "back" : "forward"} by ${amount(byMs)}`;
   const where = `${amount(aheadMs)} ${aheadMs < 0 ? "behind" : "ahead of"} the clock`;
   const since =
-    aheadMs === 0 ? "is that of the clock" : `goes on as before, ${where} until the machine is restarted`;
-  return `${how}: the control plane was started again. Drover's time ${since}.`;
+    aheadMs === 0 ? "equals the clock again" : `continues as before, ${where} until the machine is rebooted`;
+  return `${how}: the control plane was restarted. Drover's time ${since}.`;
 }
 
 function strangerText(stateDir: string, stranger: string): string {
   return (
-    `${stranger} can put another directory in the place of ${stateDir}, and so run commands as you. ` +
+    `${stranger} can replace ${stateDir}, and so run commands as you. ` +
     "If that is not you, choose another directory with --state."
   );
 }
 
 const POOL_STAYS =
-  "The pool `default` has been changed by `drover apply`, and stays as it is: its size is not that of the " +
-  "flags. Change it by `drover apply`, or start with --fresh.";
+  "The pool `default` has been changed with `drover apply`, so the flags for its size are ignored. " +
+  "Change it with `drover apply`, or start with --fresh.";
 
-/** Whether a size is asked for. */
+/** Whether a flag sets the size of the pool. */
 function isSized({ machines, vcpus, memory }: PoolChoices): boolean {
   return machines !== undefined || vcpus !== undefined || memory !== undefined;
 }
 
-/** Opens the cloud of the state directory, with the machines that a killed `drover up` left behind. */
+/** Opens the cloud of the state directory, and takes over the machines of a `drover up` that was killed. */
 async function openCloud(
-  { stateDir, fresh }: Settled,
+  { stateDir, fresh }: ResolvedOptions,
   listeners: Omit<CloudOptions, "dir">,
 ): Promise<LoopbackCloud> {
   const former = new LoopbackCloud({ dir: stateDir, ...listeners });
@@ -223,7 +221,7 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   const problem = await portProblem(port);
   if (problem === "EADDRINUSE") {
     throw new UpError(
-      `Port ${port} of 127.0.0.1 is taken by another program. ` +
+      `Port ${port} of 127.0.0.1 is in use by another program. ` +
         "Stop that program, or choose another port with --port.",
     );
   }
@@ -233,19 +231,19 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   const cloudProblem = await portProblem(cloudPort);
   if (cloudProblem === undefined) return;
   throw new UpError(
-    `Port ${cloudPort} of 127.0.0.1, where the cloud was before, cannot be used (${cloudProblem}). ` +
-      "Stop the program that has it, or start anew with --fresh.",
+    `Port ${cloudPort} of 127.0.0.1, which the local cloud had before, cannot be used (${cloudProblem}). ` +
+      "Stop the program that uses it, or start over with --fresh.",
   );
 }
 
-/** Both this source and the bundle in `dist` lie one directory below the package's. */
+/** Both this source and the bundle in `dist` are one directory below the package's root. */
 function builtWorker(): { script: string; options: string } {
   const script = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
   const options = fileURLToPath(new URL("../dist/worker-options.json", import.meta.url));
   const missing = [script, options].find((path) => !existsSync(path));
   if (missing === undefined) return { script, options };
   throw new UpError(
-    `Drover is not built, or by an earlier version: ${missing} is missing. ` +
+    `Drover has not been built, or only by an earlier version: ${missing} is missing. ` +
       "Run `npm run build` in its directory.",
   );
 }

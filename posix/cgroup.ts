@@ -15,8 +15,8 @@ export function entrancesOf({ folders }: Group): string[] {
 }
 
 /**
- * Kills all that is in the group, in whichever way the kernel has: `cgroup.kill` is one step and nothing
- * escapes it; else the group is frozen while each of its processes is killed, so that none can fork.
+ * Kills all processes of the group. With `cgroup.kill` that is one step, which nothing escapes; without it
+ * the group is frozen while each process is killed, so that none can fork.
  */
 export function killGroup(group: Group): void {
   for (const { path } of group.folders) {
@@ -29,7 +29,7 @@ export function killGroup(group: Group): void {
   freeze(group, false);
 }
 
-/** Freezes a group or lets it go on, where the kernel can. With version 1 only what goes on can die. */
+/** Freezes or thaws a group, where the kernel can. In version 1 a killed process dies only once thawed. */
 function freeze({ folders }: Group, frozen: boolean): void {
   for (const { path, version } of folders) {
     if (version === 2) tryWrite(join(path, "cgroup.freeze"), frozen ? "1" : "0");
@@ -37,7 +37,7 @@ function freeze({ folders }: Group, frozen: boolean): void {
   }
 }
 
-/** All processes that are in one of its folders, or in one that was made below. */
+/** All processes of the group and of groups below it. */
 export function membersOf({ folders }: Group): number[] {
   const pids = new Set<number>();
   for (const { path } of folders) {
@@ -51,8 +51,8 @@ export function membersOf({ folders }: Group): number[] {
 }
 
 /**
- * Removes the group. True is the proof that nothing of it lives: the kernel removes no cgroup that has a
- * process in it (`cgroups(7)`).
+ * Removes the group. True proves that none of its processes lives: the kernel refuses to remove a cgroup with
+ * a process in it (`cgroups(7)`).
  */
 export function removeGroup({ folders }: Group): boolean {
   return folders.every(({ path }) => withBelow(path).reverse().every(removed));
@@ -67,7 +67,7 @@ function removed(path: string): boolean {
   }
 }
 
-/** A folder and all below it, those above first. */
+/** A folder and all below it, parents first. */
 function withBelow(path: string): string[] {
   try {
     const below = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
@@ -78,7 +78,10 @@ function withBelow(path: string): string[] {
   }
 }
 
-/** Empty if it cannot be read: it went in between, or is of a kind that lists none. Its removal tells. */
+/**
+ * The file's text; empty if it cannot be read, as when the group was removed meanwhile or cannot have
+ * processes. No proof rests on this: only `removeGroup` proves that nothing lives.
+ */
 function tryRead(file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -92,7 +95,7 @@ function tryWrite(file: string, text: string): void {
   try {
     if (existsSync(file)) writeFileSync(file, text);
   } catch (error) {
-    // It went in between, or the kernel is busy with it: the next look tells.
+    // The group was removed meanwhile, or the kernel is busy with it. The caller looks again.
     if (!["ENOENT", "ENODEV", "EBUSY", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
   }
 }

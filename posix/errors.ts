@@ -1,23 +1,23 @@
 // What does an error of the operating system mean?
 
-/** Open files of this process or of the machine; its processes and threads; its memory. */
+/** Too many open files in this process or on the machine, too many processes, too little memory. */
 const STARVED = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
 
-/** The system's name for what went wrong (`ENOENT`), if it was the system that said so. */
+/** The code of a system error (`ENOENT`); undefined for any other error. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 /**
- * Whether the system has refused something for lack of open files, processes or memory. That is no answer to
- * what was asked: a process that cannot be looked at may live. It passes, so it is asked again
+ * Whether the system lacks open files, processes or memory for a call. Such an error proves nothing
+ * (a process that cannot be read may live), and passes with time: try again
  * (faults-below.md#no-open-files-no-processes).
  */
 export function isStarved(error: unknown): boolean {
   return STARVED.includes(errorCode(error) ?? "");
 }
 
-/** Whether nothing more can be written, because the disk or what we may use of it is full. */
+/** Whether the disk, or this user's quota of it, is full. */
 export function isDiskFull(error: unknown): boolean {
   return errorCode(error) === "ENOSPC" || errorCode(error) === "EDQUOT";
 }

@@ -1,14 +1,14 @@
-// How is a file of our own written whole or not at all?
+// How is a file of Drover written whole or not at all?
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { makeDirs } from "../disk/make-dirs.ts";
 import { errorCode } from "./errors.ts";
 
-/** Only our own user may read what we keep: secrets, and the logs of tasks. */
+/** Only this user may read Drover's files: there are secrets among them, and logs of tasks. */
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
 
-/** How the name of a file ends that a crash may leave beside the one that was being written. */
+/** Ending of the draft that a crash can leave beside the file that was being written. */
 export const DRAFT_ENDING = ".new";
 
 /** Writes a file whole or not at all, also across a crash of the machine. */
@@ -23,14 +23,14 @@ export function writeAtomically(path: string, text: string): void {
 }
 
 /**
- * Writes a file whole or not at all, whatever happens to this process. After a crash of the machine it may
- * be empty: for what nobody needs then, since waiting for the disk takes longer than starting a command.
+ * Writes a file whole or not at all, whatever happens to this process. A crash of the machine can leave it
+ * empty, so this is for what nobody needs after a boot: a flush takes longer than the start of a command.
  */
 export function replaceFile(path: string, text: string): void {
   write(path, text, false);
 }
 
-/** A file has one writer. What else may lie in the draft's place, a link for one, is never written to. */
+/** Only one writer per file. `wx` never writes through a link that somebody has put in the draft's place. */
 function write(path: string, text: string, flush: boolean): void {
   const draft = path + DRAFT_ENDING;
   rmSync(draft, { force: true });
@@ -53,7 +53,16 @@ export function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Makes a folder and those above it, for nobody else to look into. */
+/** The text of a file; undefined if it cannot be read, for whatever reason. */
+export function tryReadText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Creates a folder and its missing parents, closed to other users. */
 export function makePrivateDir(path: string): void {
   makeDirs(path, PRIVATE_DIR);
 }

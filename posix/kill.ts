@@ -1,4 +1,4 @@
-// How is a tree of processes ended, with proof?
+// How is a tree of processes killed, with proof that nothing lives?
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { type Group, killGroup, membersOf, removeGroup } from "./cgroup.ts";
@@ -6,24 +6,24 @@ import { isStarved } from "./errors.ts";
 import { sendSignal } from "./proc.ts";
 import { findTree, type TreeQuery } from "./tree.ts";
 
-/** Between two looks at a tree that is being killed: at first, doubling to the last. */
+/** Time between two looks at a tree that is being killed: the first, doubling up to the last. */
 const FIRST_LOOK_MS: Millis = 2;
 const LAST_LOOK_MS: Millis = 500;
 
-/** `killed`: there was something to kill. `left`: pids of what was seen last. */
 export interface KillOutcome {
-  /** It is proved that nothing lives. */
+  /** Nothing lives, which is proved. */
   empty: boolean;
+  /** There was something to kill. */
   killed: boolean;
-  left: number[];
+  /** Pids that the last look has found. */
+  alive: number[];
 }
 
 /**
- * Sends SIGKILL to all of a tree until it is empty or `waitMs` are over. Its processes can fork while they
- * are being killed, so it looks again until there is nothing to be seen. With a cgroup both must be empty,
- * the cgroup and the tree: a task of the superuser can leave the one, any task can leave the other. Throws if
- * the system is too short of files or memory for a look, and `waitMs` are over
- * (faults-below.md#no-open-files-no-processes).
+ * Sends SIGKILL to a whole tree, again and again since processes can fork meanwhile, until it is empty or
+ * `waitMs` have passed. With a cgroup, cgroup and tree must both be empty: a root task can leave the cgroup,
+ * any task can leave the tree. Throws if `waitMs` have passed and the system lacks files or memory even for a
+ * look (faults-below.md#no-open-files-no-processes).
  */
 export async function killTree(
   query: TreeQuery,
@@ -36,14 +36,14 @@ export async function killTree(
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LAST_LOOK_MS, lookMs * 2)) {
     try {
       const members = group === undefined ? [] : membersOf(group);
-      const left = [...new Set([...members, ...findTree(query).map(({ pid }) => pid)])];
-      if (left.length === 0 && (group === undefined || removeGroup(group))) {
-        return { empty: true, killed, left };
+      const alive = [...new Set([...members, ...findTree(query).map(({ pid }) => pid)])];
+      if (alive.length === 0 && (group === undefined || removeGroup(group))) {
+        return { empty: true, killed, alive };
       }
-      killed ||= left.length > 0;
+      killed ||= alive.length > 0;
       if (group !== undefined) killGroup(group);
-      for (const pid of left) sendSignal(pid, "SIGKILL");
-      if (now() >= until) return { empty: false, killed, left };
+      for (const pid of alive) sendSignal(pid, "SIGKILL");
+      if (now() >= until) return { empty: false, killed, alive };
     } catch (error) {
       if (!isStarved(error) || now() >= until) throw error;
     }

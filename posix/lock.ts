@@ -5,21 +5,21 @@ import { errorCode } from "./errors.ts";
 import { readIfThere } from "./files.ts";
 import { lives, type Proc, parseStat } from "./proc.ts";
 
-/** How often a lock that goes away under our hands is tried again before giving up. */
+/** How often a lock that others take and release meanwhile is tried again. */
 const TRIES = 10;
 
-/** `holder`: who has it and lives. */
+/** A lock that this process has taken, or the living process that holds it. */
 export type Lock = { holder: Proc } | { holder?: undefined; release(): void };
 
 /**
  * Takes a lock for this process (platform.md#local-crashes): a file with the holder's line of
- * `/proc/<pid>/stat`, which a shell can read too. The line names a process by pid and start time, so one that
- * was killed holds nothing, and its lock is taken over. That two others take over at the same moment is met
- * by looking at what was moved away; what that misses, the incarnations of agents and the port of a control
- * plane tell apart. Throws if others keep taking it.
+ * `/proc/<pid>/stat`, which a shell can read too. The line has pid and start time, so the lock of a killed
+ * process is recognized and taken over. If two processes take over at the same moment, the check in
+ * `moveAway` usually lets one win; otherwise the incarnation decides between agents, and the port between
+ * control planes. Throws if the lock keeps changing hands.
  */
 export function takeLock(path: string): Lock {
-  // Unlike a pid, no earlier process can have used this name, and have left it linked to the lock.
+  // A random name: an earlier process with the same pid could have left a file that is linked to the lock.
   const claim = `${path}.${randomBytes(4).toString("hex")}`;
   const text = readIfThere("/proc/self/stat") ?? "";
   writeFileSync(claim, text, { mode: 0o600, flag: "wx" });
@@ -36,7 +36,7 @@ export function takeLock(path: string): Lock {
   throw new Error(`The lock ${path} keeps changing hands: others are being started at the same time.`);
 }
 
-/** `link` makes the lock with its content in one step, and fails if there is one. */
+/** `link` creates the lock with its content in one step, and fails if the lock exists. */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -52,7 +52,7 @@ function livingHolder(path: string): Proc | undefined {
   return holder !== undefined && lives(holder) ? holder : undefined;
 }
 
-/** Removes a lock whose holder is dead. A process that was faster to take it gets it back. */
+/** Removes a lock whose holder is dead. If another process has taken it meanwhile, it gets the lock back. */
 function moveAway(path: string, aside: string): void {
   try {
     renameSync(path, aside);
@@ -64,7 +64,7 @@ function moveAway(path: string, aside: string): void {
   rmSync(aside, { force: true });
 }
 
-/** Only if it is still ours: after a mistaken takeover it would be somebody else's. */
+/** Removes the lock if it is still this process's: after a wrong takeover another process has it. */
 function release(path: string, text: string): void {
   if (readIfThere(path) === text) rmSync(path, { force: true });
 }

@@ -1,31 +1,32 @@
+// How many files may a command open?
 import { readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 
-/** What Linux and systemd give to a process that asks for nothing. */
+/** The soft limit that Linux and systemd give by default. */
 const USUAL_LIMIT = 1_024;
 
 let found: number | undefined;
 
 /**
- * How many files a command may open: as many as if the program that started Drover had started it. Node
- * raises its own soft limit to the hard one when it starts, and children inherit that: programs that close
- * every number up to the limit become slow then, and those that use `select` break.
+ * The soft limit of open files for a command: that of the program that started Drover. Node raises its own
+ * limit to the hard one, and children inherit it: programs that close every descriptor up to the limit would
+ * become slow, and those that use `select` would break.
  */
 export function openFilesLimit(): number {
   found ??= limitAbove(process.ppid);
   return found;
 }
 
-/** The soft limit of the nearest ancestor that is no Node process; the usual one if there is none. */
+/** The soft limit of the nearest ancestor that is not a Node process, else the usual one. */
 function limitAbove(pid: number): number {
-  // The first process of a system has limits of its own kind: a service manager's are for itself.
+  // Pid 1 is a service manager, whose limits are for itself.
   if (pid <= 1) return USUAL_LIMIT;
   try {
     if (basename(readlinkSync(`/proc/${pid}/exe`)).startsWith("node")) return limitAbove(parentOf(pid));
     const soft = /^Max open files +(\d+) /m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"))?.[1];
     return soft === undefined ? USUAL_LIMIT : Number(soft);
   } catch {
-    // Another user's, or it has just ended.
+    // The process is another user's, or has just ended.
     return USUAL_LIMIT;
   }
 }

@@ -1,8 +1,7 @@
 // In which cgroups is this process?
 import { join } from "node:path";
-import { readIfThere } from "./files.ts";
+import { tryReadText } from "./files.ts";
 
-/** A cgroup that this process is in, by its folder. */
 export interface OwnCgroup {
   path: string;
   version: 1 | 2;
@@ -10,17 +9,17 @@ export interface OwnCgroup {
   controls: Set<string>;
 }
 
-/** Controllers of version 1 that are worth a cgroup. `freezer` holds still what is being killed. */
+/** Controllers of version 1 that a task's cgroup uses. `freezer` stops forks during a kill. */
 const WORTH_A_GROUP = ["memory", "pids", "cpu", "freezer"];
 
 /**
- * The cgroups of this process in each hierarchy of use: those of which the kernel agrees that it is in them.
- * `files` stands for `/proc/self`.
+ * The cgroup of this process in each useful hierarchy, if the kernel lists this process in it. `files`
+ * replaces `/proc/self` in tests.
  */
 export function ownCgroups(files = "/proc/self"): OwnCgroup[] {
-  const own = ownPaths(tryRead(join(files, "cgroup")));
+  const own = ownPaths(tryReadText(join(files, "cgroup")) ?? "");
   const found = new Map<string, OwnCgroup>();
-  for (const line of tryRead(join(files, "mountinfo")).split("\n")) {
+  for (const line of (tryReadText(join(files, "mountinfo")) ?? "").split("\n")) {
     const mount = parseMount(line);
     const inHierarchy = mount === undefined ? undefined : own.get(mount.key);
     if (mount === undefined || inHierarchy === undefined) continue;
@@ -28,7 +27,7 @@ export function ownCgroups(files = "/proc/self"): OwnCgroup[] {
     const below =
       root === "/" ? inHierarchy : inHierarchy.startsWith(root) ? inHierarchy.slice(root.length) : "";
     const path = join(point, below);
-    const members = tryRead(join(path, "cgroup.procs")).split("\n");
+    const members = (tryReadText(join(path, "cgroup.procs")) ?? "").split("\n");
     if (members.includes(String(process.pid)) && !found.has(path))
       found.set(path, { path, version, controls });
   }
@@ -36,7 +35,7 @@ export function ownCgroups(files = "/proc/self"): OwnCgroup[] {
 }
 
 interface Mount {
-  /** What stands in `/proc/self/cgroup` for it: its controllers, or nothing for version 2. */
+  /** One of its controllers, as `/proc/self/cgroup` names it; empty for version 2. */
   key: string;
   version: 1 | 2;
   controls: Set<string>;
@@ -44,7 +43,7 @@ interface Mount {
   point: string;
 }
 
-/** Reads a line of `mountinfo` (`proc_pid_mountinfo(5)`), if it is a hierarchy of use. */
+/** Reads a line of `mountinfo` (`proc_pid_mountinfo(5)`); undefined unless it is a useful hierarchy. */
 function parseMount(line: string): Mount | undefined {
   const [before = "", after = ""] = line.split(" - ");
   const [, , , root = "", point = ""] = before.split(" ");
@@ -65,12 +64,4 @@ function ownPaths(text: string): Map<string, string> {
     if (path !== undefined) for (const control of controls.split(",")) paths.set(control, path);
   }
   return paths;
-}
-
-function tryRead(file: string): string {
-  try {
-    return readIfThere(file) ?? "";
-  } catch {
-    return "";
-  }
 }

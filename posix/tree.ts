@@ -1,47 +1,47 @@
-// Which processes belong together?
+// Which processes belong to one tree, such as all processes of an attempt?
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { environmentOf, listPids, type Proc, type ProcId, readProcs } from "./proc.ts";
 
-/** How to know the processes of a tree. */
+/** How the processes of a tree are recognized. */
 export interface TreeQuery {
-  /** Whether these entries `NAME=value` of an environment mark its process as one of the tree. */
+  /** Whether a process with this environment (`NAME=value`) belongs to the tree. */
   isMarked(environment: string[]): boolean;
-  /** The first process of all. */
+  /** The first process of the tree. */
   root?: ProcId | undefined;
-  /** What has started the tree, in this boot, as the leader of its session; not part of the tree. */
+  /** The process that has started the tree in this boot and leads its session; not part of the tree. */
   shim?: ProcId | undefined;
-  /** Only what is marked belongs to the tree, whatever it has started. */
+  /** The tree has only marked processes, not their unmarked children. */
   isMarkedOnly?: boolean;
 }
 
-/** Units of `startTime` in a second: Linux shows it in hundredths on every machine. */
+/** Units of `startTime` in a second: Linux shows hundredths on every machine. */
 const TICKS_PER_SECOND = 100;
-/** In less than this a machine cannot have given out all of its pids, of which there are 32,768 at least. */
+/** A machine cannot use up its pids, of which there are at least 32,768, in less than this. */
 const NO_WRAP_SECONDS = 1;
-/** Up to so many pids it is cheaper to try each one than to list what there is. */
+/** Up to this many pids, trying each one is cheaper than listing all processes. */
 const FEW_PIDS = 256;
 
-/** Scans in a row without a fork in between that are tried for before an answer is believed anyway. */
-const QUIET_SCANS = 8;
+/** Scans go on until nothing forks meanwhile. After this many an empty tree is believed anyway. */
+const MAX_SCANS = 8;
 
 /**
- * All living processes of a tree, but for this process itself (tools.md#processes-and-cgroups). A child that
- * has forked twice and left its session is found by its environment, one that has cleaned its environment by
- * its session or its parent; only one that has done all of it escapes, and a cgroup finds that.
+ * All living processes of a tree, except this process (tools.md#processes-and-cgroups). A child that has
+ * forked twice and left its session is found by its environment; a child without that environment is found by
+ * its session or its parent. A child that has done all of that escapes, unless it is in a cgroup.
  */
 export function findTree(query: TreeQuery): Proc[] {
   let found: Proc[] = [];
-  for (let scan = 0; scan < QUIET_SCANS; scan += 1) {
+  for (let scan = 0; scan < MAX_SCANS; scan += 1) {
     const before = lastPid();
-    found = look(query, before).filter(({ ended }) => !ended);
-    // A child forked meanwhile can be missed if its parent ended before it was looked at. No fork, no doubt.
+    found = scanTree(query, before).filter(({ ended }) => !ended);
+    // A scan can miss a child that was forked meanwhile by a parent that has ended since.
     if (found.length > 0 || lastPid() === before) return found;
   }
   return found;
 }
 
-function look(query: TreeQuery, last: number): Proc[] {
+function scanTree(query: TreeQuery, last: number): Proc[] {
   const isMarked = ({ pid }: Proc) => query.isMarked(environmentOf(pid));
   const procs = readProcs(candidates(query.shim, last));
   if (query.isMarkedOnly) return procs.filter((proc) => proc.pid !== process.pid && isMarked(proc));
@@ -51,8 +51,8 @@ function look(query: TreeQuery, last: number): Proc[] {
 }
 
 /**
- * The tree among these processes: those with its mark, its root, all that descends from them, and the
- * sessions that they have begun.
+ * The tree among these processes: the marked ones, the root, all their descendants, and the sessions that
+ * these have begun.
  */
 export function selectTree(
   procs: Proc[],
@@ -69,11 +69,11 @@ export function selectTree(
   for (let size = -1; size < tree.size; ) {
     size = tree.size;
     const sessions = new Set([...tree.values()].map(({ session }) => session));
-    // As long as one process of a session lives, its number is given to no other process.
+    // A session's number is not reused while one of its processes lives.
     if (shim !== undefined) sessions.add(shim.pid);
-    // A session cannot be joined from outside, so one that was begun by a member has members only. Without
-    // this look at its leader, a marked process in somebody's terminal would take the whole terminal with it.
-    // Session 0 is one from outside a container, shared by strangers.
+    // Nobody can join a session, so one begun by a member has only members. Without the look at the leader,
+    // a marked process in somebody's terminal would take the whole terminal with it. Session 0 is that of all
+    // processes from outside a container.
     const begun = (session: number) =>
       session !== 0 && sessions.has(session) && (tree.has(session) || !byPid.has(session));
     for (const proc of eligible) if (tree.has(proc.ppid) || begun(proc.session)) tree.set(proc.pid, proc);
@@ -82,20 +82,20 @@ export function selectTree(
 }
 
 /**
- * The pids that a process of this tree can have. Pids are given out in order, so just after its start these
- * are the few from the shim's up to the last one: a look at a short command does not read the whole
+ * The pids that a process of this tree can have. The kernel assigns pids in order, so just after the shim's
+ * start these are the few from its pid to the last one: a look at a short command need not read the whole
  * machine.
  */
 function candidates(shim: ProcId | undefined, last: number): number[] {
   const ageSeconds = shim === undefined ? Infinity : uptime() - shim.startTime / TICKS_PER_SECOND;
   const count = shim === undefined ? 0 : last - shim.pid + 1;
-  // In some containers the uptime is their own and says nothing of the age: it is far off then, either way.
+  // Some containers have an uptime of their own. Then the age is far off, in either direction.
   const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
   if (shim === undefined || !fresh || count < 1 || count > FEW_PIDS) return listPids();
   return Array.from({ length: count }, (_, index) => shim.pid + index);
 }
 
-/** The pid that was given out last: it changes with every fork. */
+/** The pid that was assigned last. Every fork changes it. */
 function lastPid(): number {
   return Number(readFileSync("/proc/loadavg", "utf8").trim().split(" ").at(-1));
 }

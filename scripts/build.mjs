@@ -2,7 +2,7 @@
 // agent comes first, since the Worker carries it; the client's types last, since they derive from the routes.
 import { join } from "node:path";
 import { build } from "esbuild";
-import { agentOptions, client, command, root, worker } from "./bundles.mjs";
+import { agentOptions, client, commandOptions, root, worker } from "./bundles.mjs";
 import { run } from "./env.mjs";
 import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generated.mjs";
 import { writeReference } from "./reference.mjs";
@@ -13,7 +13,7 @@ writeReference(join(root, "dist/assets"));
 await writeApiModule();
 await build(worker);
 writeWorkerOptions();
-await build(command);
+await build(commandOptions());
 // `drover/client`, with declarations that need no package of ours.
 await build(client);
 const declared = await run("tsc", ["-p", "tsconfig.client.json"]);

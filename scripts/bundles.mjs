@@ -1,5 +1,5 @@
-// How esbuild makes each of our bundles, for `build.mjs` and `dev.mjs`; tests that run an agent of their own
-// make it the same way.
+// How does esbuild make each of our bundles? `build.mjs`, `dev.mjs` and tests that build their own agent use
+// these options.
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,13 +18,13 @@ export const commonOptions = (ofVersion = version) => ({
   define: { DROVER_VERSION: JSON.stringify(ofVersion) },
 });
 
-/** Bundled CommonJS calls `require` for Node's own modules; an ES module has none unless it makes one. */
+/** Bundled CommonJS modules call `require` for Node's own modules, which an ES module must create. */
 const requireBanner = {
   js: 'import { createRequire as from } from "node:module"; const require = from(import.meta.url);',
 };
 
 /**
- * The agent: one file for a plain Node 20. The optional helpers of `ws` are native, and not there.
+ * The agent: one file for a plain Node 20, without the optional native helpers of `ws`.
  * @returns {import("esbuild").BuildOptions}
  */
 export const agentOptions = (ofVersion = version, outfile = "dist/drover-agent.mjs") => ({
@@ -50,14 +50,14 @@ export const worker = {
 };
 
 /**
- * For Node 20.6 or newer, in parts: what only one verb or method needs is a file of its own, loaded then.
+ * A bundle for Node 20.6 or newer, split into parts that are loaded when a verb or a method needs them.
  * @returns {import("esbuild").BuildOptions}
  */
-const inParts = (name, entryPoint) => ({
-  ...commonOptions(),
+const inParts = (name, entryPoint, ofVersion = version, outdir = "dist") => ({
+  ...commonOptions(ofVersion),
   entryPoints: { [name]: entryPoint },
   splitting: true,
-  outdir: "dist",
+  outdir,
   outExtension: { ".js": ".mjs" },
   chunkNames: `${name}-[name]-[hash]`,
   platform: "node",
@@ -65,5 +65,12 @@ const inParts = (name, entryPoint) => ({
   banner: requireBanner,
 });
 
-export const command = { ...inParts("cli", "cli/main.ts"), external: ["miniflare", "wrangler"] };
+/**
+ * The command `drover`, with its parts beside it.
+ * @returns {import("esbuild").BuildOptions}
+ */
+export const commandOptions = (ofVersion, outdir) => ({
+  ...inParts("cli", "cli/main.ts", ofVersion, outdir),
+  external: ["miniflare", "wrangler"],
+});
 export const client = inParts("client", "client/index.ts");

@@ -1,6 +1,5 @@
-// `npm run check`: everything that can be checked without running the sources: format, lint (warnings are
-// errors), types of both environments, and whether the Worker could be deployed. `test/tidy.test.ts` has the
-// other rules.
+// `npm run check`: are the sources formatted, free of lint warnings, well typed in both environments, and
+// deployable? `test/tidy.test.ts` has the other rules.
 import { run } from "./env.mjs";
 import { lastLine } from "./tally.mjs";
 
@@ -8,7 +7,7 @@ const CHECKS = [
   { name: "format and lint", command: "biome", args: ["check", "--error-on-warnings", "."] },
   { name: "types, workerd", command: "tsc", args: ["-p", "tsconfig.workerd.json"] },
   { name: "types, Node", command: "tsc", args: ["-p", "tsconfig.node.json"] },
-  // wrangler bundles the Worker by itself and looks for its objects: no account, no network, two seconds.
+  // wrangler bundles the Worker itself and checks its objects, in two seconds, without account or network.
   {
     name: "deployable",
     command: "wrangler",
@@ -17,33 +16,33 @@ const CHECKS = [
   },
 ];
 
-/** Every isolate loads all of the Worker before it answers its first request. */
+/** The largest Worker: every isolate loads it before it answers its first request. */
 const MAX_WORKER_KIB = 450;
 
-/** What is wrong with the size of the Worker, as wrangler prints it; undefined: nothing. */
+/** Why the size that wrangler prints is refused; undefined if it is accepted. */
 function tooHeavy(output) {
   const [, kib] = /gzip: ([\d.]+) KiB/.exec(output) ?? [];
-  if (kib === undefined) return "wrangler has not printed the size of the Worker";
+  if (kib === undefined) return "wrangler did not print the size of the Worker";
   return Number(kib) <= MAX_WORKER_KIB
     ? undefined
     : `the Worker has ${kib} KiB gzip; at most ${MAX_WORKER_KIB}`;
 }
 
-/** Runs one check, shows its output if it has failed, and answers whether it passed. */
+/** Runs one check, prints its output if it failed, and resolves with whether it passed. */
 async function check({ name, command, args, fault = () => undefined }) {
   const startedAt = performance.now();
   const { code, output } = await run(command, args, { capture: true });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-  const wrong = code === 0 ? fault(output) : output.trimEnd();
-  if (wrong !== undefined) console.error(`${wrong}\n`);
-  const verdict = wrong === undefined ? "passed" : "FAILED";
+  const problem = code === 0 ? fault(output) : output.trimEnd();
+  if (problem !== undefined) console.error(`${problem}\n`);
+  const verdict = problem === undefined ? "passed" : "FAILED";
   console.log(`${verdict}  ${name} (${seconds} s)  ${[command, ...args].join(" ")}`);
-  return wrong === undefined;
+  return problem === undefined;
 }
 
 const passed = [];
-// Sources import what is generated, which git does not carry. It is made anew each time, so that a route that
-// has changed is held against the client that calls it.
+// Sources import generated files, which are not in Git. Building them first also checks the client against
+// routes that have changed.
 passed.push(await check({ name: "build", command: "node", args: ["scripts/build.mjs"] }));
 passed.push(...(await Promise.all(CHECKS.map(check))));
 

@@ -1,5 +1,5 @@
-// Generates the client's operations and types from the OpenAPI document. It understands only the part of
-// JSON Schema that zod produces, and stops at anything else.
+// How are the client's operations and types generated from the OpenAPI document? Only the part of JSON Schema
+// that zod produces is supported; anything else is an error.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,15 +9,15 @@ import { cacheDir } from "./env.mjs";
 
 /** @typedef {Record<string, any>} Schema */
 
-// Not `head`: that is the GET of the same path, without its body.
+// All but `head`, which is the GET of the same path without a body.
 const METHODS = ["get", "put", "post", "patch", "delete"];
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 const REF = "#/components/schemas/";
 
 /**
- * The document as a Drover of these sources serves it. Builds may run side by side: each has its own file.
- * So has each call, since a module is loaded once.
+ * The OpenAPI document that a Drover of these sources serves. Each call bundles into its own file, since
+ * builds may run side by side and Node loads a module only once.
  * @returns {Promise<Schema>}
  */
 export async function documentOfRoutes() {
@@ -34,7 +34,7 @@ export async function documentOfRoutes() {
 }
 
 /**
- * `src/generated/api.ts` for a document.
+ * The content of `src/generated/api.ts` for a document.
  * @param {Schema} document
  */
 export function clientTypes(document) {
@@ -45,12 +45,12 @@ export function clientTypes(document) {
     "// Made by scripts/generated.mjs from the OpenAPI document, which the routes make. Do not edit.",
     "",
     ...components.map(([name, schema]) => `${docOf(schema)}export type ${name} = ${typeOf(schema)};\n`),
-    "/** What a token can call: how it is asked. */",
+    "/** The requests that a token allows. */",
     "export const OPERATIONS = {",
     ...operations.map((operation) => `  ${operation.id}: ${JSON.stringify(howOf(operation))},`),
     "} as const;",
     "",
-    "/** The same: what goes in, and what comes out. */",
+    "/** Their parameters and answers. */",
     "export interface Operations {",
     ...types,
     "}",
@@ -75,7 +75,7 @@ function operationsOf(document) {
 /** @typedef {ReturnType<typeof operationsOf>[number]} Operation */
 
 /**
- * What must be known at run time. `wait`: where it says how long its answer may be held.
+ * What the client needs at run time. `wait` is the place of the parameter for long polling.
  * @param {Operation} operation
  */
 function howOf({ method, path, operation }) {
@@ -129,7 +129,7 @@ function parametersType(parameters) {
   return members.length === 0 ? "{}" : `{ ${members.join("; ")} }`;
 }
 
-/** What is no JSON is bytes; without any content there is nothing. @param {Schema | undefined} content */
+/** A body that is not JSON is bytes, and no content is `undefined`. @param {Schema | undefined} content */
 function bodyType(content) {
   if (content === undefined) return "undefined";
   const schema = content[JSON_TYPE]?.schema;
@@ -137,7 +137,7 @@ function bodyType(content) {
 }
 
 /**
- * Types that a text uses, and those that they use in turn, by name.
+ * The components that a text uses, directly or through other components.
  * @param {Schema} document
  * @param {string} text
  */
@@ -154,13 +154,13 @@ function reachable(document, text) {
   return Object.entries(document.components.schemas).filter(([name]) => names.has(name));
 }
 
-/** What says alone which type a schema is. */
+/** Keywords that define the type of a schema alone. */
 const WHOLES = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
-/** What says so, too: beside one of those it would be lost. */
+/** Keywords that would be ignored beside one of `WHOLES`. */
 const PARTS = ["properties", "required", "additionalProperties", "items"];
 
 /** @param {Schema} schema */
-function hasOneMeaning(schema) {
+function isUnambiguous(schema) {
   const has = (/** @type {string} */ word) => schema[word] !== undefined;
   const wholes = WHOLES.filter(has).length;
   return wholes === 0 || (wholes === 1 && !PARTS.some(has));
@@ -172,7 +172,7 @@ function hasOneMeaning(schema) {
  * @returns {string}
  */
 function typeOf(schema, indent = "") {
-  if (!hasOneMeaning(schema)) throw cannotSay(schema);
+  if (!isUnambiguous(schema)) throw unsupported(schema);
   if (schema.$ref !== undefined) return schema.$ref.slice(REF.length);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined)
@@ -183,7 +183,7 @@ function typeOf(schema, indent = "") {
     return schema.allOf.map((/** @type {Schema} */ one) => typeOf(one, indent)).join(" & ");
   }
   if (Array.isArray(schema.type)) {
-    // All that JSON has: zod's `json()`.
+    // Any JSON: zod's `json()`.
     if (schema.type.length === 6) return "unknown";
     return unionOf(schema.type.map((/** @type {string} */ type) => typeOf({ ...schema, type }, indent)));
   }
@@ -200,12 +200,12 @@ function typeOf(schema, indent = "") {
     case "object":
       return objectType(schema, indent);
   }
-  throw cannotSay(schema);
+  throw unsupported(schema);
 }
 
 /** @param {Schema} schema */
-function cannotSay(schema) {
-  return new Error(`the client's types cannot say this schema yet: ${JSON.stringify(schema)}`);
+function unsupported(schema) {
+  return new Error(`the client's types do not support this schema: ${JSON.stringify(schema)}`);
 }
 
 /** @param {Schema} items @param {string} indent */

@@ -1,6 +1,6 @@
-// `npm run demo`: Drover's main job on real input, with nothing set up. Boots a machine, builds and tests a
-// small project with live output, runs more on the warm machine, shows the time of each phase, and checks
-// that nothing is left. Exits with 0 if everything worked.
+// `npm run demo`: does Drover do its main job, without any set-up? Boots a machine, builds and tests a small
+// project with live output, runs more on the warm machine, prints the time of each phase, and checks that
+// nothing is left. Exits with 0 if everything worked.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { drover, droverJson, started } from "./demo/drover.mjs";
@@ -8,15 +8,12 @@ import { check, Failure, isOpen, killProcessesWith, processesWith, until } from 
 import { phaseTable, startLine } from "./demo/phases.mjs";
 import { cacheDir, root } from "./env.mjs";
 
-/**
- * The whole demo. It takes about fifteen seconds; a machine under load may take longer, a hanging one may
- * not.
- */
+/** The limit of the whole demo. It takes about fifteen seconds, and longer on a busy machine. */
 const DEMO_WITHIN_MS = 240_000;
 const STEP_WITHIN_MS = 60_000;
 /**
- * How long the machine waits for more work. A minute is the default, and too long to watch; a busy laptop can
- * need some seconds from one command to the next, and one machine is to do it all.
+ * How long the machine waits for more work. The default of a minute is too long to watch, but a busy laptop
+ * may need some seconds between two commands, and one machine should run them all.
  */
 const IDLE = "10s";
 const LONG = "echo working; exec sleep 600";
@@ -48,7 +45,7 @@ async function demo() {
 
   step("Start Drover on this machine", "drover up");
   const up = drover(scratch, ["up", "--state", stateDir]);
-  await until("`drover up` says where it is", STEP_WITHIN_MS, () => isUp(up));
+  await until("`drover up` has started", STEP_WITHIN_MS, () => isUp(up));
   await shortenIdle();
 
   await run("cold", "Build and test a project, on a machine that does not exist yet", 0, [
@@ -98,7 +95,7 @@ async function run(id, what, expected, args) {
 async function runAndInterrupt() {
   step("Ctrl-C aborts a run, wherever it is", `drover run -- sh -c '${LONG}'`);
   const running = drover(project, ["run", "--id", "aborted", "--", "sh", "-c", LONG]);
-  await until("the command prints something", STEP_WITHIN_MS, () => running.said.includes("working"));
+  await until("the command prints something", STEP_WITHIN_MS, () => running.output.includes("working"));
   running.child.kill("SIGINT");
   const code = await running.ended;
   check(code === 130, `The aborted command ended with exit code ${code} instead of 130.`);
@@ -109,10 +106,7 @@ async function runAndInterrupt() {
 async function showPhases(ids) {
   const runs = await Promise.all(ids.map((id) => droverJson(project, ["status", id])));
   const names = new Set(runs.flatMap(({ placements }) => placements.map(({ worker }) => worker)));
-  check(
-    names.size === 1,
-    `One machine should have done it all, and these were used: ${[...names].join(", ")}.`,
-  );
+  check(names.size === 1, `One machine should have run everything, but these did: ${[...names].join(", ")}.`);
   const workers = new Map();
   for (const name of names) workers.set(name, await droverJson(project, ["workers", name]));
   console.log(phaseTable(runs, workers));
@@ -127,8 +121,7 @@ async function noMachines() {
 }
 
 /**
- * Puts the pool once more, with the idle time of the demo. The provider's secret is never shown, so it is
- * read.
+ * Puts the pool again with the demo's idle time. The provider's secret comes from a file: no answer shows it.
  */
 async function shortenIdle() {
   const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));
@@ -139,7 +132,7 @@ async function shortenIdle() {
   config.provider.secret = providerSecret;
   config.timeouts.idle = IDLE;
   const answer = await fetch(pool, { method: "PUT", headers, body: JSON.stringify(config) });
-  check(answer.ok, `The pool was not changed: ${answer.status} ${await answer.text()}`);
+  check(answer.ok, `The pool could not be changed: ${answer.status} ${await answer.text()}`);
 }
 
 function portsOf() {
@@ -148,21 +141,21 @@ function portsOf() {
 }
 
 async function nothingIsLeft(ports) {
-  // Every process of the runtime, and every one of a machine, has the state directory in its environment.
+  // Every process of the runtime and of the machines has the state directory in its environment.
   const left = processesWith(stateDir);
   check(left.length === 0, `These processes are still running: ${left.join(", ")}.`);
-  for (const port of ports) check(!(await isOpen(port)), `Somebody still listens on port ${port}.`);
+  for (const port of ports) check(!(await isOpen(port)), `A program still listens on port ${port}.`);
   for (const name of ["context.json", "lock"]) {
     check(!existsSync(join(stateDir, name)), `${name} is still in the state directory.`);
   }
 }
 
-/** Says why, ends whatever was started, and exits with 1. The state directory stays, to be looked at. */
+/** Prints the error, ends all processes, and exits with 1. The state directory stays for inspection. */
 async function fail(error) {
   if (failing) return;
   failing = true;
   console.error(`\nThe demo failed: ${error instanceof Failure ? error.message : error.stack}`);
-  console.error(`What there is to see is in ${scratch}`);
+  console.error(`Its files are in ${scratch}`);
   for (const { child } of started) child.kill("SIGINT");
   const ended = Promise.all([...started].map((running) => running.ended));
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 10_000))]);

@@ -1,31 +1,31 @@
-// `npm run dev`: builds, starts `drover up`, and does both again when a source changes that they are made of.
-// What fails to build is said, and what ran before goes on. Arguments go to `drover up`: `npm run dev --
-// --machines 3`. Ctrl-C ends all of it, as it ends `drover up`; a second one ends it at once.
+// `npm run dev`: how does `drover up` follow the sources? This rebuilds and restarts it when they change.
+// While a build fails, the last one keeps running. Arguments (`-- --machines 3`) go to `drover up`. Ctrl-C
+// ends `drover up` and this script, and a second Ctrl-C ends them immediately.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, watchFile } from "node:fs";
 import { join } from "node:path";
 import { context } from "esbuild";
-import { agentOptions, command, root, worker } from "./bundles.mjs";
+import { agentOptions, commandOptions, root, worker } from "./bundles.mjs";
 import { checkoutEnv, run } from "./env.mjs";
 import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generated.mjs";
 
-/** One change can make several bundles, one after the other: `drover up` starts this long after the last. */
+/** `drover up` restarts this long after the last build, since one change can rebuild several bundles. */
 const QUIET_MS = 300;
-/** `drover up` gives its runs ten seconds. What has not ended after this is killed. */
+/** How long `drover up` may take to end before it is killed. It gives its runs ten seconds to end. */
 const END_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 500;
 
 const say = (text) => console.log(`dev: ${text}`);
 
-/** The `drover up` of now: its process group, what it was made of, and its end. */
+/** The current `drover up`: its process group, the digest of its bundles, and the promise of its end. */
 let up;
 let stopping = false;
-/** The file of the bundles that has `drover up` in it; its name has a digest of all that it consists of. */
+/** The bundle with `drover up` in it. Its name contains a digest of its content. */
 let upFile = "";
 
-/** What a `drover up` that is started now would be made of. */
-function builtNow() {
+/** The digest of the bundles that `drover up` would run if it started now. */
+function currentBuild() {
   const hash = createHash("sha256").update(upFile);
   for (const file of ["worker.js", "worker-options.json"])
     hash.update(readFileSync(join(root, "dist", file)));
@@ -37,15 +37,15 @@ function start() {
     cwd: root,
     env: { ...process.env, ...checkoutEnv() },
     stdio: ["ignore", "inherit", "inherit"],
-    // A group of its own: Ctrl-C comes to it from here, and nothing of it can stay behind.
+    // In its own process group: we pass Ctrl-C on to it, and can end all of it.
     detached: true,
   });
-  const started = { child, builtOf: builtNow(), isEnding: false, ended: undefined };
+  const started = { child, builtOf: currentBuild(), isEnding: false, ended: undefined };
   started.ended = new Promise((resolve) => {
     child.once("exit", (code, signal) => {
       signalGroup(started, "SIGKILL");
       up = undefined;
-      if (!started.isEnding) say(`\`drover up\` has ended (${code ?? signal}). A change starts it again.`);
+      if (!started.isEnding) say(`\`drover up\` has ended (${code ?? signal}). The next change restarts it.`);
       resolve(code ?? 1);
     });
   });
@@ -56,7 +56,7 @@ function signalGroup({ child }, signal) {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // Nothing of it is left.
+    // The group has ended.
   }
 }
 
@@ -72,7 +72,7 @@ async function end() {
   return code;
 }
 
-/** Steps come one after the other. */
+/** Restarts run one after another. */
 let lastStep = Promise.resolve();
 let timer;
 
@@ -85,23 +85,23 @@ function restartSoon() {
 
 async function restart() {
   if (stopping) return;
-  if (up?.builtOf === builtNow()) return say("built; nothing that `drover up` is made of has changed.");
+  if (up?.builtOf === currentBuild()) return say("built; the bundles of `drover up` have not changed.");
   if (up !== undefined) {
-    say("changed: `drover up` is restarted.");
+    say("changed: restarting `drover up`.");
     await end();
   }
   if (!stopping) start();
 }
 
-/** Bundles that have been built at least once. `drover up` needs all three. */
+/** The bundles that have been built at least once. `drover up` needs all three. */
 const built = new Set();
 
-/** Calls `act` after each build that succeeds. esbuild itself says what is wrong with one that fails. */
+/** Calls `act` after each build that succeeds. esbuild prints the errors of one that fails. */
 async function watched(name, options, act) {
   const setup = (build) =>
     build.onEnd(async (result) => {
       if (stopping) return;
-      if (result.errors.length > 0) return say(`${name} is not built. What was built before goes on.`);
+      if (result.errors.length > 0) return say(`${name} could not be built. The last build keeps running.`);
       await act(result);
       built.add(name);
       if (built.size === 3) restartSoon();
@@ -111,7 +111,7 @@ async function watched(name, options, act) {
 }
 
 async function stop() {
-  // A second Ctrl-C: `drover up` knows what that means.
+  // A second Ctrl-C, which `drover up` handles itself.
   if (stopping) return up && signalGroup(up, "SIGINT");
   stopping = true;
   await lastStep;
@@ -125,7 +125,7 @@ process.on("exit", () => up && signalGroup(up, "SIGKILL"));
 
 await watched("the agent", agentOptions(), writeAgentModule);
 await watched("the Worker", worker, writeApiModule);
-await watched("the command", command, ({ metafile }) => {
+await watched("the command", commandOptions(), ({ metafile }) => {
   const files = Object.entries(metafile.outputs);
   [upFile] = files.find(([, { entryPoint }]) => entryPoint === "local/up-command.ts") ?? [""];
 });

@@ -1,19 +1,19 @@
-// How every script runs its tools, so that they write nothing outside the checkout.
+// How do scripts run tools that write nothing outside the checkout?
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The checkout. */
+/** The directory of the checkout. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Where tools leave what they must leave somewhere. Git ignores it; removing it costs nothing but time. */
+/** The folder for caches and temporary files of tools. Git ignores it, and it can be deleted. */
 export const cacheDir = join(root, ".cache");
 
 /**
- * The environment for tools, as additions to the present one. wrangler, vitest and Biome write into XDG
- * folders and into TMPDIR, wrangler and redocly count their uses unless told not to, and tools need the Node
- * that is pinned in `package.json`, which may be newer than the one that runs this script. Makes the folders.
+ * Environment variables for tools, in addition to our own. They keep XDG folders and TMPDIR, which wrangler,
+ * vitest and Biome write to, in the checkout; they turn off telemetry; and their PATH finds the Node that
+ * `package.json` pins, which may be newer than the one that runs this script. Creates the folders.
  */
 export function checkoutEnv() {
   const folders = {
@@ -35,10 +35,9 @@ export function checkoutEnv() {
 }
 
 /**
- * Runs a tool in the checkout with `checkoutEnv()` and without input, and answers how it ended. A signal that
- * asks this process to stop is handed on, so that nothing stays behind. With `capture` the output is answered
- * instead of shown. A tool that cannot be started counts as exit code 127; one that a signal ended as 128, as
- * in a shell.
+ * Runs a tool in the checkout with `checkoutEnv()` and without input, and resolves with its exit code: 127 if
+ * it cannot be started, 128 if a signal ended it. Signals that would end this process are passed on to the
+ * tool. With `capture` the result includes the output, which is shown otherwise.
  */
 export function run(command, args, { capture = false } = {}) {
   const child = spawn(command, args, {

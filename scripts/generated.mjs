@@ -1,5 +1,5 @@
-// What is made of one part of Drover for another: the Worker carries the agent, the client knows the routes,
-// and the local runtime what `wrangler.toml` says. Each file is written only if its text is new.
+// Which files does one part of Drover generate for another? The Worker carries the agent, the client knows
+// the routes, and the local runtime the content of `wrangler.toml`. A file is written only if it has changed.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { root, version } from "./bundles.mjs";
 import { clientTypes, documentOfRoutes } from "./client-types.mjs";
 import { workerOptions } from "./worker-options.mjs";
 
-/** `src/generated/agent-bundle.ts`, of the built agent and its installer. */
+/** Writes `src/generated/agent-bundle.ts` from the built agent and its installer. */
 export function writeAgentModule() {
   const source = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
   const installer = readFileSync(join(root, "agent/install.sh"), "utf8");
@@ -24,12 +24,12 @@ export function writeAgentModule() {
   write("src/generated/agent-bundle.ts", lines.join("\n"));
 }
 
-/** `src/generated/api.ts`, of the routes. */
+/** Writes `src/generated/api.ts` from the routes. */
 export async function writeApiModule() {
   write("src/generated/api.ts", clientTypes(await documentOfRoutes()).trimEnd());
 }
 
-/** `dist/worker-options.json`, of `wrangler.toml`. */
+/** Writes `dist/worker-options.json` from `wrangler.toml`. */
 export function writeWorkerOptions() {
   write("dist/worker-options.json", JSON.stringify(workerOptions(root, join(root, "wrangler.toml"))));
 }

@@ -1,5 +1,5 @@
-// How the reference page at `/docs` is built: Swagger UI with a page around it, all from our own origin and
-// without inline scripts or styles, so that the strictest policy fits.
+// How is the reference page at `/docs` built? It is Swagger UI in a page of ours, all from our own origin and
+// without inline scripts or styles, so that it works under the strictest content security policy.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-// `validatorUrl`: it would ask a service of its authors what that thinks of the document.
+// Without `validatorUrl: null`, Swagger UI would send the document to a service of its authors.
 const START = `SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
@@ -33,9 +33,7 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/**
- * Writes the files of the page below `dir`, from where the platform serves them (wrangler.toml, `assets`).
- */
+/** Writes the files of the page to `dir`, which the platform serves (`assets` in wrangler.toml). */
 export function writeReference(dir) {
   const dist = (name) => readFileSync(require.resolve(`swagger-ui-dist/${name}`), "utf8");
   const files = {
@@ -47,7 +45,7 @@ export function writeReference(dir) {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(join(dir, "docs"), { recursive: true });
   for (const [name, text] of Object.entries(files)) {
-    // The maps of sources are not served.
+    // Source maps are not served.
     const served = text.replace(/\n(?:\/\/|\/\*)# sourceMappingURL=.*/, "");
     writeFileSync(join(dir, "docs", name), served);
   }

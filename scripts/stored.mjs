@@ -1,6 +1,6 @@
-// `npm run stored -- Allocation build-17`: what an object of a local Drover has stored, by its class and its
-// name (a run's id, a pool's name, a worker's id, `registry`); without a name, of all objects of the class.
-// The state directory is `$DROVER_STATE`, or `.drover`. Only reads, so Drover may run meanwhile.
+// `npm run stored -- Allocation build-17`: what has an object of a local Drover stored? Its name is a run's
+// id, a pool's name, a worker's id or `registry`; without a name, all objects of the class are shown. The
+// state directory is `$DROVER_STATE` or `.drover`. Drover may be running meanwhile.
 import { createHash, createHmac } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -10,16 +10,16 @@ import { deserialize } from "node:v8";
 
 const [className = "", name] = process.argv.slice(2);
 const folder = join(process.env.DROVER_STATE ?? ".drover", "objects", "do", `drover-${className}`);
-if (!existsSync(folder)) fail(`${folder} is not there: name Allocation, CloudWorker, Pool or Registry.`);
+if (!existsSync(folder)) fail(`${folder} does not exist. Classes: Allocation, CloudWorker, Pool, Registry.`);
 
 const ALARMS = "metadata.sqlite";
 const files = readdirSync(folder).filter((file) => file.endsWith(".sqlite") && file !== ALARMS);
 const wanted = name === undefined ? files : files.filter((file) => file === `${idOf(name)}.sqlite`);
-if (wanted.length === 0) fail(`No ${className} ${name ?? ""} has anything stored in ${folder}.`);
+if (wanted.length === 0) fail(`No ${className} ${name ?? ""} has stored anything in ${folder}.`);
 for (const file of wanted)
   console.log(inspect(storedIn(file), { depth: null, colors: process.stdout.isTTY }));
 
-/** The id of the object with this name, as Miniflare derives it from that and the name of the class. */
+/** The id of an object, as Miniflare derives it from the names of the class and the object. */
 function idOf(objectName) {
   const key = createHash("sha256").update(`drover-${className}`).digest();
   const mac = (data) => createHmac("sha256", key).update(data).digest().subarray(0, 16);
@@ -27,7 +27,7 @@ function idOf(objectName) {
   return Buffer.concat([first, mac(first)]).toString("hex");
 }
 
-/** The record (`ValueStore`), the tables of rows (`SqlRowDisk`), and when the alarm is set for. */
+/** The record (`ValueStore`), the tables of rows (`SqlRowDisk`), and the time of the alarm. */
 function storedIn(file) {
   const id = basename(file, ".sqlite");
   const [alarm] = rowsOf(

@@ -1,10 +1,9 @@
-// How many tests passed and failed? The last line of a test run says it.
+// How many tests passed and failed?
 
 /**
- * Counts the tests in a report of vitest's JSON reporter (undefined: there is none, since vitest has
- * crashed). What fails outside any test (a file that does not load, an error that nobody has caught, a crash)
- * and a run in which no test ran count as one failure each: a run that proves nothing must not look like one
- * that passed.
+ * Counts the tests in a report of vitest's JSON reporter (undefined if vitest crashed). A failure outside any
+ * test (a file that does not load, an uncaught error, a crash) counts as one failed test, and so does a run
+ * without any test, since it proves nothing.
  */
 export function tally(report, exitCode) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -22,7 +21,7 @@ export function tally(report, exitCode) {
   return counts;
 }
 
-/** The last line: `12 passed, 0 failed`, and `, 2 skipped` if there are such. */
+/** The last line of a test run: `12 passed, 0 failed`, and `, 2 skipped` if any were skipped. */
 export function lastLine({ passed, failed, skipped = 0 }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }

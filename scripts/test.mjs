@@ -1,5 +1,6 @@
-// `npm test`: builds, then runs all tests or those in the arguments (`npm test -- test/core`). Arguments go
-// to vitest. The last line is `N passed, N failed`; exits with 0 only if nothing failed.
+// `npm test`: do all tests pass, or those in the arguments (`npm test -- test/core`)? Builds first, and
+// passes the arguments to vitest. The last line is `N passed, N failed`; the exit code is 0 only if nothing
+// failed.
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, root, run } from "./env.mjs";
@@ -7,14 +8,14 @@ import { lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
 
-/** The test files that `npm run test:long` runs: those whose sizes differ then (`test/chance/length.ts`). */
+/** The test files of `npm run test:long`: those with a longer version (`test/chance/length.ts`). */
 function longFiles() {
   return globSync("test/**/*.test.ts", { cwd: root }).filter((file) =>
     readFileSync(join(root, file), "utf8").includes("chance/length.ts"),
   );
 }
 
-/** The report that vitest has written just now, or undefined if it did not come to that. */
+/** The report of this vitest run; undefined if it wrote none. */
 function readReport() {
   try {
     return JSON.parse(readFileSync(reportFile, "utf8"));
@@ -27,9 +28,7 @@ async function test(vitestArgs) {
   rmSync(reportFile, { force: true });
   const build = await run("node", ["scripts/build.mjs"]);
   if (build.code !== 0) {
-    console.error(
-      "The build failed, so no test ran. Mend what it says above, or run `npm run check` to see more.",
-    );
+    console.error("The build failed, so no test ran. Fix the errors above, or run `npm run check` for more.");
     return tally(undefined, build.code);
   }
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`];
@@ -44,7 +43,7 @@ const isLong = first === "--long";
 if (isLong) process.env.DROVER_TESTS = "long";
 const vitestArgs = isLong ? others : process.argv.slice(2);
 const counts = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
-// `.ci/run` adds this to what its own steps come to.
+// `.ci/run` adds this to its own counts.
 writeFileSync(join(cacheDir, "test-tally"), `${lastLine(counts)}\n`);
 console.log(lastLine(counts));
 process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,12 +1,12 @@
-// The Worker's options for the local runtime, read from `wrangler.toml` at build time: loading wrangler takes
-// longer than starting everything else of `drover up`.
+// Which options does `wrangler.toml` give the local runtime? They are read at build time, since loading
+// wrangler takes longer than the rest of `drover up`.
 import { relative } from "node:path";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig } from "wrangler";
 
-/** The options of the Worker, with paths from `root`, where the file `wrangler.toml` lies. */
+/** The options of the Worker, with paths relative to `root`, the folder of `wrangler.toml`. */
 export function workerOptions(root, file) {
   const config = unstable_readConfig({ config: file });
-  // `drover up` brings the secrets itself: wrangler would look for them in the environment and warn.
+  // `drover up` sets the secrets itself. wrangler would look for them in the environment, and warn.
   const { workerOptions: options } = unstable_getMiniflareWorkerOptions({ ...config, secrets: undefined });
   const { assets } = options;
   return {

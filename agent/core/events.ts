@@ -1,4 +1,4 @@
-// What can happen to a host? Every event is legal in every state.
+// What can happen to a host?
 import type {
   HostSetup,
   HostStop,
@@ -20,45 +20,45 @@ export type HostEvent =
   | { type: "report_sent"; seq: number }
   /** The report `seq` was answered. */
   | { type: "orders"; seq: number; orders: Orders }
-  /** The report `seq` got no answer, or an error. `random` is in [0, 1): the jitter of the back-off. */
+  /** The report `seq` got no answer, or an error. `random`: jitter of the back-off, in [0, 1). */
   | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
-  /** A socket is being opened; it is open; it was closed, or could not be opened (`random`: as above). */
-  | { type: "line_opening" }
-  | { type: "line_opened" }
-  | { type: "line_closed"; random: number }
+  /** The socket is being opened; it is open; it was closed, or could not be opened (`random`: jitter). */
+  | { type: "socket_opening" }
+  | { type: "socket_opened" }
+  | { type: "socket_closed"; random: number }
   /**
-   * This agent and its control plane have stood still since then, as in a sleep of their machine, the control
-   * plane until `wokeAt`.
+   * The machine, with this agent and its control plane, has slept. The sleep began at `since`, and the
+   * control plane woke at `wokeAt`.
    */
   | { type: "slept"; since: Instant; wokeAt: Instant }
   /** The control plane asks for a full report. */
-  | { type: "full_wanted" }
-  /** The control plane will never again listen to this start of the agent. */
+  | { type: "full_requested" }
+  /** The control plane refuses this start of the agent for good. */
   | { type: "stale"; code: number; reason: string }
-  /** What its task needs before it starts is there. */
+  /** Artifacts and snapshot of the task are in place. */
   | { type: "prepared"; id: string }
   | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
-  /** The id was ever started here, so it was not started now. */
+  /** Not started, because this id was started or killed here before. */
   | { type: "refused"; id: string }
   /** The signal of its stop was sent. */
   | { type: "signaled"; id: string }
-  /** The signal `n` is about to be sent. Once this is written down, it is never sent again. */
+  /** The signal `n` is about to be sent. Once the journal has this, the signal is never sent again. */
   | { type: "passing_on"; id: string; n: number }
-  /** The main process has ended; its tree may live. `null`: its status is lost. */
+  /** The main process has ended; its children may live. `null`: the status is lost. */
   | { type: "exited"; id: string; exit: Exit | null }
-  /** Nothing of it lives, and it will never be started. `killed`: something had to be killed for that. */
+  /** None of its processes lives, and none will be started. `killed`: some had to be killed. */
   | { type: "tree_gone"; id: string; killed: boolean }
-  /** A try of `kill_tree` has left something alive. */
+  /** A `kill_tree` has left something alive. */
   | { type: "kill_failed"; id: string; error: string }
   /** Its outputs are stored, or lost. */
   | { type: "collected"; id: string; outputs: OutputsOutcome }
   | { type: "output"; id: string; stream: StreamName; size: number }
   /** A chunk is about to be sent. */
   | { type: "chunk_sent"; id: string; stream: StreamName; from: number; bytes: number }
-  /** A chunk was answered: so much of its stream is stored. */
+  /** A chunk was answered. `stored`: how much of its stream the control plane has. */
   | { type: "chunk_stored"; id: string; stream: StreamName; stored: number }
-  /** It got no answer, or an error. `refused`: the same would be refused again. `random`: see above. */
+  /** A chunk got no answer, or an error. `refused`: a retry would be refused, too. `random`: jitter. */
   | {
       type: "chunk_failed";
       id: string;
@@ -67,25 +67,24 @@ export type HostEvent =
       refused: boolean;
       retryAfterMs?: Millis;
     }
-  /** The disk under these bytes is free. */
+  /** The disk space of these bytes was given back. */
   | { type: "punched"; id: string; stream: StreamName; from: number; end: number }
-  /** This machine cannot do that. */
+  /** This machine cannot give back disk space. */
   | { type: "punch_failed" }
-  /** Its data are deleted, its id is remembered. */
+  /** Its data are deleted, and its id is remembered. */
   | { type: "forgotten"; id: string }
-  /** The directories that its tasks have shared are deleted, or what was kept of them. */
+  /** The directories of a placement, or its kept data, are deleted. */
   | { type: "cleared"; placement: string }
-  /** A sticky placement has its directory; those of `from` are no more if they were moved. */
+  /** A sticky placement has its directory. `moved`: its data came from `from`, which has none now. */
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
   /** The data of a sticky placement are stored, or cannot be. */
   | { type: "saved"; placement: string; outcome: OutputsOutcome }
-  /** Of a placement that is over only what is to be kept is left. */
+  /** Everything of a placement but its sticky data is deleted. */
   | { type: "kept"; placement: string }
   | { type: "probed"; ok: boolean; output: string; exitCode?: number | null }
-  /** A look for a notice has ended. null: there is none. Absent: nobody knows. */
-  | { type: "noticed"; said?: string | null | undefined }
-  /** What is used at this moment. */
+  /** A check for a notice has ended. null: there is none. Absent: the check has failed. */
+  | { type: "noticed"; raw?: string | null | undefined }
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
-  /** The agent is told to end; or, in the place of one that is dead, that the lease ends. */
+  /** The agent was asked to end. `by: "lease"`: the watchdog ends the attempts of a dead agent. */
   | { type: "shutdown"; by?: HostStop }
   | { type: "tick" };

@@ -1,5 +1,6 @@
-// The host's machine: `apply`, `due` and `wakeAt` (shell.md#machine). The agent's shell drives it.
+// What does the host's machine decide? `apply`, `due` and `wakeAt` (shell.md#machine); `HostAgent` drives it.
 import type { HostSetup } from "../../src/schema/host.ts";
+import { PROTOCOL } from "../../src/shared/compat.ts";
 import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
 import { dueForAttempt, isWaiting } from "./attempts/attempt.ts";
 import { applyToAttempt } from "./attempts/attempt-events.ts";
@@ -20,23 +21,23 @@ import {
 } from "./attempts/sticky.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import type { HostEvent } from "./events.ts";
-import { adopt, adoptLease, type FoundHost, stickyFound } from "./journal.ts";
-import { mayStart, slept } from "./lease.ts";
+import { adopt, adoptLease, adoptSticky, type FoundHost } from "./journal.ts";
+import { foldSleep, mayStart } from "./lease.ts";
 import type { HostMessage } from "./messages.ts";
 import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./reports/chunks.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./reports/exchange.ts";
-import {
-  dueLine,
-  fullWanted,
-  lineClosed,
-  lineOpened,
-  lineOpening,
-  lineWakesAt,
-  newLine,
-} from "./reports/line.ts";
 import { withNewsOf } from "./reports/news.ts";
-import { dueLook, noticed } from "./reports/notice.ts";
+import { dueLook, foldNotice } from "./reports/notice.ts";
 import { makeReport } from "./reports/report.ts";
+import {
+  dueSocket,
+  newSocket,
+  requestFullReport,
+  socketClosed,
+  socketOpened,
+  socketOpening,
+  socketWakesAt,
+} from "./reports/socket.ts";
 import { dueSample, withSample } from "./reports/usage.ts";
 import type { AttemptState, BootState, HostState } from "./types.ts";
 
@@ -45,8 +46,8 @@ export type { HostMessage } from "./messages.ts";
 export type { HostState } from "./types.ts";
 
 /**
- * A host at the start of its agent, at `now`. `found`: what earlier starts have left. It is taken on as it
- * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
+ * The state of a host when its agent starts. `found`: what earlier starts of the agent have left. Running
+ * attempts go on, within their time limits and the lease, even before the agent has joined.
  */
 export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
   const {
@@ -54,14 +55,14 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     placements = [],
     sticky = { begun: {}, keptForMs: {} },
     lease,
-    means = { kill: "processes", limits: [] },
+    means = { kill: "processes", limits: [], protocol: PROTOCOL },
     powersOff = false,
   } = found;
   return withPlacements({
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now, lease)])),
     placements,
-    sticky: stickyFound(sticky, now),
+    sticky: adoptSticky(sticky, now),
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
     ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),
@@ -70,32 +71,34 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     boot: { acked: false, running: false },
     notice: { looking: false },
     exchange: newExchange(),
-    line: newLine(),
+    socket: newSocket(),
     usage: { sampling: false },
     punches: true,
   });
 }
 
-/** What the host agent decides (host-protocol.md#orders). Files, processes and sockets are its shell. */
+/** What the agent decides (host-protocol.md#orders). Files, processes and sockets belong to its shell. */
 export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
+  name: "host",
+  invariants: [], // its worker judges what it reports (shell.md#assertions)
+
   apply(state, event, now) {
     return withNewsOf(state, elapse(fold(state, event, now), now), now);
   },
 
   due(state, now) {
     const attempts = Object.values(state.attempts);
-    const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, isReady(state, attempt, now)));
-    const exchange = [...dueReport(state, now), ...dueLine(state, now)];
-    const logs = [...dueChunks(state), ...duePunches(state)];
     return [
-      ...messages,
+      ...attempts.flatMap((attempt) => dueForAttempt(attempt, isReady(state, attempt, now))),
       ...dueCollections(state),
       ...dueClears(state),
       ...dueBeginnings(state, now),
       ...dueSaves(state),
       ...dueDrops(state),
-      ...logs,
-      ...exchange,
+      ...dueChunks(state),
+      ...duePunches(state),
+      ...dueReport(state, now),
+      ...dueSocket(state, now),
       ...dueProbe(state),
       ...dueLook(state),
       ...dueSample(state),
@@ -104,12 +107,12 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   },
 
   wakeAt(state) {
-    const said = earliest(reportDueAt(state), lineWakesAt(state), chunkRetryAt(state));
-    return earliest(said, elapsesAt(state), state.ending?.by);
+    const exchangeAt = earliest(reportDueAt(state), socketWakesAt(state), chunkRetryAt(state));
+    return earliest(exchangeAt, elapsesAt(state), state.ending?.by);
   },
 };
 
-/** Whether an attempt may be started now, and has what its placement begins with. */
+/** Whether an attempt may start now, and its placement has its data. */
 function isReady(state: HostState, attempt: AttemptState, now: Instant): boolean {
   return !isWaiting(attempt) && mayStart(state, attempt, now) && hasBegun(state, attempt);
 }
@@ -117,33 +120,33 @@ function isReady(state: HostState, attempt: AttemptState, now: Instant): boolean
 function fold(state: HostState, event: HostEvent, now: Instant): HostState {
   switch (event.type) {
     case "joined":
-      return joined(state, event.setup, now);
+      return foldJoined(state, event.setup, now);
     case "report_sent":
       return reportSent(state, event.seq, now);
     case "orders":
       return withPlacements(applyOrders(state, event, now));
     case "report_failed":
       return reportFailed(state, event, now);
-    case "line_opening":
-      return lineOpening(state);
-    case "line_opened":
-      return lineOpened(state, now);
-    case "line_closed":
-      return lineClosed(state, event.random, now);
-    case "full_wanted":
-      return fullWanted(state, now);
+    case "socket_opening":
+      return socketOpening(state);
+    case "socket_opened":
+      return socketOpened(state, now);
+    case "socket_closed":
+      return socketClosed(state, event.random, now);
+    case "full_requested":
+      return requestFullReport(state, now);
     case "slept":
-      return slept(state, event, now);
+      return foldSleep(state, event, now);
     case "stale":
       return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
     case "shutdown": {
       const { by = "agent" } = event;
-      return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS, by }, now);
+      return endHost(state, { code: 0, reason: "asked to end", graceMs: SHORT_STOP_MS, by }, now);
     }
     case "probed":
-      return { ...state, boot: probed(state, event, now) };
+      return { ...state, boot: foldProbe(state, event, now) };
     case "noticed":
-      return noticed(state, event.said, now);
+      return foldNotice(state, event.raw, now);
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
     case "cleared":
@@ -167,7 +170,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
   }
 }
 
-function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
+function foldJoined(state: HostState, setup: HostSetup, now: Instant): HostState {
   const { boot, notice } = state;
   const looks = { boot: { ...boot, nextAt: now }, notice: { ...notice, nextAt: now } };
   const next = { ...state, setup, leaseMs: setup.leaseMs, ...looks };
@@ -175,7 +178,7 @@ function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
   return { ...next, exchange: { ...state.exchange, notBefore: now + WEBHOOK_PATIENCE_MS } };
 }
 
-function probed(
+function foldProbe(
   { boot, setup }: HostState,
   { ok, output, exitCode }: NonNullable<BootState["outcome"]>,
   now: Instant,

@@ -1,4 +1,4 @@
-// What of an attempt must survive the agent? It is written to the journal and read at the next start.
+// What must survive the agent, and how does its next start adopt what it finds?
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
@@ -7,34 +7,25 @@ import { type LeaseJournal, stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
 
 /**
- * What of an attempt must outlive the agent. The rest is found again: its process, the size of its streams,
- * what the control plane has stored of them, and whether it is wanted.
+ * The fields that the journal keeps of an attempt. The next start finds out the rest: its process, the sizes
+ * of its streams, how much of them the control plane has stored, and whether the orders want it.
  */
-export type AttemptJournal = Pick<
-  AttemptState,
-  | "plan"
-  | "by"
-  | "startedAt"
-  | "deadline"
-  | "timeoutMs"
-  | "timedOut"
-  | "stop"
-  | "exit"
-  | "startError"
-  | "endedAt"
-  | "signaledUpTo"
-  | "outputs"
-  | "collected"
->;
+const JOURNAL_FIELDS = [
+  ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
+  ...(["startedAt", "endedAt", "exit", "startError", "collected"] as const),
+] as const;
+
+/** The journal of an attempt. */
+export type AttemptJournal = Pick<AttemptState, (typeof JOURNAL_FIELDS)[number]>;
 
 /**
- * What a new start of the agent finds of an attempt of an earlier one. `journal`: absent if there is none of
- * this boot that can be read.
+ * What a new start of the agent finds of an earlier attempt. `journal`: absent if there is
+ * no readable journal from this boot of the machine.
  *
- * - `running`: its shim lives, and it is the same one: the same pid and the same start.
- * - `ended`: its shim has left what became of it.
- * - `lost`: neither; what lives of it must be killed.
- * - `rebooted`: the machine has booted since, so nothing of it lives, and no number of it means anything.
+ * - `running`: its shim lives, with the same pid and start time.
+ * - `ended`: its shim has written the exit status.
+ * - `lost`: neither. Whatever lives of it must be killed.
+ * - `rebooted`: the machine has booted since, so none of its processes lives, and its pids mean nothing.
  */
 export interface FoundAttempt {
   id: string;
@@ -45,7 +36,7 @@ export interface FoundAttempt {
     | { kind: "ended"; at: Instant; startError: StartError };
 }
 
-/** What lies on the disk of sticky runs, by placement. */
+/** The data of sticky runs on the disk, by placement. */
 export interface FoundSticky {
   begun: Record<string, Beginning>;
   keptForMs: Record<string, Millis>;
@@ -54,46 +45,31 @@ export interface FoundSticky {
 /** All that a new start of the agent finds. */
 export interface FoundHost {
   attempts: FoundAttempt[];
-  /** Placements of which there are directories, `<run>/<epoch>`. */
+  /** Placements with directories, `<run>/<epoch>`. */
   placements?: string[];
-  /** Of sticky ones: how they began, and which are kept, since how long. */
   sticky?: FoundSticky;
   lease?: LeaseJournal | undefined;
-  /** Absent: nothing is known to be had. */
+  /** Absent: no cgroups and no limits. */
   means?: Means | undefined;
   /** See `HostState`. */
   powersOff?: boolean;
 }
 
-/** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */
+/** The journal of an attempt: on disk before anything that depends on it is done or reported (rule R1). */
 export function journalOf(attempt: AttemptState): AttemptJournal {
-  const { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
-  const { signaledUpTo, outputs, collected } = attempt;
-  const ends = { exit, startError, endedAt };
-  return {
-    plan,
-    by,
-    startedAt,
-    deadline,
-    timeoutMs,
-    timedOut,
-    stop,
-    ...ends,
-    signaledUpTo,
-    outputs,
-    collected,
-  };
+  const entries = JOURNAL_FIELDS.map((field) => [field, attempt[field]]);
+  return Object.fromEntries(entries) as AttemptJournal; // has each of the fields
 }
 
-/** The lease to keep in its file; undefined while there is none. */
+/** The lease for its file; undefined while there is none. */
 export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | undefined {
   return leaseUntil === undefined ? undefined : { until: leaseUntil, ms: leaseMs };
 }
 
 /**
- * The attempt as the new start takes it on (tasks.md#restore). What lives is adopted with its time limit and
- * the stop that has begun; what ended meanwhile has its exit; of anything else the rest is killed, and then
- * it is `gone`. None is ever started again.
+ * The state in which a new start adopts an attempt (tasks.md#restore). A running attempt keeps its time limit
+ * and a stop that has begun; one that has ended meanwhile gets its exit; any other is killed and reported as
+ * `gone`. None is ever started again.
  */
 export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?: LeaseJournal): AttemptState {
   const known = { ...newAttempt(id, "run"), ...journal };
@@ -114,8 +90,9 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
 }
 
 /**
- * Whether the end of the lease has stopped an attempt of whose stop nothing is written: a full disk takes no
- * journal, but the lease stands in a file of its own. Else a signal of this host would be the task's failure.
+ * Whether the end of the lease has stopped an attempt although its journal names no stop: a full disk could
+ * not take the journal, but the lease has a file of its own. Without this check, the signal of this host
+ * would count as the task's failure.
  */
 function isEndOfLease({ exit, plan }: AttemptState, at: Instant, lease: LeaseJournal | undefined): boolean {
   if (lease === undefined || exit?.signal == null) return false;
@@ -127,15 +104,15 @@ function stoppedByLease(attempt: AttemptState, at: Instant): AttemptState {
   return { ...attempt, stop };
 }
 
-/** What was found of sticky runs, by this clock. */
-export function stickyFound({ begun, keptForMs }: FoundSticky, now: Instant): StickyState {
+/** The state of the sticky data that were found, with instants of this clock. */
+export function adoptSticky({ begun, keptForMs }: FoundSticky, now: Instant): StickyState {
   const kept = Object.entries(keptForMs).map(([placement, ms]) => [placement, { since: now - ms }]);
   return { begun, kept: Object.fromEntries(kept) };
 }
 
 /**
- * Until when the lease lasts that was found. One that would last longer than any that is granted is of
- * another clock: it counts from now. Without a word of it there is none, because attempts may run (rule R4).
+ * The end of a lease that was found. A lease that would last longer than any that is granted was written by
+ * another clock, and counts from now. A missing lease counts as ended, because attempts may run (rule R4).
  */
 export function adoptLease(lease: LeaseJournal | undefined, now: Instant): Instant {
   return lease === undefined ? now : Math.min(lease.until, now + lease.ms);

@@ -1,21 +1,28 @@
 // When must attempts stop because the lease ends (rules.md#r4), and is this machine free?
 import type { Instant, Millis } from "../../src/shared/machine.ts";
-import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
+import { LEASE_KILL_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import { noticeStopAt } from "./reports/notice.ts";
 import { withNews } from "./reports/pace.ts";
 import type { AttemptState, HostState, StopPlan } from "./types.ts";
 
-/** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
+/**
+ * A lease that ended while machine and control plane slept lasts this long after they wake. It ends before
+ * the control plane declares the worker lost (`LEASE_MARGIN_MS`).
+ */
+export const LEASE_AFTER_SLEEP_MS: Millis = 55_000;
+/** How long after the sleep nothing is stopped: the lease may still be renewed. */
+export const RENEW_AFTER_SLEEP_MS: Millis = 20_000;
+
+/** The lease as stored in its file. `ms`: the longest lease that is ever granted. */
 export interface LeaseJournal {
   until: Instant;
   ms: Millis;
 }
 
 /**
- * When an attempt must begin to stop because the lease ends: early enough for its kill timeout and 30 s
- * more (rule R4). A kill timeout above a third of the lease counts as a third: the lease is extended when
- * less than two thirds are left, so anything above that would stop attempts of which the lease is in no
- * danger.
+ * When an attempt must begin to stop because the lease ends: early enough for its kill timeout and
+ * `LEASE_KILL_MS` more (rule R4). A kill timeout counts as at most a third of the lease: a lease is extended
+ * when less than two thirds are left, so a longer timeout would stop attempts under a healthy lease.
  */
 export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | undefined {
   const { leaseUntil, leaseMs, wokeUntil } = state;
@@ -24,7 +31,7 @@ export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | 
   return Math.max(stopAt, wokeUntil ?? stopAt);
 }
 
-/** The same by the lease alone, of an attempt that is stopped so. */
+/** Like `leaseStopAt`, from the lease alone. `plan`: how the attempt is stopped. */
 export function stopForLeaseAt(
   { leaseUntil, leaseMs }: { leaseUntil: Instant; leaseMs: Millis },
   plan: StopPlan | undefined,
@@ -33,12 +40,11 @@ export function stopForLeaseAt(
 }
 
 /**
- * After a sleep of the machine in which its control plane has slept, too: nobody can have judged in that
- * time, and the control plane waits for the margin of a lease after it has woken. So a lease that ended in
- * the sleep lasts for a little less than that from its waking, to be renewed. One that was over before the
- * sleep stays so.
+ * Extends a lease that ended while the machine and its control plane slept. Nobody could renew or judge it
+ * meanwhile, and the control plane waits a lease margin after waking; so the lease lasts a little less than
+ * that margin from then on. A lease that had ended before the sleep stays ended.
  */
-export function slept(
+export function foldSleep(
   state: HostState,
   { since, wokeAt }: { since: Instant; wokeAt: Instant },
   now: Instant,
@@ -49,39 +55,36 @@ export function slept(
   return withNews({ ...state, leaseUntil, wokeUntil: wokeAt + RENEW_AFTER_SLEEP_MS }, now);
 }
 
-/**
- * When all trees must be killed, whatever grace they have left: the rest of the lease is for the kill
- * itself.
- */
+/** When all trees must be killed, whatever grace is left: the rest of the lease is for the kill itself. */
 export function leaseKillAt(state: HostState): Instant | undefined {
   return state.leaseUntil === undefined ? undefined : state.leaseUntil - LEASE_KILL_MS;
 }
 
 /**
- * When a machine that can end itself does: at the end of the lease, which nobody has extended, and so nobody
- * will come for what it costs (invariant 8).
+ * When a machine that can power itself off does so: at the end of its lease. Nobody has extended the lease,
+ * so perhaps nobody is left to destroy a machine that costs money (invariant 8).
  */
 export function leasePowerOffAt({ powersOff, leaseUntil, ending }: HostState): Instant | undefined {
   return powersOff && ending === undefined ? leaseUntil : undefined;
 }
 
 /**
- * Whether whoever guards the lease in the agent's place may end what runs: one that was extended meanwhile,
- * or is of another boot, is none of its business. Without a lease nothing may run.
+ * Whether the watchdog may end all attempts in the agent's place: the lease is about to end, or there is
+ * none. Without a lease nothing may run.
  */
 export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): boolean {
   return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
-/** Whether this host owes its worker nothing: nothing lives of what it has run, and no lease lasts. */
+/** Whether this machine may become another worker's host: no process of an attempt lives, no lease lasts. */
 export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boolean {
   const isOver = leaseUntil === undefined || leaseUntil <= now;
   return isOver && Object.values(attempts).every(({ treeGone }) => treeGone);
 }
 
 /**
- * Whether an attempt may be started now: under a lease, and not only to be stopped again for its end, or that
- * of the machine.
+ * Whether an attempt may start now: under a lease, unless the end of the lease or of the machine would stop
+ * it at once.
  */
 export function mayStart(state: HostState, attempt: AttemptState, now: Instant): boolean {
   const stopAt = leaseStopAt(state, attempt);

@@ -1,4 +1,4 @@
-// The state of a host: everything that its machine decides from.
+// What is the state of a host, from which its machine decides?
 import type {
   HostSetup,
   HostStop,
@@ -14,31 +14,33 @@ import type {
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 
-/** How a stream that has outgrown reports is doing. */
+/** The upload of a stream in chunks, which begins when the stream has outgrown reports. */
 export interface ChunkState {
   /** The chunk that waits for its answer. */
   sent?: { from: number; bytes: number };
-  /** When the latest was sent. */
+  /** When the latest chunk was sent. */
   turnAt?: Instant;
-  /** The latest has failed: until then the stream goes into reports. */
+  /** The latest chunk has failed: until this instant the stream uses reports. */
   notBefore?: Instant;
   failures: number;
-  /** How many bytes the next may have. */
+  /** The largest size of the next chunk, in bytes. */
   limit: number;
 }
 
-/** One stream of one attempt: bytes written so far, and bytes that the control plane has stored. */
+/**
+ * One stream of one attempt. `size`: bytes written so far; `acked`: bytes that the control plane has stored.
+ */
 export interface StreamState {
   size: number;
   acked: number;
   chunk?: ChunkState;
-  /** So many bytes at its beginning were given back to the disk. */
+  /** The disk space of the stream is given back from the beginning up to this offset… */
   punched?: number;
-  /** The same, behind the cap: up to this offset. */
+  /** …and from the cap up to this offset. */
   dropped?: number;
 }
 
-/** How an attempt that nobody has said anything else about is stopped. */
+/** How an attempt is stopped. */
 export interface StopPlan {
   signal: SignalName;
   timeoutMs: Millis;
@@ -47,63 +49,63 @@ export interface StopPlan {
 /** A stop that has begun. It is never undone. */
 export interface StopState {
   signal: SignalName;
-  /** When its grace is over. */
+  /** End of the grace period. */
   killAt: Instant;
-  /** The grace is over: the tree is being killed. */
+  /** The grace period is over: the tree is being killed. */
   killing: boolean;
-  /** The signal has been sent, or there was nobody to send it to. */
+  /** The signal has been sent, or no process was left to get it. */
   signaled: boolean;
-  /** Why the host itself has begun it, while the attempt had not ended. Absent: it was ordered. */
+  /** Why the host itself has begun the stop, before the attempt ended. Absent: the orders asked for it. */
   by?: HostStop;
 }
 
-/** A signal as the orders name it: each number is sent once. */
+/** A signal as the orders name it. The signal of each number is sent at most once. */
 export type NumberedSignal = Omit<SignalOrder, "id">;
 
 /** One attempt as the host knows it. */
 export interface AttemptState {
   id: string;
-  /** What the orders last said of it. `nothing`: they omit it. */
+  /** What the latest orders want of it. `nothing`: they omit it. */
   wanted: "run" | "stop" | "nothing";
-  /** What would be started. Absent: this host must not, or need not, start it. */
+  /** The task to start. Absent: this host must not, or need not, start it. */
   task?: TaskSpec;
-  /** The stop that its task asks for. Absent: the task is not known. */
+  /** The stop that the task asks for. Absent: the task is not known. */
   plan?: StopPlan | undefined;
-  /** The globs of what it leaves as its result. Absent: it has none. */
+  /** The globs of its outputs. Absent: it has none. */
   outputs?: string[] | undefined;
-  /** What became of that. */
+  /** Whether the outputs were stored. Absent: not known yet. */
   collected?: OutputsOutcome | undefined;
-  /** How its tree can be ended (`Means`). Absent: it was not launched. */
+  /** How its tree can be killed (`Means`). Absent: it was not launched. */
   by?: Means["kill"] | undefined;
-  /** Its run is sticky, and goes on with these data. */
+  /** Where the data of its sticky run come from. */
   sticky?: StickySource;
   /** The data of its placement are to be stored as a snapshot. */
   save?: true | undefined;
-  /** What became of that. */
+  /** Whether these data were stored. Absent: not known yet. */
   saved?: OutputsOutcome;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
-  /** It was ordered not to start before this, which has not passed yet. */
+  /** The attempt must not start before this instant, which is still to come. */
   notBefore?: Instant;
-  /** What must be there before it starts is there (`needsPreparation`). */
+  /** Its artifacts and snapshot are in place (`needsPreparation`). */
   prepared?: true;
   startedAt?: Instant | undefined;
   endedAt?: Instant | undefined;
-  /** Neither `exit` nor `startError` when it is over: its status will never be known. */
+  /** When `main` is over with neither `exit` nor `startError`, the exit status is lost. */
   exit?: Exit | undefined;
   startError?: StartError | undefined;
-  /** Its time limit, and the words of the orders that it was made of. */
+  /** End of the time limit, and the limit in the orders from which it was computed. */
   deadline?: Instant | undefined;
   timeoutMs?: Millis | undefined;
   timedOut: boolean;
   stop?: StopState | undefined;
-  /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
+  /** `tries`: kills that found something alive. `failed`: kills that left something alive. */
   kill: { tries: number; failed: number; error: string | null };
-  /** Signals that somebody wants it to get, in their order. */
+  /** Signals that users have asked for, in their order. */
   signals?: NumberedSignal[];
-  /** The number of the latest of them that was sent: none is sent twice. */
+  /** Number of the latest signal sent: none is sent twice. */
   signaledUpTo?: number | undefined;
-  /** No process of it lives, nor ever will. */
+  /** None of its processes lives, nor ever will. */
   treeGone: boolean;
   logs: Record<StreamName, StreamState>;
 }
@@ -118,98 +120,95 @@ export interface SentReport {
 }
 
 export interface ExchangeState {
-  /** Of the report sent last. */
+  /** Number of the latest report. */
   seq: number;
   sent?: SentReport;
-  /** By when what has changed since the last report must be reported. */
+  /** By when the changes since the last report must be reported. */
   newsBy?: Instant;
-  /** Without news: when the next report goes. */
+  /** When the next report is sent if nothing changes. */
   restUntil: Instant;
   /** Back-off: no report before this. */
   notBefore: Instant;
   failures: number;
-  /**
-   * Sent log bytes were not acknowledged: when to send them again, and how often that has happened in a
-   * row.
-   */
+  /** When to resend log bytes that were not acknowledged. */
   logRetryAt?: Instant;
+  /** How often in a row log bytes were not acknowledged. */
   logStalls: number;
-  /** Of when the sample is that was reported last. */
-  usageTold?: Instant;
+  /** Instant of the latest reported sample. */
+  usageReportedAt?: Instant;
 }
 
 /** The socket to the control plane (host-protocol.md#socket). */
-export interface LineState {
+export interface SocketState {
   phase: "closed" | "opening" | "open";
   /** Back-off: not opened before this. */
   notBefore: Instant;
   failures: number;
   /** While open: when the next full report is due. */
   fullBy: Instant;
-  /** The attempts as they were when the latest report was sent on it. */
-  told: Record<string, AttemptState>;
-  /** When to say again what is over, and how often in a row that has been done. */
+  /** The attempts as they were when the latest report was sent on the socket. */
+  reported: Record<string, AttemptState>;
+  /** When to repeat the reports of ended attempts, and how often in a row they were repeated. */
   repeatAt?: Instant;
   repeats: number;
 }
 
-/** The boot probe: run until it has succeeded once, reported until that has been answered. */
+/** The boot probe: run until it succeeds once, and reported until the report of that is answered. */
 export interface BootState {
   outcome?: { ok: boolean; output: string; exitCode?: number | null };
   acked: boolean;
-  /** When to run it next; absent while it runs, and when it has succeeded. */
+  /** When to run it next; absent while it runs, and once it has succeeded. */
   nextAt?: Instant;
   running: boolean;
 }
 
-/**
- * What is known of the machine's near end: `said`, as it was written, null if there is no notice, absent if
- * nobody knows yet; `text` and `goneAt`, what it means. `looking`: a look is under way; `nextAt`: when the
- * next one is due.
- */
+/** The provider's notice that this machine will be taken away. */
 export interface NoticeState {
-  said?: string | null;
+  /** The notice as written. null: there is none. Absent: not known yet. */
+  raw?: string | null;
+  /** Its meaning: a text, and when the machine will be gone. */
   text?: string;
   goneAt?: Instant;
+  /** A check is in flight; `nextAt`: when the next one is due. */
   looking: boolean;
   nextAt?: Instant;
 }
 
-/** What something has used so far, or uses now. */
+/** One measurement. `cpuMs` is the total so far, the others are what is in use now. */
 export interface RawUsage {
   cpuMs: number;
   memoryBytes: number;
   pids: number;
 }
 
-/** What is known of usage. `sampling`: a sample is being taken. */
+/** `sampling`: a sample is being taken. */
 export interface UsageState {
   sampling: boolean;
   latest?: { at: Instant; host: Sample; attempts: Record<string, Sample> };
 }
 
-/** The agent is about to exit: when all attempts are gone and that has been reported, or at `by`. */
+/** The agent exits when all attempts are gone and reported, or at `by`. */
 export interface Ending {
   code: number;
   reason: string;
   by: Instant;
-  /** Nothing is reported any more: another start of the agent speaks for this host. */
+  /** Report nothing more: a newer incarnation reports for this host. */
   silent: boolean;
-  /** The machine is done for, not only this process. */
+  /** End the machine, not only this process. */
   powerOff: boolean;
 }
 
-/** With what a sticky placement begins. `first`: the orders name no data of its run. */
+/** The data with which a sticky placement begins. `first`: its run has none yet. */
 export type Beginning = "first" | StickyData;
 
-/** A placement that is over and whose data are kept. */
+/** Data on disk of a sticky placement that is over. */
 export interface KeptData {
   since: Instant;
-  /** They may be deleted: somebody has said so, or a bound is reached. */
+  /** To be deleted: the orders dropped the data, or a bound is reached. */
   unneeded?: true;
 }
 
-/** The data of sticky runs (`sticky.ts`), by placement, as they lie on the disk. */
+/** The data of sticky runs on the disk (`sticky.ts`), by placement. */
 export interface StickyState {
   begun: Record<string, Beginning>;
   kept: Record<string, KeptData>;
@@ -223,24 +222,22 @@ export interface HostState {
   /** Placements that may have directories here, `<run>/<epoch>`. */
   placements: string[];
   sticky: StickyState;
-  /** Revision of the orders last applied. */
+  /** Revision of the latest orders. */
   ordersSeen: number;
   reportWithinMs: Millis;
   leaseUntil?: Instant;
-  /**
-   * Nothing is stopped for the end of the lease before this: the machine and its control plane have slept.
-   */
+  /** After a sleep of machine and control plane, the end of the lease stops nothing before this instant. */
   wokeUntil?: Instant;
   /** The longest lease that is ever granted; zero before the first join. */
   leaseMs: Millis;
-  /** The machine can end itself, and shall at the end of its lease (invariant 8). */
+  /** The machine can power itself off, and must do so at the end of its lease (invariant 8). */
   powersOff: boolean;
   boot: BootState;
   notice: NoticeState;
   exchange: ExchangeState;
-  line: LineState;
+  socket: SocketState;
   usage: UsageState;
-  /** Whether this machine can give back the disk under what is stored elsewhere. */
+  /** Whether this machine can give back the disk space of stored log bytes. */
   punches: boolean;
   ending?: Ending;
 }

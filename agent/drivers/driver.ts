@@ -5,48 +5,53 @@ import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
 
+/** The driver of a task. A task that names none is a command. */
+export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
+  return fake === undefined ? "exec" : "fake";
+}
+
 /** How the main process of an attempt ended. `lost`: nobody will ever know. */
 export type TaskEnd = { exit: Exit } | { startError: StartError } | { lost: true };
 
-/** Hears how what a driver has started, or taken on, has ended. Each end is told once. */
-export type TellEnd = (id: string, end: TaskEnd) => void;
+/** Called once for each attempt that a driver has started or recovered, when its main process has ended. */
+export type OnTaskEnd = (id: string, end: TaskEnd) => void;
 
-/** What an earlier start of the agent has left. `unbegun`: it never ran, nor will without a new start. */
-export type Recovered = FoundAttempt["main"] | { kind: "unbegun" };
+/** What a driver finds of an earlier attempt. `unbegun`: it never ran, and may be started. */
+export type RecoveredState = FoundAttempt["main"] | { kind: "unbegun" };
 
-/** What came of a kill. `killed`: there was something to kill. `alive`: why it may still live. */
-export interface Killed {
+/** The result of a kill. `killed`: there was something to kill. `alive`: why something may still live. */
+export interface KillResult {
   killed: boolean;
   alive?: string;
 }
 
 /**
- * What runs tasks of one kind (tasks.md#start). It decides nothing, and remembers nothing that a later start
- * of the agent could not find again. Its calls for one attempt never overlap. Ids, what comes before a start,
- * and streams are the supervisor's: a driver only writes to the files of the streams.
+ * Runs tasks of one kind (tasks.md#start). A driver decides nothing, and remembers nothing that a later start
+ * of the agent could not find again. Calls for one attempt never overlap. The supervisor handles ids,
+ * preparation and streams; a driver only writes to the files of the streams.
  */
 export interface Driver {
   /**
-   * Starts a task, under an id that never was started here. Resolves with how sure a kill of it is; with
-   * undefined if `stop` came before anything of it ran. Rejects with a `StartFault`, or what the system says.
+   * Starts a task, under an id that was never started here. Resolves with how it can be killed, or with
+   * undefined if `stop` came before it ran. Rejects with a `StartFault`, or with the system's error.
    */
   start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined>;
 
   /**
-   * Takes on an attempt of an earlier start of the agent in this boot, as it is (tasks.md#restore); undefined
-   * if it is none of this driver. The end of what runs is told like any other, after this call.
+   * Recovers an attempt of an earlier start of the agent in this boot (tasks.md#restore); undefined if this
+   * driver has not started it. The end of a running attempt is reported after this call.
    */
-  recover(id: string, journal: AttemptJournal): Recovered | undefined;
+  recover(id: string, journal: AttemptJournal): RecoveredState | undefined;
 
-  /** Signals the main process, and calls `before` right before it does; nothing if there is none. */
+  /** Calls `before`, and then signals the main process if it lives. */
   signal(id: string, signal: SignalName, before?: () => void): Promise<void>;
 
   /**
-   * Ends all that lives of an attempt, known to this driver or not, and looks for `waitMs` until that is
-   * proved. If the main process lived its end has been told by then.
+   * Kills all processes of an attempt, even of one that this driver does not know, until it is proved that
+   * none lives or `waitMs` have passed. The end of the main process is reported before this resolves.
    */
-  kill(id: string, waitMs: Millis): Promise<Killed>;
+  kill(id: string, waitMs: Millis): Promise<KillResult>;
 
-  /** What these attempts use: all of them in one look. */
+  /** Measures the usage of these attempts. */
   usage(ids: string[]): Record<string, RawUsage>;
 }

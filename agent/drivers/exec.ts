@@ -1,4 +1,4 @@
-// The driver for commands: each runs below a shim that outlives the agent.
+// How are commands run as processes? Each runs below a shim that outlives the agent.
 import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entrancesOf } from "../../posix/cgroup.ts";
@@ -15,27 +15,27 @@ import type { Prestart } from "../exec/prestart.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { readEnd } from "../exec/processes/end.ts";
 import type { Groups } from "../exec/processes/groups.ts";
-import { patiently } from "../exec/processes/patiently.ts";
+import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
 import { readShim, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
-import type { Driver, Killed, Recovered, TaskEnd, TellEnd } from "./driver.ts";
+import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./driver.ts";
 
-/** How long a shim that has nothing left to wait for may take to write the status and end. */
+/** How long a shim may take to write the status and end once its task has ended. */
 const SHIM_END_MS: Millis = 2_000;
-/** How long after its start a shim may not have its main process yet. */
+/** How long a shim may take to start its main process. */
 const MAIN_APPEARS_MS: Millis = 1_000;
 const LOOK_MS: Millis = 5;
 
-/** How often a shim that another start of the agent has started is looked at: only its own child tells. */
+/** How often an adopted shim is polled: it is not a child of this process, so there is no exit event. */
 const ADOPTED_LOOK_MS: Millis = 50;
 
-/** A list of pids is cut: a fork bomb would make a text of pages. */
+/** The most pids that an error names: those of a fork bomb would fill pages. */
 const MAX_PIDS_NAMED = 20;
 
-/** One attempt whose shim was started by this agent, or by an earlier start of it. */
+/** An attempt whose shim was started by this agent, or recovered. */
 interface Running {
   shim: Proc;
-  /** Settles when the shim has ended and, if it lived when we began, that has been told. */
+  /** Settles when the shim has ended and the end of the main process was reported. */
   ended: Promise<void>;
 }
 
@@ -46,11 +46,11 @@ export interface ExecDriverOptions {
   groups: Groups;
   now: () => Instant;
   /** See `readShimEnd`. */
-  shellTells: boolean;
-  ended: TellEnd;
+  shellReportsSignals: boolean;
+  ended: OnTaskEnd;
 }
 
-/** Runs commands as processes: below a shim that outlives the agent, in a cgroup where there is one. */
+/** Runs commands below a shim that outlives the agent, in a cgroup where there is one. */
 export class ExecDriver implements Driver {
   readonly #options: ExecDriverOptions;
   readonly #running = new Map<string, Running>();
@@ -68,17 +68,17 @@ export class ExecDriver implements Driver {
     const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
     const ended = new Promise<void>((settle) => {
       child.once("exit", async (code) => {
-        tellEnd(id, await patiently(() => this.#readEnd(id, code)));
+        tellEnd(id, await retryWhileStarved(() => this.#readEnd(id, code)));
         settle();
       });
     });
-    const shim = await patiently(() => readProc(child.pid ?? 0));
+    const shim = await retryWhileStarved(() => readProc(child.pid ?? 0));
     if (shim !== undefined) this.#running.set(id, { shim, ended });
     return groups.means.kill;
   }
 
-  /** Any attempt is one of these that no other driver has left a trace of. */
-  recover(id: string, journal: AttemptJournal): Recovered {
+  /** This driver comes last, and takes every attempt of which no other driver has a trace. */
+  recover(id: string, journal: AttemptJournal): RecoveredState {
     const { store, now } = this.#options;
     const dirs = store.dirsOf(id);
     if (isUntouched(journal) && existsSync(dirs.root) && store.retract(id)) return { kind: "unbegun" };
@@ -88,7 +88,7 @@ export class ExecDriver implements Driver {
       this.#running.set(id, { shim, ended: running ? this.#watch(id, shim) : Promise.resolve() });
     }
     if (running) return { kind: "running" };
-    // Only now: a shim that ended in between has written its status by the time that it is gone.
+    // Read only after the check of the shim: a shim that has ended wrote its status first.
     const end = this.#readEnd(id);
     if ("lost" in end) return { kind: "lost" };
     const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
@@ -101,14 +101,14 @@ export class ExecDriver implements Driver {
     if (pid !== undefined) sendSignal(pid, signal);
   }
 
-  async kill(id: string, waitMs: Millis): Promise<Killed> {
+  async kill(id: string, waitMs: Millis): Promise<KillResult> {
     const { allocs, groups, now } = this.#options;
     const running = this.#running.get(id);
     const markers = markersOf(id, allocs.of(id).local);
     const isMarked = (environment: string[]) => markers.every((marker) => environment.includes(marker));
     const query = { isMarked, shim: running?.shim };
-    const { empty, killed, left } = await killTree(query, groups.of(id), waitMs, now);
-    if (!empty) return { killed, alive: textOf(left) };
+    const { empty, killed, alive } = await killTree(query, groups.of(id), waitMs, now);
+    if (!empty) return { killed, alive: textOf(alive) };
     groups.forget(id);
     if (running !== undefined) await endShim(running);
     this.#running.delete(id);
@@ -125,14 +125,14 @@ export class ExecDriver implements Driver {
 
   async #watch(id: string, shim: Proc): Promise<void> {
     do await sleep(ADOPTED_LOOK_MS);
-    while (await patiently(() => lives(shim)));
-    this.#options.ended(id, await patiently(() => this.#readEnd(id)));
+    while (await retryWhileStarved(() => lives(shim)));
+    this.#options.ended(id, await retryWhileStarved(() => this.#readEnd(id)));
   }
 
-  /** `code`: what the shim has exited with, if it is a child of this process. */
+  /** `code`: the exit status of the shim, if it is a child of this process. */
   #readEnd(id: string, code: number | null = null): TaskEnd {
-    const { store, groups, shellTells } = this.#options;
-    return readEnd(store.dirsOf(id), groups.of(id), shellTells, code);
+    const { store, groups, shellReportsSignals } = this.#options;
+    return readEnd(store.dirsOf(id), groups.of(id), shellReportsSignals, code);
   }
 
   async #mainPid(id: string): Promise<number | undefined> {
@@ -151,27 +151,23 @@ export class ExecDriver implements Driver {
   }
 }
 
-/** The agent knew of no start, no end and no stop of it. */
+/** The journal of the attempt has no start, no end and no stop. */
 function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): boolean {
   return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
 }
 
-/**
- * With its task gone the shim writes the status and ends; one that does not is ended, and the status is
- * lost.
- */
+/** Waits for the shim to write the status and end, once its task is gone. A shim that hangs is killed. */
 async function endShim({ shim, ended }: Running): Promise<void> {
   const late = setTimeout(async () => {
-    if (await patiently(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
+    if (await retryWhileStarved(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
   }, SHIM_END_MS);
   await ended;
   clearTimeout(late);
 }
 
-function textOf(left: number[]): string {
-  if (left.length === 0)
-    return "The kernel does not let go of its cgroup, although no process is seen in it.";
-  const named = left.slice(0, MAX_PIDS_NAMED).join(", ");
-  const more = left.length > MAX_PIDS_NAMED ? ` and ${left.length - MAX_PIDS_NAMED} more` : "";
-  return `SIGKILL has not ended these processes: ${named}${more}`;
+function textOf(pids: number[]): string {
+  if (pids.length === 0) return "The kernel does not remove its cgroup, although no process is seen in it.";
+  const shownPids = pids.slice(0, MAX_PIDS_NAMED).join(", ");
+  const more = pids.length > MAX_PIDS_NAMED ? ` and ${pids.length - MAX_PIDS_NAMED} more` : "";
+  return `SIGKILL has not ended these processes: ${shownPids}${more}`;
 }

@@ -1,4 +1,4 @@
-// The driver that simulates tasks by a script, without processes.
+// How are tasks simulated by a script, without processes?
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,20 +17,20 @@ import {
 import type { RawUsage } from "../core/types.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { StartFault } from "../exec/start-fault.ts";
-import type { Driver, Killed, Recovered, TellEnd } from "./driver.ts";
+import type { Driver, KillResult, OnTaskEnd, RecoveredState } from "./driver.ts";
 
-/** The longest delay that a timer of Node takes; what lasts longer is looked at again then. */
+/** The longest delay that a timer of Node takes. A longer wait sets another timer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-const NOTHING: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: 0 };
+const NO_USAGE: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: 0 };
 
 export interface FakeDriverOptions {
   store: AttemptStore;
   now: () => Instant;
-  ended: TellEnd;
+  ended: OnTaskEnd;
 }
 
-/** Plays what the script of a task says, without a process. How it ends is decided in `core/fake.ts`. */
+/** Plays the script of a task. `core/attempts/fake.ts` decides how it ends. */
 export class FakeDriver implements Driver {
   readonly #options: FakeDriverOptions;
   readonly #playing = new Map<string, { fake: FakeAttempt; timer: NodeJS.Timeout }>();
@@ -40,7 +40,7 @@ export class FakeDriver implements Driver {
   }
 
   async start(id: string, { fake: script }: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
-    if (script === undefined) throw new StartFault("start_failed", "The task has no script to be played.");
+    if (script === undefined) throw new StartFault("start_failed", "The task has no script to play.");
     const { store, now } = this.#options;
     if (script.blockStartMs > 0) await aborted(stop, script.blockStartMs);
     if (stop.aborted) return undefined;
@@ -58,15 +58,15 @@ export class FakeDriver implements Driver {
     return "processes";
   }
 
-  recover(id: string): Recovered | undefined {
-    const left = readFake(this.#options.store.dirsOf(id).root);
-    if (left === undefined) return undefined;
+  recover(id: string): RecoveredState | undefined {
+    const stored = readFake(this.#options.store.dirsOf(id).root);
+    if (stored === undefined) return undefined;
     const now = this.#options.now();
-    const fake = fakeOrphaned(left, now);
-    if (fake !== left) this.#keep(id, fake);
-    const found = foundFake(fake, now);
-    if (found.kind === "running") this.#play(id, fake);
-    return found;
+    const fake = fakeOrphaned(stored, now);
+    if (fake !== stored) this.#keep(id, fake);
+    const main = foundFake(fake, now);
+    if (main.kind === "running") this.#play(id, fake);
+    return main;
   }
 
   async signal(id: string, signal: SignalName, before = () => {}): Promise<void> {
@@ -74,7 +74,7 @@ export class FakeDriver implements Driver {
     this.#signal(id, signal);
   }
 
-  async kill(id: string): Promise<Killed> {
+  async kill(id: string): Promise<KillResult> {
     const killed = this.#playing.has(id);
     this.#signal(id, "SIGKILL");
     this.#end(id);
@@ -82,7 +82,7 @@ export class FakeDriver implements Driver {
   }
 
   usage(ids: string[]): Record<string, RawUsage> {
-    return Object.fromEntries(ids.map((id) => [id, NOTHING]));
+    return Object.fromEntries(ids.map((id) => [id, NO_USAGE]));
   }
 
   #signal(id: string, signal: SignalName): void {
@@ -114,15 +114,15 @@ export class FakeDriver implements Driver {
   }
 }
 
-/** Waits until then, or until it is aborted. */
+/** Waits for `withinMs`, or until the abort. */
 async function aborted(signal: AbortSignal, withinMs: number): Promise<void> {
   await sleep(Math.min(withinMs, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
 }
 
-/** What was kept of an attempt of the fake driver; undefined if it is none. */
+/** The stored state of an attempt; undefined if the fake driver has not started it. */
 function readFake(root: string): FakeAttempt | undefined {
   const text = readIfThere(fileIn(root));
-  // The file is the agent's own, and is written whole: what parses is what was written.
+  // The file is the agent's own and is written atomically, so its content has the right type.
   return text === undefined ? undefined : (JSON.parse(text) as FakeAttempt);
 }
 

@@ -1,20 +1,21 @@
+// As which user does a command run, and can that user reach it?
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { isStarved } from "../../posix/errors.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { baseEnvironment } from "./environment.ts";
+import { closedParent } from "./files/reach.ts";
 import { MAX_FIRST_LINE_BYTES } from "./files/resolve.ts";
-import { closedOnWay } from "./files/way.ts";
 import { StartFault } from "./start-fault.ts";
 
 const run = promisify(execFile);
 
-/** A list of users that lies on a server may hang: that is an error of the start, and never of the agent. */
+/** Looking up a user in a remote directory (LDAP) may hang: that fails the start, not the agent. */
 const ANSWER_WITHIN_MS: Millis = 30_000;
 
-/** What ends a question to the system: the end of the start that asks, or this time. */
+/** When to give up on a program of the system: at the abort of the start, or after this time. */
 interface Limits {
-  /** The program that lists users. Tests have one that does not answer. */
+  /** The program that looks up users. Tests use one that does not answer. */
   getent?: string;
   signal?: AbortSignal | undefined;
   withinMs?: Millis;
@@ -28,18 +29,18 @@ export interface Account {
   home: string;
 }
 
-/** A user with the groups that its commands have, beside its own one. */
+/** A user with the additional groups of its commands. */
 export interface Member extends Account {
   groups: readonly number[];
 }
 
-/** What the check below exits with. */
+/** Exit statuses of the script in `checkReach`. */
 const NO_DIRECTORY = 3;
 const NO_PROGRAM = 4;
 
 /**
- * Finds a user by name or number, as the machine itself does. A `StartFault` says why that cannot be run.
- * Rejects with the reason of the signal if that comes first.
+ * Finds a user by name or number, as the machine itself does. Rejects with a `StartFault` if a command cannot
+ * run as this user, or with the reason of the signal.
  */
 export async function accountOf(
   user: string,
@@ -57,7 +58,7 @@ export async function accountOf(
   return account;
 }
 
-/** Whether it is the agent's own user: then nothing is to be changed for it. */
+/** Whether this is the agent's own user. */
 export function isOwn({ uid }: Account): boolean {
   return uid === process.geteuid?.();
 }
@@ -69,9 +70,9 @@ async function lineOf(user: string, limits: Limits): Promise<string> {
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (isStarved(error)) throw error;
-    // It has answered, by its exit code, that it knows no such user.
+    // With an exit code, `getent` answers that there is no such user.
     if (typeof codeOf(error) === "number") return "";
-    const text = `This machine cannot say who the user "${user}" is: ${reasonOf(error, "getent", limits)}`;
+    const text = `This machine cannot look up the user "${user}": ${reasonOf(error, "getent", limits)}`;
     throw new StartFault("start_failed", text);
   }
 }
@@ -88,11 +89,11 @@ function codeOf(error: unknown): unknown {
 /** Why a program of the system has not answered. */
 function reasonOf(error: unknown, program: string, { withinMs = ANSWER_WITHIN_MS }: Limits): string {
   const isLate = error instanceof Error && "killed" in error && error.killed === true;
-  if (isLate) return `\`${program}\` has not answered in ${withinMs / 1_000} s.`;
+  if (isLate) return `\`${program}\` has not answered within ${withinMs / 1_000} s.`;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Reads a line of the system's list of users (`passwd(5)`); undefined if it is none. */
+/** Reads a line of the system's list of users (`passwd(5)`); undefined if it is not valid. */
 export function parseAccount(line: string): Account | undefined {
   const [name = "", , uid = "", gid = "", , home = ""] = line.trim().split(":");
   if (name === "" || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
@@ -100,46 +101,47 @@ export function parseAccount(line: string): Account | undefined {
 }
 
 /**
- * The user with all of its groups, as the machine itself would log it in, and one more. Throws a `StartFault`
- * if the machine does not say which they are. Rejects with the reason of the signal if that comes first.
+ * The user with all of its groups, as after a login, and `group`. Rejects with a `StartFault` if the machine
+ * cannot list them, or with the reason of the signal.
  */
 export async function memberOf(account: Account, group: number, limits: Limits = {}): Promise<Member> {
   try {
     const { stdout } = await run("id", ["-G", "--", account.name], optionsOf(limits));
-    const own = stdout.split(/\s+/).filter((word) => /^\d+$/.test(word));
-    return { ...account, groups: [...own.map(Number), group] };
+    const groupIds = stdout.split(/\s+/).filter((word) => /^\d+$/.test(word));
+    return { ...account, groups: [...groupIds.map(Number), group] };
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (isStarved(error)) throw error;
     const why = reasonOf(error, "id", limits);
-    const text = `This machine cannot say which groups the user "${account.name}" has: ${why}`;
+    const text = `This machine cannot look up the groups of user "${account.name}": ${why}`;
     throw new StartFault("start_failed", text);
   }
 }
 
 /**
- * What turns a command into one of this user, with all of its groups. It takes the place of what is started
- * below the shim, which itself must stay root: it writes where the user may not.
+ * The words before a command that make it run as this user, with all of its groups. The shim above it stays
+ * root, since it writes files that the user may not write.
  */
 export function asMember({ uid, gid, groups }: Member): string[] {
   return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--groups", groups.join(","), "--"];
 }
 
-/** What keeps a user from a directory, and what to do. */
-function barOf(account: Member, dir: string): string {
-  const closed = closedOnWay(dir, account);
+/** Which directory keeps a user out, and what to do. */
+function closedText(account: Member, dir: string): string {
+  const closed = closedParent(dir, account);
   if (closed === undefined) return "it, or a directory above it, is closed to that user.";
-  const { dir: bar, mode } = closed;
+  const { dir: parent, mode } = closed;
   return (
-    `${bar} (mode ${mode}) is closed to that user. Open it by \`chmod o+x ${bar}\`, or ` +
-    "keep what the run needs elsewhere: its own directories lie below the `--state` of the agent."
+    `${parent} (mode ${mode}) is closed to that user. Open it with \`chmod o+x ${parent}\`, or ` +
+    "keep what the run needs elsewhere: its own directories are below the `--state` of the agent."
   );
 }
 
 /**
- * Looks as the user itself whether it can get at its directory and its command, and returns how the command's
- * file begins, as far as the user may read it. Afterwards nobody could tell a command that cannot be executed
- * from one that exits with 126 or 127. Throws a `StartFault`.
+ * Checks, as the user itself, that it can enter its directory and execute its command, and returns the
+ * beginning of the command's file as far as the user may read it. This comes before the start, because
+ * afterwards a command that cannot be executed looks like a command that exits with 126 or 127. Rejects with
+ * a `StartFault`.
  */
 export async function checkReach(
   account: Member,
@@ -165,16 +167,16 @@ function faultOf(error: unknown, account: Member, dir: string, file: string, lim
   if (code === NO_DIRECTORY) {
     return new StartFault(
       "directory_not_found",
-      `User "${name}" cannot enter ${dir}: ${barOf(account, dir)}`,
+      `User "${name}" cannot enter ${dir}: ${closedText(account, dir)}`,
     );
   }
   if (code === NO_PROGRAM) {
     return new StartFault("not_executable", `User "${name}" may not execute ${file} on this machine.`);
   }
   if (code === "ENOENT") {
-    const text = 'To run a command as another user this machine needs "setpriv", which it lacks.';
-    return new StartFault("start_failed", `${text} It is a part of util-linux.`);
+    const text = 'This machine needs "setpriv" to run a command as another user.';
+    return new StartFault("start_failed", `${text} Install util-linux, which contains it.`);
   }
-  const said = reasonOf(error, "setpriv", limits);
-  return new StartFault("start_failed", `This machine cannot run a command as user "${name}": ${said}`);
+  const why = reasonOf(error, "setpriv", limits);
+  return new StartFault("start_failed", `This machine cannot run a command as user "${name}": ${why}`);
 }

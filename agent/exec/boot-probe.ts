@@ -1,3 +1,4 @@
+// Does this machine pass its boot probe?
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { sendSignal } from "../../posix/proc.ts";
@@ -5,14 +6,14 @@ import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { baseEnvironment } from "./environment.ts";
 
-/** A boot probe that takes longer has failed: a machine that hangs must be seen to hang. */
+/** A boot probe that takes longer has failed: the machine may hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;
-/** How much of its output is kept: the end, because errors stand there (host-protocol.md#boot). */
+/** Only the end of its output is kept, because errors stand there (host-protocol.md#boot). */
 const PROBE_OUTPUT_CHARS = 4_096;
 
 /**
- * Runs the boot probe by `sh -c` once. Its output goes through a file, so that a service that it starts and
- * that keeps the file open does not keep it waiting.
+ * Runs a command with `sh -c`, such as the boot probe. The output goes to a file: a service that the command
+ * starts may keep the file open, and the command ends all the same. Never rejects.
  */
 export async function runBootProbe(
   command: string,
@@ -39,8 +40,8 @@ function run(command: string, file: string, instance: string | undefined): Promi
     return new Promise((resolve, reject) => {
       child.once("error", reject);
       const { pid } = child;
-      if (pid === undefined) return; // it could not be started, and says why
-      // The negative pid is its process group: what the probe waits for hangs with it.
+      if (pid === undefined) return; // not started: the error event says why
+      // The negative pid means the process group: a child for which the probe waits may hang, too.
       const late = setTimeout(() => sendSignal(-pid, "SIGKILL"), PROBE_TIMEOUT_MS);
       child.once("exit", (code) => {
         clearTimeout(late);

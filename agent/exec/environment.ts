@@ -1,10 +1,11 @@
+// What does a process get from this machine: environment, values of the node, markers?
 import { arch, availableParallelism, hostname, totalmem, userInfo } from "node:os";
 
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * What every process that the agent starts has, and nothing of the agent's own environment
- * (decisions/tasks.md#environment). `user`: another one that it runs as.
+ * The environment of every process that the agent starts, without the agent's own variables
+ * (decisions/tasks.md#environment). `user`: the user of the process, if it is not the agent's.
  */
 export function baseEnvironment(user?: { name: string; home: string }): Record<string, string> {
   const { name, home } = user ?? whoAmI();
@@ -16,12 +17,12 @@ function whoAmI(): { name: string; home: string } {
     const { username, homedir } = userInfo();
     return { name: username, home: homedir };
   } catch {
-    // A user without an entry in the system's list, as in many containers.
+    // The system's list has no entry for this user, as in many containers.
     return { name: String(process.getuid?.() ?? ""), home: "/" };
   }
 }
 
-/** What `node.…` and `attr.…` stand for on this machine (tasks.md#environment). */
+/** Values of `node.…` and `attr.…` on this machine (tasks.md#environment). */
 export function readNode(worker: string | undefined): Record<string, string> {
   return {
     ...(worker === undefined ? {} : { "node.unique.id": worker }),
@@ -33,7 +34,7 @@ export function readNode(worker: string | undefined): Record<string, string> {
   };
 }
 
-/** The entries by which the processes of one attempt are found, wherever they have gone. */
+/** The entries of the environment by which all processes of an attempt are found, whatever their parent. */
 export function markersOf(id: string, taskDir: string): string[] {
   return [`DROVER_ATTEMPT_ID=${id}`, `DROVER_TASK_DIR=${taskDir}`];
 }

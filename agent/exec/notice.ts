@@ -1,11 +1,12 @@
-import { readFileSync } from "node:fs";
+// Is this machine about to be taken away?
 import { join } from "node:path";
+import { tryReadText } from "../../posix/files.ts";
 import { runBootProbe } from "./boot-probe.ts";
 
-/** Where whoever works on the machine can say that it is about to go: its text is the notice. */
+/** A file with which an operator can announce that the machine will go away: its text is the notice. */
 const NOTICE_FILE = "draining";
 
-/** How a host hears of its machine's near end. `command`: what asks the provider, where one is given. */
+/** Where notices come from: a file in `stateDir`, or a `command` that asks the provider. */
 export interface NoticeSource {
   stateDir: string;
   command: string | undefined;
@@ -13,23 +14,16 @@ export interface NoticeSource {
 }
 
 /**
- * Looks for a notice: the text of a file, or else what the provider's command prints. Returns null if there
- * is none, and undefined if the command has failed: then nobody knows.
+ * Looks for a notice: the text of the file, or else the output of the command. Null: there is none.
+ * Undefined: the command has failed, so nothing is known.
  */
 export async function lookForNotice(source: NoticeSource): Promise<string | null | undefined> {
   const { stateDir, command, instance } = source;
-  const written = readNoticeFile(join(stateDir, NOTICE_FILE));
-  if (written !== null || command === undefined) return written;
+  const text = tryReadText(join(stateDir, NOTICE_FILE));
+  // An empty file is a notice, too.
+  if (text !== undefined) return text.trim() || "an operator at the machine";
+  if (command === undefined) return null;
   const { ok, output } = await runBootProbe(command, join(stateDir, "notice.log"), instance);
   if (!ok) return undefined;
   return output.trim() === "" ? null : output;
-}
-
-/** A file that is there says something, though it be empty. */
-function readNoticeFile(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8").trim() || "an operator at the machine";
-  } catch {
-    return null;
-  }
 }

@@ -1,3 +1,4 @@
+// What must be done before a command starts, and how is it then started?
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readIfThere, replaceFile } from "../../posix/files.ts";
@@ -17,11 +18,11 @@ export interface PrestartOptions {
   allocs: AllocDirs;
   /** Marks every process of this host (`DROVER_INSTANCE`). */
   instance: string | undefined;
-  /** Names this boot of the machine. */
+  /** The id of this boot of the machine. */
   boot: string;
   /** The id of this host's worker, once it has joined. */
   worker: () => string | undefined;
-  /** Where snapshots are, once it has joined; undefined if there are none. */
+  /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
   snapshots: () => Snapshots | undefined;
 }
 
@@ -30,22 +31,23 @@ export interface Launch {
   argv: string[];
   dir: string;
   env: Record<string, string>;
-  /** The file that is its standard input; absent: it has none. */
+  /** The file for its standard input; absent: none. */
   stdin: string | undefined;
 }
 
-/** A task with all references looked up, and where and as whom it runs. */
-interface Scene {
+/** A task with all references resolved, its directories and its user. */
+interface TaskSetup {
   dirs: TaskDirs;
   ready: ReadyTask;
+  /** Undefined: the agent's own user. */
   account: Account | undefined;
 }
 
 /**
- * What is done before a command starts, in this order: directories, artifacts, snapshot (here, `prepare`);
- * then environment, user, standard input (`ready`), limits, logs and the start itself (a `Driver`). What is
- * done stays done: for each attempt of the task on this placement, and for later starts of the agent in this
- * boot. What was interrupted is done again. Each throws a `StartFault`, or what the system says.
+ * The steps before a command starts, in order: directories, artifacts, snapshot (`prepare`); environment,
+ * user, standard input (`ready`); then limits, logs and the start itself (a `Driver`). Fetches are done once
+ * for all attempts of the task on this placement, also across restarts of the agent in this boot; the rest
+ * for each attempt. `prepare` and `ready` throw a `StartFault` or the system's error.
  */
 export class Prestart {
   readonly #options: PrestartOptions;
@@ -54,18 +56,18 @@ export class Prestart {
     this.#options = options;
   }
 
-  /** Directories, artifacts and the snapshot: what may take long, and can be stopped by `signal`. */
+  /** Directories, artifacts and snapshot: the steps that may take long. `signal` stops them. */
   async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<void> {
-    const { dirs, ready } = await this.#scene(id, task, signal);
+    const { dirs, ready } = await this.#setUp(id, task, signal);
     const { boot, snapshots } = this.#options;
     const place = { dirs, boot, signal };
     await fetchArtifacts(ready.artifacts, place);
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
   }
 
-  /** Directories again, since a task can delete what it has; environment, user and standard input. */
+  /** Environment, user, standard input; again the directories, which an earlier attempt may have deleted. */
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
-    const { dirs, ready, account } = await this.#scene(id, task, signal);
+    const { dirs, ready, account } = await this.#setUp(id, task, signal);
     const { argv, env } = ready;
     const dir = workingDir(dirs, task, ready);
     const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
@@ -75,16 +77,16 @@ export class Prestart {
     if (account !== undefined && !isOwn(account)) {
       const member = await memberOf(account, this.#giveOnce(id, dirs, account), { signal });
       const beginning = await checkReach(member, dir, resolved.file, { signal });
-      // Below another program than the shim nobody tells this from a command that exits with 127.
+      // If `setpriv` cannot start the command, its exit 127 would look like the command's own.
       const problem = scriptProblem(resolved.file, beginning, dir);
       if (problem !== undefined) throw new StartFault(problem.code, problem.text);
       return { argv: [...asMember(member), resolved.file, ...args], dir, env, stdin };
     }
-    // `exec` would take a name that begins with a dash for an option of its own.
+    // `exec` would take a name that begins with a dash for an option.
     return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env, stdin };
   }
 
-  async #scene(id: string, task: TaskSpec, signal: AbortSignal): Promise<Scene> {
+  async #setUp(id: string, task: TaskSpec, signal: AbortSignal): Promise<TaskSetup> {
     const { allocs, instance, worker } = this.#options;
     const dirs = allocs.make(id);
     const around = { id, dirs, instance, node: readNode(worker()) };
@@ -95,9 +97,9 @@ export class Prestart {
   }
 
   /**
-   * Gives a task's files to its user, before anything of that user has run there. Shared data that came from
-   * a snapshot, which knows no owners, go to the user of the first task that starts. Only then all of them: a
-   * user could put a second name of a file of somebody else's into its directory. Returns the placement's
+   * Gives a task's files to its user, once, before any process of that user has run there: later the user
+   * could put a hard link to another user's file there, and would be given that file. Shared data from a
+   * snapshot, which has no owners, go to the user of the first task that starts. Returns the placement's
    * group.
    */
   #giveOnce(id: string, dirs: TaskDirs, account: Account): number {
@@ -114,19 +116,16 @@ export class Prestart {
   }
 }
 
-function workingDir(dirs: TaskDirs, { dir: said }: TaskSpec, { dir: filled = "." }: ReadyTask): string {
-  const dir = resolve(dirs.local, filled);
-  if (!straysFrom(dirs, said, dir)) return dir;
-  const text = `\`dir\` is ${dir} once its references are looked up: that is outside of the task's directory`;
-  throw new StartFault(
-    "start_failed",
-    `${text}. Begin it with a slash, in a pool that allows absolute ones.`,
-  );
+function workingDir(dirs: TaskDirs, { dir: written }: TaskSpec, { dir: resolved = "." }: ReadyTask): string {
+  const dir = resolve(dirs.local, resolved);
+  if (!straysFrom(dirs, written, dir)) return dir;
+  const text = `\`dir\` resolves to ${dir}, which is outside the task's directory.`;
+  throw new StartFault("start_failed", `${text} Use an absolute \`dir\`, in a pool that allows it.`);
 }
 
 /**
- * Writes what a task reads, as a new file: what reads the one before it goes on. Nobody but the agent gets to
- * it by name; whoever has it open may open it again (`/dev/stdin`), as any user.
+ * Writes the standard input of a task to a new file: a process that reads the old file is not disturbed.
+ * Other users cannot reach the file by its name, but a task of any user may open `/dev/stdin`.
  */
 function writeStdin(dirs: TaskDirs, text: string): string {
   const file = join(dirs.private, "stdin");

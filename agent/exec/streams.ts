@@ -1,16 +1,17 @@
+// How far have the output streams of attempts grown, and what do they contain?
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
 
 /**
- * The streams of attempts as their files have them. A command can delete or replace these, and what it does
- * to its own log must keep nothing else from being reported.
+ * Watches the files of the attempts' output streams. A command can delete or replace its own files: an error
+ * there must not keep other attempts from being reported.
  */
 export class Streams {
   readonly #store: AttemptStore;
   readonly #tell: (event: HostEvent) => void;
-  /** Attempts whose streams may grow, with the sizes told last. */
+  /** Attempts whose streams may grow, with the sizes of the latest events. */
   readonly #sizes = new Map<string, Record<StreamName, number>>();
 
   constructor(store: AttemptStore, tell: (event: HostEvent) => void) {
@@ -18,35 +19,35 @@ export class Streams {
     this.#tell = tell;
   }
 
-  /** The streams of this attempt may grow from now on. */
+  /** Begins to watch the streams of an attempt. */
   watch(id: string): void {
     this.#sizes.set(id, { stdout: 0, stderr: 0 });
   }
 
-  /** Looks a last time: nothing writes to them any more. */
+  /** Looks at the streams for the last time: nothing writes to them any more. */
   unwatch(id: string): void {
     this.look(id);
     this.#sizes.delete(id);
   }
 
-  /** Tells how far the streams of an attempt have grown. */
+  /** Emits an event for each stream of an attempt whose size has changed. */
   look(id: string): void {
-    const told = this.#sizes.get(id);
-    if (told === undefined) return;
+    const known = this.#sizes.get(id);
+    if (known === undefined) return;
     for (const stream of ["stdout", "stderr"] as const) {
       const size = sizeOf(this.fileOf(id, stream));
-      if (size === told[stream]) continue;
-      told[stream] = size;
+      if (size === known[stream]) continue;
+      known[stream] = size;
       this.#tell({ type: "output", id, stream, size });
     }
   }
 
-  /** The same for all whose streams may grow. */
+  /** Looks at the streams of all watched attempts. */
   lookAll(): void {
     for (const id of this.#sizes.keys()) this.look(id);
   }
 
-  /** The file that a stream of an attempt is written to. */
+  /** The file of a stream. */
   fileOf(id: string, stream: StreamName): string {
     return this.#store.dirsOf(id)[stream];
   }
@@ -67,7 +68,7 @@ export class Streams {
   }
 }
 
-/** The bytes of a log; none if there is no file any more, or something else in its place. */
+/** The size of a log; 0 if the task has deleted the file, or put something else in its place. */
 function sizeOf(file: string): number {
   try {
     const stat = statSync(file);

@@ -1,14 +1,20 @@
+// Who carries out what is due for an attempt or a placement, and in which order?
 import { errorCode, isDiskFull, isStarved } from "../../posix/errors.ts";
 import type { StartError } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Millis } from "../../src/shared/machine.ts";
-import { driverOf } from "../../src/shared/means.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { NumberedSignal, RawUsage } from "../core/types.ts";
-import type { Driver, Recovered, TaskEnd, TellEnd } from "../drivers/driver.ts";
+import {
+  type Driver,
+  driverOf,
+  type OnTaskEnd,
+  type RecoveredState,
+  type TaskEnd,
+} from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
@@ -20,7 +26,7 @@ import { measureHost } from "./processes/usage.ts";
 import { StartFault } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
 
-/** The drivers of this host. What an earlier start has left is shown to them in this order. */
+/** The drivers of this host, in the order in which they are asked to recover an attempt. */
 export type Drivers = Record<DriverName, Driver>;
 
 export interface SupervisorOptions {
@@ -28,39 +34,39 @@ export interface SupervisorOptions {
   allocs: AllocDirs;
   sticky: StickyData;
   prestart: Pick<Prestart, "prepare">;
-  drivers: (ended: TellEnd) => Drivers;
-  /** Hears of what happens to attempts by itself: output and exits. */
+  drivers: (ended: OnTaskEnd) => Drivers;
+  /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
 }
 
 /**
- * Has attempts prepared, started, signaled and killed, each by the driver of its task. It decides nothing:
- * what it does for one attempt it does in the order in which it was asked, so that a kill never overtakes
- * the start before it. Each call resolves with what came of it.
+ * Prepares, starts, signals and kills attempts, each by the driver of its task. It decides nothing. Calls for
+ * one attempt are carried out in their order, so that a kill never overtakes the start before it. Each call
+ * resolves with the event for the machine.
  */
 export class Supervisor {
   readonly streams: Streams;
   readonly #options: SupervisorOptions;
   readonly #drivers: Drivers;
-  /** Who has started an attempt, or taken it on. */
+  /** The driver that has started or recovered an attempt. */
   readonly #owners = new Map<string, Driver>();
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #queues = new Map<string, Promise<unknown>>();
   /** Attempts that are being prepared or started. */
-  readonly #beginning = new Map<string, AbortController>();
-  /** Work that is given up when it is not owed any more, by what it is for: an attempt or a placement. */
+  readonly #starting = new Map<string, AbortController>();
+  /** Transfers, by attempt or placement. They are aborted when they are no longer due. */
   readonly #transfers = new Map<string, AbortController>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.streams = new Streams(options.store, options.tell);
-    this.#drivers = options.drivers((id, end) => this.#tellEnd(id, end));
+    this.#drivers = options.drivers((id, end) => this.#reportEnd(id, end));
   }
 
   /**
-   * Takes on an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal of
-   * this boot nothing that was written down is believed, because a pid and a start time name a process within
-   * one boot only. Undefined if the agent died before the task began: the orders, which come again, may then
-   * start it. What happens to it by itself is told after this call.
+   * Recovers an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal of
+   * this boot no file of it is believed, because pid and start time identify a process only within one boot.
+   * Undefined: the agent died before the task began, so the orders, which are repeated, may start it. Events
+   * of the attempt come after this call.
    */
   recover(id: string, journal: AttemptJournal | "other boot" | undefined): FoundAttempt | undefined {
     if (journal === "other boot") return { id, main: { kind: "rebooted" } };
@@ -72,9 +78,9 @@ export class Supervisor {
     return { id, journal, main: found.main };
   }
 
-  /** Does what may take long before a start: `prepared`, `launch_failed`, or `refused` if it was stopped. */
+  /** Does the slow steps before a start: `prepared`, `launch_failed`, or `refused` if it was stopped. */
   prepare(id: string, task: TaskSpec): Promise<HostEvent> {
-    return this.#begin(id, async (stop) => {
+    return this.#startStep(id, async (stop) => {
       try {
         await this.#options.prestart.prepare(id, task, stop);
         return { type: "prepared", id };
@@ -87,7 +93,7 @@ export class Supervisor {
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
   start(id: string, task: TaskSpec): Promise<HostEvent> {
-    return this.#begin(id, async (stop) => {
+    return this.#startStep(id, async (stop) => {
       if (!this.#options.store.claim(id)) return { type: "refused", id };
       const driver = this.#drivers[driverOf(task)];
       this.#owners.set(id, driver);
@@ -97,7 +103,7 @@ export class Supervisor {
     });
   }
 
-  /** Signals the main process: `signaled`, also when there is none any more. */
+  /** Signals the main process: `signaled`, even if it has ended. */
   signal(id: string, signal: SignalName): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
       await this.#owners.get(id)?.signal(id, signal);
@@ -106,8 +112,8 @@ export class Supervisor {
   }
 
   /**
-   * Passes a signal on to the main process. That it does so is told before: an agent that dies in between may
-   * owe a signal, but never sends one twice.
+   * Passes a signal on to the main process. The event comes first: an agent that dies in between may lose a
+   * signal, but never sends one twice.
    */
   passOn(id: string, { signal, n }: NumberedSignal): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
@@ -117,16 +123,13 @@ export class Supervisor {
     });
   }
 
-  /** Ends all that lives of an attempt, and its ever being started: `tree_gone` or `kill_failed`. */
+  /** Kills all processes of an attempt and bans its id: `tree_gone` or `kill_failed`. */
   killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    this.#beginning.get(id)?.abort();
+    this.#starting.get(id)?.abort();
     return this.#inOrder(id, () => this.#kill(id, waitMs));
   }
 
-  /**
-   * Collects and stores the outputs of an attempt whose tree is gone: `collected`, or nothing of note if that
-   * was given up.
-   */
+  /** Collects and stores the outputs of an attempt whose tree is gone: `collected`, or `tick` if aborted. */
   collect(id: string, globs: string[], snapshots: Snapshots | undefined): Promise<HostEvent> {
     return this.#transfer(id, id, async (signal) => {
       const dirs = this.#options.allocs.of(id);
@@ -135,12 +138,12 @@ export class Supervisor {
     });
   }
 
-  /** Gives up every transfer for an attempt or a placement that is none of these. */
+  /** Aborts the transfers of all other attempts and placements. */
   keepTransfers(ids: readonly string[]): void {
     for (const [id, stop] of this.#transfers) if (!ids.includes(id)) stop.abort();
   }
 
-  /** Moves data between this machine and the control plane, until it is done or not owed any more. */
+  /** Moves data between this machine and the control plane, until that is done or no longer due. */
   #transfer(id: string, queue: string, act: (signal: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
     return this.#inOrder(queue, async () => {
       const stop = new AbortController();
@@ -164,7 +167,7 @@ export class Supervisor {
     });
   }
 
-  /** Measures what the machine and these attempts use: `sampled`. */
+  /** Measures the usage of the machine and of these attempts: `sampled`. */
   async sample(ids: string[]): Promise<HostEvent> {
     const attempts: Record<string, RawUsage> = {};
     for (const driver of Object.values(this.#drivers)) {
@@ -174,7 +177,7 @@ export class Supervisor {
     return { type: "sampled", host: measureHost(), attempts };
   }
 
-  /** Deletes the directories of a placement of which no attempt is left, or keeps its data. */
+  /** Deletes the directories of a placement without attempts: `cleared`, or `kept` if its data stay. */
   clear(placement: string): Promise<HostEvent> {
     const { allocs, sticky } = this.#options;
     return this.#inOrder(runOf(placement), async () => {
@@ -184,7 +187,7 @@ export class Supervisor {
     });
   }
 
-  /** Deletes what is kept of a placement: `cleared`. */
+  /** Deletes the kept data of a placement: `cleared`. */
   drop(placement: string): Promise<HostEvent> {
     const { allocs } = this.#options;
     return this.#inOrder(runOf(placement), async () => {
@@ -193,7 +196,7 @@ export class Supervisor {
     });
   }
 
-  /** Makes the directory of a sticky placement: `begun`, or nothing of note if that was given up. */
+  /** Creates the directory of a sticky placement: `begun`, or `tick` if aborted. */
   begin(placement: string, origin: Origin): Promise<HostEvent> {
     return this.#transfer(placement, runOf(placement), async (signal) => {
       const data = await this.#options.sticky.begin(placement, origin, signal);
@@ -201,7 +204,7 @@ export class Supervisor {
     });
   }
 
-  /** Stores the data of a sticky placement: `saved`, or nothing of note if that was given up. */
+  /** Stores the data of a sticky placement: `saved`, or `tick` if aborted. */
   save(placement: string, snapshots: Snapshots | undefined): Promise<HostEvent> {
     return this.#transfer(placement, runOf(placement), async (signal) => {
       const outcome = await this.#options.sticky.save(placement, snapshots, signal);
@@ -209,7 +212,7 @@ export class Supervisor {
     });
   }
 
-  #recover(id: string, journal: AttemptJournal): { driver: Driver; main: Recovered } | undefined {
+  #recover(id: string, journal: AttemptJournal): { driver: Driver; main: RecoveredState } | undefined {
     for (const driver of Object.values(this.#drivers)) {
       const main = driver.recover(id, journal);
       if (main !== undefined) return { driver, main };
@@ -217,7 +220,7 @@ export class Supervisor {
     return undefined;
   }
 
-  /** What nobody is known to have started may be of any driver. */
+  /** Kills an attempt. If its driver is not known, any driver may have started it. */
   async #kill(id: string, waitMs: Millis): Promise<HostEvent> {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
@@ -232,42 +235,44 @@ export class Supervisor {
     return { type: "tree_gone", id, killed };
   }
 
-  #tellEnd(id: string, end: TaskEnd): void {
+  #reportEnd(id: string, end: TaskEnd): void {
     this.streams.look(id);
     if ("startError" in end) this.#options.tell({ type: "launch_failed", id, startError: end.startError });
     else this.#options.tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
   }
 
-  /** A step towards the start, which a kill can stop. */
-  #begin(id: string, act: (stop: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
+  /** Carries out a step towards the start, which a kill can stop. */
+  #startStep(id: string, act: (stop: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
       const stop = new AbortController();
-      this.#beginning.set(id, stop);
+      this.#starting.set(id, stop);
       try {
         return await act(stop.signal);
       } catch (error) {
         return { type: "launch_failed", id, startError: startErrorOf(error) };
       } finally {
-        this.#beginning.delete(id);
+        this.#starting.delete(id);
       }
     });
   }
 
-  /** One after the other for an attempt, and for all placements of a run. */
+  /** Carries out calls with the same id one after the other. */
   #inOrder(id: string, act: () => Promise<HostEvent>): Promise<HostEvent> {
-    const before = this.#last.get(id) ?? Promise.resolve();
+    const before = this.#queues.get(id) ?? Promise.resolve();
     const done = before.then(act);
     const settled = done
       .catch(() => undefined)
       .then(() => {
-        if (this.#last.get(id) === settled) this.#last.delete(id);
+        if (this.#queues.get(id) === settled) this.#queues.delete(id);
       });
-    this.#last.set(id, settled);
+    this.#queues.set(id, settled);
     return done;
   }
 }
 
-/** The run of a placement: no attempt has such an id. */
+/**
+ * The queue of a placement is that of its run, whose placements can share data. No attempt has a run's id.
+ */
 function runOf(placement: string): string {
   return placement.slice(0, placement.indexOf("/"));
 }
@@ -276,13 +281,10 @@ function startErrorOf(error: unknown): StartError {
   if (error instanceof StartFault) return error.startError;
   if (errorCode(error) === "E2BIG") {
     const text =
-      "The arguments and the environment together are larger than this machine can hand to a process.";
+      "The arguments and the environment together are larger than this machine can pass to a process.";
     return { code: "arguments_too_long", text };
   }
   if (isDiskFull(error)) return noSpace();
   if (isStarved(error)) return starved(error);
-  return {
-    code: "start_failed",
-    text: `The command could not be started: ${errorText(error)}`.slice(0, 1_024),
-  };
+  return new StartFault("start_failed", `The command could not be started: ${errorText(error)}`).startError;
 }

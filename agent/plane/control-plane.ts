@@ -1,13 +1,13 @@
-// How a host calls the control plane: signed calls, proven answers, a corrected clock.
+// How does a host make signed calls to the control plane, and accept only proven answers?
 import { createHash } from "node:crypto";
 import type { Millis } from "../../src/shared/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import type { Purpose } from "../../src/signing/request.ts";
 import { type Answer, type Bytes, send } from "./http.ts";
 import { type Hello, ProvenAgent } from "./proven-agent.ts";
-import { sealLine } from "./sealed-line.ts";
+import { openSealedSocket } from "./sealed-socket.ts";
 import { type SignedCall, type Signer, signCall } from "./sign.ts";
-import { type Line, type LineOptions, NoSocket } from "./socket.ts";
+import { NoSocket, type OpenSocket, type SocketOptions } from "./socket.ts";
 
 /** A smaller clock error is not the reason for a refusal. */
 const CLOCK_ERROR_MS: Millis = 30_000;
@@ -77,25 +77,16 @@ export class ControlPlane {
   }
 
   /** Opens a socket. Rejects like `post`. */
-  async openLine(options: Omit<LineOptions, "agent" | "headers">): Promise<Line> {
-    const open = async () => {
+  async openSocket(options: Omit<SocketOptions, "agent" | "headers">): Promise<OpenSocket> {
+    return this.#withClock(async () => {
       const call = this.signed("GET", options.url, "socket");
+      const signed = { ...options, agent: this.agent, headers: { ...call.headers } };
       try {
-        return await sealLine(this.#signer.key, call.signature, {
-          ...options,
-          agent: this.agent,
-          headers: { ...call.headers },
-        });
+        return await openSealedSocket(this.#signer.key, call.signature, signed);
       } catch (error) {
         throw error instanceof NoSocket ? (this.refusalIn(call, error.answer) ?? error) : error;
       }
-    };
-    try {
-      return await open();
-    } catch (error) {
-      if (error instanceof WrongClock) return open();
-      throw error;
-    }
+    });
   }
 
   /** Signs a call without a body. */
@@ -105,7 +96,7 @@ export class ControlPlane {
 
   /**
    * The refusal in an answer; undefined for a success. A `WrongClock` if the call may succeed once it is
-   * signed by the control plane's time. Throws `Unproven` if the answer is not signed by the control plane.
+   * signed with the control plane's time. Throws `Unproven` if the answer is not signed by the control plane.
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
     const created = call.proofOf(answer);
@@ -117,11 +108,16 @@ export class ControlPlane {
     return new (clockErred ? WrongClock : Refusal)(answer.status, text, retryAfterMs);
   }
 
-  async #content(sent: Sent, signal: AbortSignal): Promise<unknown> {
+  #content(sent: Sent, signal: AbortSignal): Promise<unknown> {
+    return this.#withClock(() => this.#contentOnce(sent, signal));
+  }
+
+  /** Calls once more if the refusal of the first call has corrected the clock. */
+  async #withClock<Result>(call: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.#contentOnce(sent, signal);
+      return await call();
     } catch (error) {
-      if (error instanceof WrongClock) return this.#contentOnce(sent, signal);
+      if (error instanceof WrongClock) return call();
       throw error;
     }
   }
@@ -147,16 +143,16 @@ export class ControlPlane {
     const call = this.signed("GET", `http://localhost${path}`, "hello");
     const verify = (answer: Answer, address: string) => {
       if (call.proofOf(answer) === undefined) throw new Unproven(unproven(answer));
-      const said: unknown = parse(answer.body);
-      if (answer.status === 200 && isAt(said, address)) return;
+      const content: unknown = parse(answer.body);
+      if (answer.status === 200 && isAt(content, address)) return;
       throw new Unproven(`the control plane is not at ${address}: another program relays to it`);
     };
     return { path, headers: { ...call.headers }, verify };
   }
 
   /**
-   * Learns from a proven refusal how far this clock is off; true if that was the reason. Judged by the time
-   * in the call, since the clock may have been set meanwhile.
+   * Learns from a proven refusal how far this clock is off; true if that was the reason for the refusal. That
+   * is judged by the time in the call, since the clock may have been set meanwhile.
    */
   #learnOffset(created: number, signedAt: number): boolean {
     this.#offsetMs = created * 1_000 - Date.now();
@@ -172,9 +168,9 @@ export class WrongClock extends Refusal {}
 
 function unproven({ status, body }: Answer): string {
   const { detail } = problemIn(body);
-  const said = detail === undefined ? "" : ` ("${detail.slice(0, 200)}")`;
+  const quote = detail === undefined ? "" : ` ("${detail.slice(0, 200)}")`;
   return (
-    `the answer with status ${status}${said} is not signed by this host's control plane, so it is ` +
+    `the answer with status ${status}${quote} is not signed by this host's control plane, so it is ` +
     "ignored. Is another program at this address, or does Drover no longer know this host?"
   );
 }
@@ -194,8 +190,8 @@ function parse(text: string): unknown {
 }
 
 /** Whether a control plane confirms this address; its answer may have been relayed. */
-function isAt(said: unknown, address: string): boolean {
-  return typeof said === "object" && said !== null && Reflect.get(said, "address") === address;
+function isAt(content: unknown, address: string): boolean {
+  return typeof content === "object" && content !== null && Reflect.get(content, "address") === address;
 }
 
 /** The members of a problem document; none if it is not one. */

@@ -1,4 +1,4 @@
-// How a report travels by webhook, and how its answer becomes an event.
+// How is a report sent by webhook, and which event does its answer become?
 import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";

@@ -1,4 +1,4 @@
-// How the agent sends one HTTP request and reads the answer.
+// How does the agent send one HTTP request and read the answer?
 import { type IncomingHttpHeaders, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
@@ -32,7 +32,7 @@ export interface Call {
   /** JSON, or bytes. */
   body: string | Bytes;
   signal: AbortSignal;
-  /** Makes the connections without a certificate. */
+  /** Makes the `http:` connections, which have no certificate. */
   agent: PlainAgent;
 }
 

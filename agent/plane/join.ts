@@ -1,4 +1,5 @@
-// How this machine becomes a host, or the host that it was, at each start (host-protocol.md#joining).
+// How does this machine enroll, or rejoin as the same host after a restart (host-protocol.md#joining)?
+
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { arch, platform } from "node:os";
@@ -8,15 +9,21 @@ import { isDiskFull } from "../../posix/errors.ts";
 import { readIfThere, writeAtomically } from "../../posix/files.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { type Code, hostSecret, readCode } from "../../src/signing/code.ts";
 import { keyOf } from "../../src/signing/mac.ts";
-import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS, SAY_AGAIN_MS, UNKNOWN_BACKOFF_MS } from "../core/bounds.ts";
+import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import { retryDelayMs } from "../core/reports/pace.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal, Unproven } from "./control-plane.ts";
 import { safeUrl, UnsafeUrl } from "./safe-url.ts";
 import { makeSalt } from "./sign.ts";
+
+/** Longest back-off while the answers are unsigned: another program may have the address for good. */
+const UNKNOWN_BACKOFF_MS: Millis = 5 * 60_000;
+/** How often the log repeats why this host cannot join. */
+const SAY_AGAIN_MS: Millis = 3_600_000;
 
 declare const DROVER_VERSION: string;
 
@@ -80,7 +87,7 @@ function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean
 }
 
 /**
- * Stores the setup. On a full disk an older one will do, so that a full disk does not end an existing host.
+ * Stores the setup. If the disk is full, an older setup will do: a full disk must not end an existing host.
  */
 function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
   try {
@@ -121,8 +128,8 @@ function keepSecret({ stateDir }: JoinOptions, secret: string): void {
 }
 
 /**
- * Enrolls as another worker. For a forgotten worker there is no proven answer that it has ended, so a free
- * machine tries its newer code. It keeps its old identity until that code is accepted.
+ * Enrolls as another worker. Nobody can prove that a forgotten worker has ended, so a free machine tries its
+ * newer code. It keeps its old identity until that code is accepted.
  */
 async function becomeAnother(base: string, options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
   const { secret, post } = enrollment(base, options);

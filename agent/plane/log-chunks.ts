@@ -1,16 +1,20 @@
-// How one chunk of a large log is uploaded, and how the answer becomes an event.
+// How is one chunk of a large log uploaded, and which event does the answer become?
+
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
-import { CHUNK_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { HostMessage } from "../core/messages.ts";
 import { say } from "../say.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 
+/** A chunk without an answer after this time has failed. */
+const CHUNK_TIMEOUT_MS: Millis = 60_000;
+
 type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
 
-/** Bytes of a file in memory while a chunk is signed and sent. */
+/** How many bytes of a file are in memory while a chunk is signed and sent. */
 const READ_BYTES = 256 * 1024;
 
 /** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */

@@ -74,7 +74,7 @@ function answerTo({ path, headers }: Hello, address: string, socket: Socket): Pr
       clearTimeout(timer);
       reject(new Error(`${address} has closed the connection`));
     };
-    // If the other end closes the connection, it never becomes free.
+    // If the other end closes the connection, the socket never becomes free.
     socket.once("close", closed).once("free", () => {
       clearTimeout(timer);
       socket.off("close", closed);

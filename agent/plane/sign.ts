@@ -1,4 +1,4 @@
-// How a host signs a call, and checks whose answer it got (protocol.md).
+// How does a host sign a call, and check who has answered (protocol.md)?
 import { randomBytes, randomUUID } from "node:crypto";
 import { answerKey, verifiedAnswer } from "../../src/signing/answer.ts";
 import type { Key } from "../../src/signing/mac.ts";

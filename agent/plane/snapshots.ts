@@ -1,21 +1,23 @@
-// How a host downloads and uploads snapshots, by signed calls.
+// How does a host download and upload snapshots?
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { STORE_OUTPUTS_MS } from "../../src/shared/limits.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
-import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
 import { retryDelayMs } from "../core/reports/pace.ts";
 import type { Source } from "../exec/files/download.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import type { Answer } from "./http.ts";
 import type { SignedCall } from "./sign.ts";
 
-/** Refused because of the time in the signature. */
+/** An upload without progress for this long has failed. */
+const UPLOAD_STALLS_MS: Millis = 2 * 60_000;
+
+/** The status of a refusal because of the time in the signature. */
 const OTHER_TIME = 401;
 
-/** Bytes of a file in memory while it is sent. */
+/** How many bytes of a file are in memory while it is sent. */
 const READ_BYTES = 256 * 1024;
 
 /** Time limits of an upload; tests use shorter ones. */
@@ -66,7 +68,7 @@ export class Snapshots {
     };
   }
 
-  /** An unsigned refusal, or one because of the clock, may not be repeated. */
+  /** Whether a refusal is final. If it is unsigned, or due to the clock, a retry may succeed. */
   #isFinal(call: SignedCall, answer: Answer): boolean {
     try {
       const refusal = this.#plane.refusalIn(call, answer);
@@ -77,8 +79,8 @@ export class Snapshots {
   }
 
   /**
-   * Stores an archive under its digest. What fails for a while only is done again, with a growing wait, until
-   * that has gone on for too long. Rejects with what was said then, or with the reason of the signal.
+   * Stores an archive under its digest. Temporary failures are retried, with a growing wait, until
+   * `givenUpMs` have passed. Rejects with the last error, or with the reason of the signal.
    */
   async store({ file, sha256, bytes }: Upload, signal: AbortSignal): Promise<void> {
     let until: number | undefined;

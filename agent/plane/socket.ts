@@ -1,4 +1,4 @@
-// How the agent opens a WebSocket, and notices when it is dead.
+// How does the agent open a WebSocket, and notice when it is dead?
 import type { Agent as PlainAgent } from "node:http";
 import WebSocket from "ws";
 import type { Millis } from "../../src/shared/machine.ts";
@@ -7,7 +7,7 @@ import { safeUrl } from "./safe-url.ts";
 
 /** The largest frame of a control plane. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
-/** A line is broken after this many silent heartbeats, and at least `SILENT_AT_LEAST_MS`. */
+/** A socket is dead after this many heartbeats without an answer, but not before `SILENT_AT_LEAST_MS`. */
 const SILENT_BEATS = 3;
 const SILENT_AT_LEAST_MS: Millis = 10_000;
 const NORMAL_CLOSE = 1_000;
@@ -15,27 +15,27 @@ const NORMAL_CLOSE = 1_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** An open socket. */
-export interface Line {
+export interface OpenSocket {
   send(text: string): void;
   /** Closes it; `closed` is called. */
   hangUp(): void;
 }
 
-export interface LineOptions {
+export interface SocketOptions {
   url: string;
   headers: Record<string, string>;
-  /** Makes the connections that no certificate proves. */
+  /** Makes the `http:` connections, which have no certificate. */
   agent: PlainAgent;
-  /** How often to say `ping`, which the platform answers by itself. */
+  /** How often to send `ping`, which the platform answers by itself. */
   heartbeatMs: Millis;
   /** How long the handshake may take. */
   withinMs: Millis;
   frame(text: string): void;
-  /** Told once, when the line that was open is closed, by whomever. */
+  /** Called once, when the open socket is closed by either side. */
   closed(code: number, reason: string): void;
 }
 
-/** A request for a socket that was answered, but not with one. */
+/** The answer to a request for a socket is not a socket. */
 export class NoSocket extends Error {
   override readonly name = "NoSocket";
   readonly answer: Answer;
@@ -47,7 +47,7 @@ export class NoSocket extends Error {
 }
 
 /** Opens a socket. Rejects with `NoSocket`, or with what kept it from being opened. */
-export function openLine(options: LineOptions): Promise<Line> {
+export function openSocket(options: SocketOptions): Promise<OpenSocket> {
   const { url, headers, withinMs, agent } = options;
   const target = safeUrl(url);
   const socket = new WebSocket(target, {
@@ -75,13 +75,13 @@ export function openLine(options: LineOptions): Promise<Line> {
       response.once("error", over);
       setTimeout(over, withinMs).unref();
     });
-    // Stays for good: a socket that breaks says so, and then that it is closed.
+    // Stays after the opening: a socket that breaks emits an error before its close.
     socket.on("error", reject);
     socket.once("open", () => resolve(attend(socket, options)));
   });
 }
 
-function attend(socket: WebSocket, { heartbeatMs, frame, closed }: LineOptions): Line {
+function attend(socket: WebSocket, { heartbeatMs, frame, closed }: SocketOptions): OpenSocket {
   const silentMs = Math.max(SILENT_BEATS * heartbeatMs, SILENT_AT_LEAST_MS);
   let silence = setTimeout(() => socket.terminate(), silentMs);
   const beat = setInterval(() => socket.send("ping"), heartbeatMs);
@@ -100,7 +100,7 @@ function attend(socket: WebSocket, { heartbeatMs, frame, closed }: LineOptions):
   return { send: (text) => socket.send(text), hangUp: () => hangUp(socket) };
 }
 
-/** A line that is hung up does not answer: its close frame is not waited for. */
+/** Closes a socket at once. The other side may be dead, so its close frame is not awaited. */
 function hangUp(socket: WebSocket): void {
   socket.close(NORMAL_CLOSE);
   socket.terminate();

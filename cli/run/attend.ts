@@ -1,4 +1,4 @@
-// How `drover run` stays with a run: copies its output and waits for its end. `verbs/run.ts` calls.
+// How `drover run` stays with a run: copies its output and waits for its end. `verbs/run.ts` calls it.
 import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Interrupts } from "../terminal/interrupts.ts";
@@ -11,7 +11,7 @@ import { type AttemptStream, printStory, type StoryPrinter } from "./story.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
 
-/** How far the abort of a run has come. Until it is answered, it may not have arrived. */
+/** How far the abort of a run has come. Until Drover answers, it is unknown whether the request arrived. */
 export interface AbortState {
   isRequested: boolean;
   isConfirmed: boolean;
@@ -42,7 +42,7 @@ export interface Attendance {
   interrupts: Interrupts;
   /** Says what the run waits for, until it has output. */
   progress: Progress;
-  /** Updated here; read when the user leaves the run. */
+  /** `attend` updates it; it is read when the user leaves the run. */
   abortState: AbortState;
   /** Stops everything here, and leaves the run alone. */
   leave: AbortSignal;
@@ -103,7 +103,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     return { status, abortedAs };
   };
   try {
-    // An abort that cannot be delivered ends this with its error. A delivered abort does not end it.
+    // An abort that cannot be delivered ends the wait with its error; a delivered one does not.
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();

@@ -127,7 +127,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
 
 /**
  * Names a field as the command line does: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags` is
- * given when a file was used: fields that no flag set keep their name in the file.
+ * given when a file was used: a field that comes from the file keeps its name there.
  */
 export function flagOfPointer(
   pointer: string,

@@ -3,7 +3,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
-import { ALL_BUT_OWN, type Wanted } from "../../archive/result.ts";
+import { ALL_BUT_OWN, type EntryFilter } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
@@ -23,12 +23,12 @@ export async function fetchSnapshot(
   client: Client,
   id: string,
   into: string,
-  wanted: Wanted = ALL_BUT_OWN,
+  filter: EntryFilter = ALL_BUT_OWN,
 ): Promise<number> {
   let text = "Fetching the snapshot";
   const work = watchWork(io, () => text);
   try {
-    const { files, leftOut } = await withScratchFile(async (file, signal) => {
+    const { files, skipped } = await withScratchFile(async (file, signal) => {
       let fetched = 0;
       const counted = async function* () {
         for await (const piece of client.snapshots.download(id, { signal })) {
@@ -40,9 +40,9 @@ export async function fetchSnapshot(
       await pipeline(counted, createWriteStream(file, { mode: 0o600 }), { signal });
       text = `Unpacking the snapshot into ${printable(into)}`;
       makeDirs(into);
-      return await unpack(file, into, signal, UNPACK_BOUNDS, { wanted });
+      return await unpack(file, into, signal, UNPACK_BOUNDS, { filter });
     });
-    for (const path of leftOut)
+    for (const path of skipped)
       await io.say(`${printable(path)} is left out: .git and .drover are never unpacked`);
     return files;
   } catch (error) {

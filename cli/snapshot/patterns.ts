@@ -1,4 +1,4 @@
-// Which names does one `.gitignore` exclude in a directory? `rules.ts` asks.
+// Which names does one `.gitignore` exclude in a directory? `rules.ts` uses this.
 import { type Ways, Wildcards } from "./wildcards.ts";
 
 /** One line of a `.gitignore`, and how much of it the path to a directory has matched. */
@@ -6,7 +6,7 @@ interface Pattern {
   isNegated: boolean;
   onlyDirectories: boolean;
   wildcards: Wildcards;
-  /** Absent for a pattern of any depth, which is compared with the name alone. */
+  /** Absent for a pattern that applies at any depth, which is compared with the name alone. */
   ways?: Ways;
 }
 

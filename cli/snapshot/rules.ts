@@ -25,7 +25,7 @@ export class Rules {
 
   /**
    * Reads the rules above a directory, from the top of its repository down. If they exclude the directory
-   * itself, none applies: the user named it. Throws an `ArchiveFault` if there are too many rules.
+   * itself, no rule applies: the user named it. Throws an `ArchiveFault` if there are too many rules.
    */
   static async from(root: string): Promise<Rules> {
     let at = await topOf(root);
@@ -86,8 +86,8 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 /**
- * Reads a file of rules. A pipe, device or link has no rules, and is never waited for. Like Git, it follows
- * no links.
+ * Reads a file of rules. A pipe, a device or a link counts as an empty file, and never blocks. Like Git, this
+ * follows no links.
  */
 async function readRules(path: string): Promise<string> {
   try {

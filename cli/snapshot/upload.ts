@@ -71,7 +71,7 @@ const REASONS: Record<string, string> = {
   ENOSPC: "the disk for temporary files is full",
 };
 
-/** Words an error of the upload. */
+/** Puts an error of the upload into words. */
 export function packingFault(error: unknown, directory: string): unknown {
   if (error instanceof ArchiveFault) {
     return new CliError(`${directory} cannot be uploaded: ${printable(error.message)}.`, [

@@ -32,7 +32,7 @@ export class Wildcards {
   static read(pattern: string): Wildcards | undefined {
     const places: Place[] = [];
     const special = [...pattern].findIndex((char) => SPECIAL.has(char));
-    // Git compares the literal prefix separately, and treats what follows as a beginning.
+    // Git compares the literal prefix separately, and treats what follows as the beginning of a pattern.
     const begin = special < 0 ? pattern.length : special;
     for (let at = 0; at < pattern.length; ) {
       const char = pattern[at] ?? "";
@@ -131,7 +131,7 @@ const CLASSES: Record<string, (byte: string) => boolean> = {
   xdigit: (byte) => /[0-9A-Fa-f]/.test(byte),
 };
 
-/** Reads a bracket expression from behind its `[`. Undefined if it never ends. */
+/** Reads a bracket expression, from the character after its `[`. Undefined if it never ends. */
 function readClass(
   pattern: string,
   from: number,

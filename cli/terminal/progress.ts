@@ -1,4 +1,4 @@
-// What is a person shown while a run waits or an upload takes long?
+// What does a person see while a run waits or an upload takes long?
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
@@ -14,7 +14,7 @@ export interface Progress {
   write(lines: string): Promise<void>;
 }
 
-/** A run on a ready machine is over before this, so nothing is requested and nothing flickers. */
+/** A short run on a ready machine is over by then, so nothing is requested and nothing flickers. */
 const FIRST_LOOK_MS = 500;
 /** Between two requests for the reason; the clock in the line ticks every second. */
 const LOOK_EVERY_MS = 2_000;
@@ -37,8 +37,8 @@ export function noProgress(io: Io): Progress {
 }
 
 /**
- * Starts to watch a run. On a terminal its reason is redrawn, in several lines if it is long. Elsewhere one
- * line is printed once it takes long, and one whenever the reason changes.
+ * Starts to watch a run. On a terminal the reason why it waits is redrawn, in several lines if it is long.
+ * Elsewhere one line is printed once the wait is long, and one whenever the reason changes.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
@@ -80,7 +80,7 @@ function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Pr
   };
 }
 
-/** Looks up what a run waits for every few ticks. */
+/** Every few ticks, looks up what a run waits for. */
 function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
   let text = "";
   return async (tick) => {

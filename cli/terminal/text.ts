@@ -24,7 +24,7 @@ export function asJson(value: unknown, indent = 2): string {
   );
 }
 
-/** A character as JSON escapes it, by its UTF-16 code units. */
+/** A character as JSON escapes, one for each of its UTF-16 code units. */
 function unitsOf(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
@@ -39,7 +39,7 @@ export function briefDuration(ms: number): string {
   return units.slice(0, 2).join("");
 }
 
-/** The time from one instant (RFC 3339) to another, or to the server's now; empty if `from` is null. */
+/** The time from one instant (RFC 3339) to another, or to the server's time now; empty without `from`. */
 export function elapsed(from: string | null, to: string | number): string {
   if (from === null) return "";
   const end = typeof to === "number" ? to : Date.parse(to);

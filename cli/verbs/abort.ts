@@ -47,7 +47,7 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs")
     .option("--reason <text>", "the reason, kept with the run")
-    .option("--force", "kill at once, also where a stop has begun")
+    .option("--force", "kill at once, even if a stop has begun")
     .addOption(new Option("--wait").default(true).hideHelp())
     .option("--no-wait", "do not wait for the runs to end")
     .addHelpText("after", HELP)
@@ -108,7 +108,7 @@ async function printEnds(io: Io, client: Client, ids: readonly string[]): Promis
     return true;
   } catch (error) {
     if (!(error instanceof ApiError && (error.status === 404 || error.status === 410))) throw error;
-    // One of them has been deleted, which fails the whole request: wait for each by itself.
+    // One of the runs has been deleted, which fails the whole request: wait for each by itself.
     return await forEachOf(io, ids, async (id) => {
       await print(id, (await client.runs.wait(id)).state);
       return true;

@@ -53,6 +53,6 @@ function named(content: object, file: string, flag?: string): { name: string; co
       "Leave one of them out, or make them agree.",
     ]);
   }
-  // The server validates it, and names each wrong field.
+  // The server validates the configuration, and names each wrong field.
   return { name, config: config as PoolConfig };
 }

@@ -26,7 +26,7 @@ export function addEnroll(program: Command, io: Io): void {
   program
     .command("enroll")
     .summary("let a self-hosted machine join")
-    .description("Prints the shell line with which a machine of yours joins Drover.")
+    .description("Prints the shell line with which a self-hosted machine joins Drover.")
     .option("--pool <name>", "the pool that the machine serves (default: the one called default)")
     .option("--ttl <duration>", "how long the line is valid (default: 1h)", positiveDuration)
     .option("--json", "print JSON: the line, its code, and the worker id of the machine")

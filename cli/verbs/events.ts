@@ -1,6 +1,6 @@
 // `drover events`: shows the runs and machines of a pool, and what changes there.
 import type { Command } from "commander";
-import type { PoolEvent } from "../../client/types.ts";
+import type { PoolChange } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, printable } from "../terminal/text.ts";
@@ -38,7 +38,7 @@ export function addEvents(program: Command, io: Io): void {
     });
 }
 
-function line({ run, worker }: PoolEvent): string {
+function line({ run, worker }: PoolChange): string {
   if (run !== undefined) {
     const place = run.worker === null ? "" : ` on ${run.worker}`;
     return printable(`run ${run.id}  ${run.state}${place}`);

@@ -10,7 +10,7 @@ import { warnOfLeftBehind } from "../left-behind.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
-/** One of these verbs (workers.md#idle-behaviors). */
+/** A verb that changes what a machine does next (workers.md#idle-behaviors). */
 interface MachineVerb {
   verb: "hold" | "drain" | "resume" | "kill";
   summary: string;

@@ -68,7 +68,7 @@ function view(pool: PoolView, io: Io): string {
   return `${top}\n${bold("Configuration")}\n${asJson(pool.config)}\n`;
 }
 
-/** Machines with this pool's tag that no worker uses, though they cost money; empty if there are none. */
+/** Machines with this pool's tag that belong to no worker, but cost money; empty if there are none. */
 function strangers({ strangers: ids = [] }: PoolView): string {
   return ids.length === 0
     ? ""
@@ -94,11 +94,11 @@ function costs({ spend, config }: PoolView): string {
   return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
-/** Assumed for an older server, which omits it. */
+/** Assumed for an older server, which omits `unmade`. */
 const NONE_UNMADE: NonNullable<PoolView["unmade"]> = { asked: 0, refused: 0 };
 
 /**
- * Counts machines by state, without those that are gone. Machines that the provider has not made yet are
+ * Counts machines by state, except those that are gone. Machines that the provider has not made yet are
  * counted apart from booting ones.
  */
 function machines({ workers, unmade = NONE_UNMADE }: PoolView): string {

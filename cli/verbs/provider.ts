@@ -37,7 +37,7 @@ export function addProvider(program: Command, io: Io, exitWith: (code: number) =
     .addHelpText("after", HELP)
     .action(async ({ file, create, json }: TestFlags) => {
       // Loaded on demand: no other verb calls a provider.
-      const { providerTest } = await import("../provider-test.ts");
+      const { providerTest } = await import("../provider-test/command.ts");
       exitWith(await providerTest(io, { file, type: create, json: json === true }));
     });
 }

@@ -7,6 +7,7 @@ import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
+import { readPages } from "../pages.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, elapsed } from "../terminal/text.ts";
 
@@ -21,8 +22,6 @@ interface PsFlags {
 
 /** How many of the latest runs are listed besides the live ones. */
 const RECENT_RUNS = 10;
-/** Runs per request. */
-const PAGE_RUNS = 1_000;
 
 const HELP = `
 Without --all or --state: every run that has not ended, and the latest ${RECENT_RUNS}.
@@ -73,11 +72,11 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
   const filter = { labels: flags.label, pool: flags.pool };
   if (flags.all || flags.state !== undefined) {
-    return await readPages(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
+    return await readRuns(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
   }
   const [live, recent] = await Promise.all([
-    readPages(client, { ...filter, states: ["pending", "running"] }, wanted),
-    readPages(client, { ...filter, states: ["all"] }, RECENT_RUNS),
+    readRuns(client, { ...filter, states: ["pending", "running"] }, wanted),
+    readRuns(client, { ...filter, states: ["all"] }, RECENT_RUNS),
   ]);
   return {
     runs: newestFirst([...live.runs, ...recent.runs]),
@@ -85,19 +84,13 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
   };
 }
 
-/** Reads pages until there are `count` runs. */
-async function readPages(client: Client, filter: RunFilter, count: number): Promise<Selection> {
-  const runs: RunSummary[] = [];
-  const troubles: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const limit = Math.min(count - runs.length, PAGE_RUNS);
-    const page = await client.runs.list({ ...filter, limit, cursor });
-    runs.push(...page.items);
-    troubles.push(...troublesOf(page.service));
-    cursor = page.next ?? undefined;
-  } while (cursor !== undefined && runs.length < count);
-  return { runs, troubles };
+/** Reads runs until there are `count`, or all. */
+async function readRuns(client: Client, filter: RunFilter, count: number): Promise<Selection> {
+  const pages = await readPages(count, (page) => client.runs.list({ ...filter, ...page }));
+  return {
+    runs: pages.flatMap(({ items }) => items),
+    troubles: pages.flatMap(({ service }) => troublesOf(service)),
+  };
 }
 
 /** The two lists were read at different moments: for a run in both, the later version wins. */

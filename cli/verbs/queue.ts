@@ -1,10 +1,10 @@
 // `drover queue`: lists the runs that wait for a place, each with the reason.
 import type { Command } from "commander";
-import type { Client } from "../../client/client.ts";
-import type { Queue, QueuedRun } from "../../client/types.ts";
+import type { QueuedRun } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { wholeNumber } from "../options.ts";
+import { readPages } from "../pages.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration } from "../terminal/text.ts";
 
@@ -13,9 +13,6 @@ interface QueueFlags {
   limit: number;
   json?: boolean;
 }
-
-/** Runs per request. */
-const PAGE_RUNS = 1_000;
 
 const HELP = `
 The word in brackets is a code for programs; docs/operating.md says what to do about each.
@@ -35,27 +32,13 @@ export function addQueue(program: Command, io: Io): void {
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
     .action(async ({ pool, limit, json }: QueueFlags) => {
-      const { items, queued } = await readPages(connect(io).client, pool, limit);
+      const { pools } = connect(io).client;
+      const pages = await readPages(limit, (page) => pools.queue(pool, page));
+      const items = pages.flatMap((page) => page.items);
+      const queued = pages.at(-1)?.queued ?? 0;
       await io.stdout.write(json ? `${asJson(items)}\n` : view(items, io));
       if (queued > items.length) await io.say(`${queued} runs wait; to see more than ${limit}, use --limit.`);
     });
-}
-
-/** Reads pages until there are `count` runs, or all. */
-async function readPages(
-  client: Client,
-  pool: string,
-  count: number,
-): Promise<Pick<Queue, "items" | "queued">> {
-  const items: QueuedRun[] = [];
-  let cursor: string | undefined;
-  for (;;) {
-    const limit = Math.min(count - items.length, PAGE_RUNS);
-    const page = await client.pools.queue(pool, { limit, cursor });
-    items.push(...page.items);
-    if (page.next === null || items.length >= count) return { items, queued: page.queued };
-    cursor = page.next;
-  }
 }
 
 function view(runs: readonly QueuedRun[], io: Io): string {

@@ -116,7 +116,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
-    .option("-q, --quiet", "do not print what it waits for, or that it has a result")
+    .option("-q, --quiet", "print neither what the run waits for nor that it has a result")
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -223,8 +223,8 @@ async function toTheEnd(
 }
 
 /**
- * Submits a run that is waited for. If nothing listens, this fails soon. If Drover may have received the run
- * (it died before it answered), the same submission is repeated for `PATIENCE`.
+ * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
+ * may have received the run (it died before it answered), the same submission is repeated for `PATIENCE`.
  */
 async function submitPatiently(
   client: Client,
@@ -254,7 +254,7 @@ async function submit(
   }
 }
 
-/** Words a failed submission, with fields named as on the command line or in the file. */
+/** Puts a failed submission into words, with fields named as on the command line or in the file. */
 function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
   const named = (pointer: string) => flagOfPointer(pointer, spec, flags.file === undefined ? {} : { flags });
   if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
@@ -273,14 +273,14 @@ function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
   return error;
 }
 
-/** The id is taken by a different run. */
+/** The error for an id that a different run has. */
 function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
   const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
   const what = fields === "" ? printable(detail) : `Run ${id} exists already, and differs in: ${fields}.`;
   return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
 }
 
-/** Words a failure after the run was accepted: the user must know that the run may go on. */
+/** Puts a failure after the run was accepted into words: the user must know that the run may go on. */
 function outOfSight(error: unknown, run: string): unknown {
   if (!(error instanceof UnreachableError)) return error;
   return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [

@@ -76,7 +76,7 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
   return text;
 }
 
-/** Words the phase for people, who would take "dead" for a failure. */
+/** Puts the phase into words for people, who would take "dead" for a failure. */
 function phaseOf({ phase, failed }: RunStatus["tasks"][number]): string {
   if (phase === "dead") return failed ? "failed" : "ended";
   return phase === "backoff" ? "waiting to be restarted" : phase;

@@ -25,7 +25,7 @@ export function addUpdate(program: Command, io: Io): void {
     .requiredOption("-f, --file <file>", "the new spec, or `-` for standard input")
     .addHelpText("after", HELP)
     .action(async (id: string, { file }: { file: string }) => {
-      // The server validates it, field by field.
+      // The server validates the spec, field by field.
       const spec = (await readJsonObject(file, "the spec of a run")) as RunSpec;
       const { runs } = connect(io).client;
       const { specIndex } = await runs.get(id);

@@ -72,5 +72,5 @@ function view(id: string, why: Why, io: Io, now: number): string {
 function nextLine(next: Why["next"], now: number): string {
   if (next.at === null) return next.action;
   const ms = Date.parse(next.at) - now;
-  return `${next.action} ${ms > 0 ? `in ${briefDuration(ms)}` : "now"} (${next.at})`;
+  return `${next.action} (${ms > 0 ? `in ${briefDuration(ms)}` : "now"}, at ${next.at})`;
 }

@@ -24,7 +24,7 @@ Examples:
   drover workers --state booting --state idle
   drover workers w-3f9a`;
 
-/** Listed by default: after a day of scaling most workers are gone. */
+/** The states that are listed by default: after a day of scaling most workers are gone. */
 const PRESENT = WORKER_STATES.filter((state) => state !== "gone");
 
 /** `drover workers`: lists machines, or shows one. */
@@ -116,17 +116,17 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
 }
 
-/** Other machines under the worker's name; empty if there are none. */
+/** Further machines with the worker's name; empty if there are none. */
 function doublesText({ doubles = [] }: WorkerStatus): string {
   return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which also cost money`;
 }
 
-/** The run that ended there last, and when; empty if there is none. */
+/** The run that ended last on this worker, and when; empty if there is none. */
 function lastRunText({ lastRun }: WorkerStatus, now: number): string {
   return lastRun === null ? "" : `${lastRun.run}, which ended ${elapsed(lastRun.endedAt, now)} ago`;
 }
 
-/** Whether it takes runs, and what to do if not; empty for a worker that is ending. */
+/** Whether the worker takes runs, and what to do if not; empty for a worker that is ending. */
 function takesRuns({ id, state, idleBehavior }: WorkerStatus): string {
   if (state === "shutdown" || state === "gone") return "";
   switch (idleBehavior) {

@@ -6,7 +6,7 @@ import { ask } from "../transport/operations.ts";
 export interface KnownAttempts {
   /** The ends of their ids, such as `1.2`, oldest first. Only the latest are kept. */
   names: string[];
-  /** There will be no further attempt. */
+  /** True: there will be no further attempt. */
   isOver: boolean;
   /** The number of the run's latest event in the same answer. */
   lastEvent: number;

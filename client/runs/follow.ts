@@ -27,7 +27,7 @@ export async function* followTask(
 
 /**
  * Waits for the attempt after `last`; undefined if the task is dead. `last` is undefined for the first
- * attempt, if its log was requested before it existed.
+ * attempt, if its log was requested before that attempt existed.
  */
 async function nextAttempt(
   target: Target,
@@ -39,7 +39,7 @@ async function nextAttempt(
   const path = { id: run };
   for (;;) {
     const { names, isOver, lastEvent } = await attemptsOf(target, run, task, { patience, signal });
-    // Only the latest attempts are kept. If `last` is not among them, this is the oldest one kept.
+    // Only the latest attempts are kept. If `last` is not among them, this finds the oldest one that is kept.
     const next = names[last === undefined ? 1 : names.indexOf(last) + 1];
     if (next !== undefined) return next;
     if (isOver) return undefined;

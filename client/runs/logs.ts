@@ -1,4 +1,4 @@
-// How one log is read: followed, resumed after a break at the very byte, or only its tail.
+// How one log is read: followed, resumed at the exact byte after a break, or only its tail.
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
 import { ApiError, UnreachableError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
@@ -46,12 +46,12 @@ interface Position {
 }
 
 /**
- * Yields one stream of one attempt as it comes. After a broken connection, reading resumes at the very byte
+ * Yields one stream of one attempt as it comes. After a broken connection, reading resumes at the exact byte
  * (`Range`), so that nothing comes twice and nothing is missing.
  *
- * Only a cleanly ended body ends the stream; it returns the attempt, if an answer named it. The reader sets
- * the pace. Throws `ApiError` for final errors, and `UnreachableError` after `unreachableMs` without a good
- * connection.
+ * Only a cleanly ended body ends the stream; the generator then returns the attempt, if an answer named one.
+ * The reader sets the pace. Throws `ApiError` for final errors, and `UnreachableError` after `unreachableMs`
+ * without a good connection.
  */
 export async function* readLog(
   target: Target,
@@ -98,8 +98,8 @@ function mayContinue(error: unknown, position: Position): boolean {
 }
 
 /**
- * Finds the attempt of an answer that named none. Call it before resuming, when there may be several. Throws
- * `expired_logs` if the attempt is no longer kept.
+ * Finds the attempt of an answer that named none. Call this before resuming, since by then there may be
+ * several attempts. Throws `expired_logs` if the attempt is no longer kept.
  */
 async function firstAttempt(
   target: Target,

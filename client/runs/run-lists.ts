@@ -74,7 +74,7 @@ export function runListsOf(target: Target) {
     /** One page, newest first. With `waitMs`, waits until at least one run matches. */
     list,
 
-    /** Looks up to 10,000 runs by id, in the order of the ids. */
+    /** Looks up at most 10,000 runs by id. The answer is in the order of the ids. */
     query,
   };
 }

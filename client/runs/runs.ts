@@ -60,7 +60,7 @@ export function submissionsOf(target: Target) {
   };
 }
 
-/** Null (no key) if runs have ids. A caller that gives both gets the server's error. */
+/** The key to send. Null: none, since runs have ids. A caller that gives both gets the server's error. */
 function keyFor(specs: readonly RunSpec[], key: string | undefined): string | null | undefined {
   return key === undefined && specs.some(({ id }) => id !== undefined) ? null : key;
 }
@@ -131,8 +131,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Replaces its spec. `spec` is the complete new spec, and `specIndex` the index that was read. Rejects
-     * with `stale_index` if another change came first.
+     * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` the index that was read.
+     * Rejects with `stale_index` if another change came first.
      */
     async update(
       run: string,
@@ -143,8 +143,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Yields events above `after` as they happen, until the run has ended. Broken requests are retried: no
-     * event is missed, and none comes twice.
+     * Yields events with a number above `after` as they happen, until the run has ended. Broken requests are
+     * retried: no event is missed, and none comes twice.
      */
     async *watch(
       run: string,
@@ -174,7 +174,7 @@ export function singleRunsOf(target: Target) {
       return await ask(target, "explainRun", { path: { id: run } }, options);
     },
 
-    /** The resource usage of its tasks, or of one task. */
+    /** The resource usage of the run's tasks, or of one task. */
     async stats(run: string, options: CallOptions & { task?: string } = {}): Promise<RunStats> {
       const { task, ...rest } = options;
       return await ask(target, "getRunStats", { path: { id: run }, query: { task } }, rest);

@@ -48,7 +48,7 @@ export interface Content {
 /** Timeout of a try, beyond the wait that the server was asked for. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Timeout of a call about up to a thousand runs, each of which a busy Drover has to ask. */
+/** Timeout of a call about up to a thousand runs: a busy Drover must ask each of them. */
 export const MANY_TIMEOUT_MS = 120_000;
 
 /** Timeout of an upload: this long without progress, or without an answer after the last byte. */
@@ -65,7 +65,7 @@ export async function callJson<T>(
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     const response = await exchange(target, call, signal);
     const text = await asUnreachable(target, call, response.text());
-    // T is generated from the schema that the server answers by.
+    // T is generated from the schema of the server's answer.
     const value = (await parseJson(response, text)) as T;
     return { value, headers: response.headers, tries };
   });

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { endpointOf, proofText } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 
-/** Timeout of the proof: a busy local Drover answers late. After it, the connection counts as unreachable. */
+/** Timeout of the proof: a busy local Drover answers late. After this time it counts as unreachable. */
 const ANSWER_WITHIN_MS = 30_000;
 const MOST_BYTES = 4_096;
 const NONCE_BYTES = 24;
@@ -28,7 +28,7 @@ export async function connectProven(address: string, token: string): Promise<Soc
   }
 }
 
-/** Sends a request and returns the body of the answer; undefined if Drover does not answer like that. */
+/** Sends a request and returns the body of the answer; undefined if the answer is not Drover's. */
 function exchange(socket: Socket, request: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let answer = "";

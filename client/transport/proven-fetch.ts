@@ -22,7 +22,7 @@ export function fetchFor(url: string, token: string): typeof fetch {
 function provenFetch(address: string, token: string): typeof fetch {
   let agent: Agent | undefined;
   const proven = async (input: string, init: object = {}) => {
-    // Loaded on demand: it takes as long to load as Node's own, which is then not loaded.
+    // Loaded on demand: undici takes as long to load as Node's own `fetch`, which is then not loaded.
     const { default: undici } = await import("undici");
     agent ??= new undici.Agent({
       keepAliveTimeout: IDLE_MS,

@@ -2,7 +2,7 @@
 import { ApiError } from "../errors.ts";
 import { asUnreachable, type CallOptions, type Target } from "./http.ts";
 
-/** What is read from which offset. */
+/** What is read, and from which offset. */
 interface ExpectedRange {
   /** Its name in errors, such as `the log`. */
   what: string;

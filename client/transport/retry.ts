@@ -14,7 +14,7 @@ export interface Patience {
 export const DEFAULT_PATIENCE: Patience = { unreachableMs: 3_000, busyMs: 60_000 };
 
 /**
- * The usual patience with overrides. Throws a `TypeError` for invalid ones, since every comparison with them
+ * The usual patience with overrides. Throws a `TypeError` for invalid overrides: every comparison with them
  * would be false and the first lost connection would end a wait.
  */
 export function patienceOf(usual: Patience, overrides: Partial<Patience> | undefined): Patience {
@@ -43,7 +43,7 @@ function withoutUndefined(overrides: Partial<Patience>): Partial<Patience> {
 
 const DELAYS = { firstMs: 200, longestMs: 5_000 };
 
-/** The wait after so many failed tries, by chance up to half shorter. */
+/** The pause after a number of failed tries, shortened by up to half at random. */
 export function retryPauseMs(tries: number, random = Math.random()): number {
   return Math.round(spread(backOffMs(DELAYS, tries), random));
 }

@@ -1,15 +1,15 @@
-// What time is it on the server? Its timestamps are compared with that, not with the local clock.
+// What time is it on the server? Its timestamps are compared with its own time, not with the local clock.
 
 /** A smaller difference is ignored: `Date` has whole seconds, and an answer takes a while. */
 const EXACT_MS = 2_000;
 
-/** The server's time by the `Date` header, or else this machine's time. */
+/** The server's time according to the `Date` header, or else this machine's time. */
 export function serverNowOf({ headers }: Response): number {
   const at = Date.parse(headers.get("date") ?? "");
   return Number.isNaN(at) ? Date.now() : at;
 }
 
-/** The server's time between its answers. */
+/** Keeps the server's time between its answers. */
 export class ServerClock {
   #aheadMs = 0;
 

@@ -1,13 +1,12 @@
-// Which cgroup has an instance?
+// Which cgroup does an instance of the loopback cloud get?
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { ownCgroups } from "../../posix/own-cgroups.ts";
 
 /**
- * Makes a cgroup (version 2, also in the hybrid mount) for one instance below this process's own, so that the
- * instance stays within the limits that we have ourselves. Returns its directory, or undefined where the
- * machine does not allow it or the kernel cannot kill a whole group (before Linux 5.14): then processes are
- * looked for instead.
+ * Creates a cgroup (version 2, also in the hybrid mount) for one instance below this process's own, so that
+ * our own limits apply to the instance. Returns its directory, or undefined if this machine does not allow it
+ * or the kernel cannot kill a whole group (before Linux 5.14): then the processes are found by their mark.
  */
 export function makeCgroup(name: string): string | undefined {
   const own = ownCgroups().find(({ version }) => version === 2);

@@ -1,3 +1,4 @@
+// How does this machine act as a cloud, whose instances are process trees?
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,39 +15,36 @@ import { cgroupName, type Entry, type Places, readLedger, writeCopy, writeLedger
 import { instancesBelow, markOf, rootBelow } from "./marks.ts";
 import { ProviderError } from "./provider-error.ts";
 
-/**
- * How long an ended instance is listed as `terminated` (as clouds do, so that its end is seen and not
- * inferred).
- */
+/** How long an ended instance is listed as `terminated`, as clouds do, so that its end is seen. */
 const LIST_ENDED_MS = 3_600_000;
-/** How long its token finds it: no create may be repeated later (a worker's tombstone lives as long). */
+/** How long a repeated create finds an ended instance by its token: as long as a worker's tombstone. */
 const REMEMBER_ENDED_MS = 24 * 3_600_000;
-/** The pause before a kill that did not work is tried again. */
+/** The pause before a failed kill is repeated. */
 const RETRY_MS = 1_000;
-/** How often to look whether the first process of an adopted instance lives: it is no child of ours. */
+/** How often the first process of an adopted instance is checked: it is not our child. */
 const WATCH_EVERY_MS = 250;
 
 export interface CloudOptions {
-  /** Where the ledger and a directory for each instance are kept. */
+  /** The directory for the ledger and a directory for each instance. */
   dir: string;
-  /** Told, in a sentence, when an instance cannot be ended. */
+  /** Called with a sentence when an instance cannot be ended. */
   onProblem(text: string): void;
-  /** Told of a machine that has ended although nobody wanted that: how, in words. */
+  /** Called when a machine has ended by itself: `how` says in words what happened. */
   onDeath?(machine: { id: string; name: string; how: string }): void;
 }
 
 /**
- * A cloud on this machine: an instance is a subtree of processes that can be found and ended whole.
+ * A cloud on this machine: an instance is a tree of processes that can be found and ended as a whole.
  *
- * An instance is `terminated` only after a look has found none of its processes: the control plane takes that
- * word as proof that nothing of it runs any more (rules.md#r5, invariant 3).
+ * An instance becomes `terminated` only after a search has found none of its processes: the control plane
+ * takes that state as proof that nothing of it runs (rules.md#r5, rules.md#invariant-3).
  */
 export class LoopbackCloud {
   readonly #options: CloudOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #ending = new Map<string, Promise<void>>();
   readonly #watches = new Map<string, NodeJS.Timeout>();
-  /** Entries whose last change could not be written down yet. */
+  /** Entries whose last change is not on disk yet. */
   readonly #unwritten = new Set<Entry>();
   #failing = false;
   #isClosed = false;
@@ -65,7 +63,7 @@ export class LoopbackCloud {
     return { ledger: pathIn(this.#options.dir, "instances.json"), instances: this.#root };
   }
 
-  /** Boots an instance. The same token gives the same instance, also after its end. */
+  /** Boots an instance. The same token gives the same instance, even after its end. */
   create(request: CreateInstance): Instance {
     const known = [...this.#entries.values()].find(({ token }) => token === request.token);
     if (known !== undefined) return shown(known);
@@ -85,7 +83,7 @@ export class LoopbackCloud {
     };
     entry.cgroup = makeCgroup(cgroupName(id));
     try {
-      // Written down before it exists: if we die in between, the next start still looks for it.
+      // Stored before the instance exists: if we die in between, the next start still looks for it.
       this.#put(entry);
       this.#boot(entry, request);
     } catch (error) {
@@ -95,7 +93,7 @@ export class LoopbackCloud {
     return shown(entry);
   }
 
-  /** All instances that carry the tag, those that ended within the last hour too. */
+  /** All instances with the tag, including those that ended within the last hour. */
   list(tag?: { name: string; value: string }): Instance[] {
     this.#forgetOld();
     this.#writeUnwritten();
@@ -106,7 +104,7 @@ export class LoopbackCloud {
       .map(shown);
   }
 
-  /** Begins to end an instance and removes its directory. False if there is none with this id. */
+  /** Begins to end an instance and to remove its directory. False if there is no instance with this id. */
   destroy(id: string): boolean {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
@@ -133,33 +131,35 @@ export class LoopbackCloud {
     return [...this.#entries.values()].filter(({ state }) => state !== "terminated").map(({ id }) => id);
   }
 
-  /** Boots nothing from now on. */
+  /** Refuses every further create. */
   close(): void {
     this.#isClosed = true;
   }
 
   /**
-   * Takes over what a killed `drover up` has left: an instance whose first process lives goes on, and is told
-   * by pid, start time, mark and directory, never by the pid alone. Every other one is ended, and so is
-   * whatever carries a mark of this directory and belongs to none that goes on. Resolves when that is done.
+   * Takes over the instances of a `drover up` that was killed. An instance continues if its first process
+   * lives, which is identified by pid, start time, mark and directory, never by the pid alone. All other
+   * instances are ended, and all other processes with a mark of this directory. Resolves when that is done.
    */
   async adopt(): Promise<void> {
-    const left = [...this.#entries.values()].filter(({ state }) => state !== "terminated");
-    const adopted = left.filter((entry) => this.#lives(entry));
+    const former = [...this.#entries.values()].filter(({ state }) => state !== "terminated");
+    const adopted = former.filter((entry) => this.#lives(entry));
     for (const entry of adopted) this.#watch(entry);
-    await Promise.all(left.filter((entry) => !adopted.includes(entry)).map((entry) => this.#end(entry)));
+    await Promise.all(former.filter((entry) => !adopted.includes(entry)).map((entry) => this.#end(entry)));
     await endTree(
       instancesBelow(this.#options.dir, new Set(adopted.map(({ id }) => markOf(this.#dirOf(id))))),
     );
   }
 
-  /** Leaves the instances as they are, for the next `drover up` to adopt. */
-  letGo(): void {
+  /** Leaves the instances running, for the next `drover up` to adopt. */
+  detach(): void {
     for (const timer of this.#watches.values()) clearInterval(timer);
     this.#watches.clear();
   }
 
-  /** Ends every instance, and whatever else carries a mark of this directory. Resolves when none is left. */
+  /**
+   * Ends every instance, and every other process with a mark of this directory. Resolves when none is left.
+   */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#end(entry)));
     await endTree(instancesBelow(this.#options.dir));
@@ -176,9 +176,9 @@ export class LoopbackCloud {
       try {
         if (root !== undefined && lives(root)) return;
       } catch {
-        return; // nobody can look now; the next look tells
+        return; // it cannot be checked now; the next check decides
       }
-      this.#tellOfDeath(entry, endText(null, null));
+      this.#reportDeath(entry, endText(null, null));
       void this.#end(entry);
     };
     this.#watches.set(id, setInterval(look, WATCH_EVERY_MS).unref());
@@ -188,8 +188,8 @@ export class LoopbackCloud {
     const child = launch(this.#dirOf(entry.id), request, entry.cgroup, pathIn(this.#options.dir, "awake"));
     child.once("error", () => void this.#end(entry));
     child.once("exit", (code, signal) => {
-      // An agent that was let go ends with 0, and its machine with it.
-      if (code !== 0) this.#tellOfDeath(entry, endText(code, signal));
+      // An agent that was dismissed exits with 0, and its machine ends with it.
+      if (code !== 0) this.#reportDeath(entry, endText(code, signal));
       void this.#end(entry);
     });
     child.unref();
@@ -200,25 +200,23 @@ export class LoopbackCloud {
     this.#put(entry);
   }
 
-  #tellOfDeath({ id, name, state }: Entry, how: string): void {
+  #reportDeath({ id, name, state }: Entry, how: string): void {
     if (state === "running") this.#options.onDeath?.({ id, name, how });
   }
 
-  /**
-   * Ends an instance for certain, however long that takes. Whoever asks while it ends waits for the same end.
-   */
+  /** Ends an instance, however long that takes. A second call meanwhile waits for the same end. */
   #end(entry: Entry): Promise<void> {
     if (entry.state === "terminated") return Promise.resolve();
-    const ending = this.#ending.get(entry.id) ?? this.#endForCertain(entry);
+    const ending = this.#ending.get(entry.id) ?? this.#endWithProof(entry);
     this.#ending.set(entry.id, ending);
     return ending;
   }
 
-  async #endForCertain(entry: Entry): Promise<void> {
+  async #endWithProof(entry: Entry): Promise<void> {
     clearInterval(this.#watches.get(entry.id));
     this.#watches.delete(entry.id);
     entry.state = "stopping";
-    // Written down before it is ended: nobody shall adopt what was to end.
+    // Stored first, so that no later start adopts an instance that was meant to end.
     this.#note(entry);
     for (;;) {
       try {
@@ -243,8 +241,8 @@ export class LoopbackCloud {
   }
 
   /**
-   * Writes down the end of an instance, or later if that cannot be: a full disk must keep neither a machine
-   * running nor `drover up` waiting. If this process dies before, the next start ends the instance again.
+   * Stores the end of an instance, or retries later: a full disk must neither keep a machine running nor make
+   * `drover up` wait. If this process dies before that, the next start ends the instance again.
    */
   #note(entry: Entry): void {
     this.#unwritten.add(entry);
@@ -259,7 +257,7 @@ export class LoopbackCloud {
       }
       this.#failing = false;
     } catch (error) {
-      if (!this.#failing) this.#options.onProblem(`The list of machines cannot be written. ${String(error)}`);
+      if (!this.#failing) this.#options.onProblem(`The list of machines cannot be stored. ${String(error)}`);
       this.#failing = true;
     }
   }
@@ -292,7 +290,7 @@ export class LoopbackCloud {
   }
 }
 
-/** What the contract shows of an instance. */
+/** An instance as the contract shows it. */
 function shown({ id, name, address, state, instanceType, tags, createdAt }: Entry): Instance {
   return { id, name, address, state, instanceType, tags, createdAt };
 }

@@ -1,3 +1,4 @@
+// Which lies and failures of clouds can the loopback cloud imitate, for tests?
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import {
@@ -10,7 +11,7 @@ import {
 import type { LoopbackCloud } from "./cloud.ts";
 import { ProviderError } from "./provider-error.ts";
 
-/** How often something is to go wrong from now on. */
+/** How many more times a fault happens. */
 const Times = z.int().min(0).max(1_000).default(0);
 const Pause = z.int().min(0).max(3_600_000);
 const Delay = Pause.default(0);
@@ -22,56 +23,53 @@ const Refusals = z
   })
   .prefault({});
 
-/**
- * How this cloud lies and fails, for tests: clouds do all of it. Whatever is not named is as it should be, so
- * that `{}` ends all faults.
- */
+/** The faults of this cloud, for tests. Real clouds have all of them. `{}` ends all faults. */
 export const Faults = z.strictObject({
-  /** Machines that are created boot this much later than they say. */
+  /** New machines boot this much later than their state says. */
   bootDelayMs: Delay,
-  /** The next machines never report: their user data is not run. */
+  /** The next machines never report, because their user data is not run. */
   deadBoots: Times,
-  /** The next creates make the machine, and break the connection instead of answering. */
+  /** The next creates make the machine, but the connection breaks before the answer. */
   lostCreateAnswers: Times,
-  /** The next creates make nothing and are refused, with the class and the pause that are named. */
+  /** The next creates are refused, with the given class and pause. */
   refusedCreates: Refusals,
-  /** The next creates know no token: each makes a machine of its own. */
+  /** The next creates ignore their token: each makes another machine. */
   duplicatedCreates: Times,
-  /** The next calls of any kind are refused. */
+  /** The next calls of any kind are refused, with the given class and pause. */
   refusedCalls: Refusals,
   /** Listings show a machine only this long after its create. */
   listDelayMs: Delay,
-  /** The next listings, though they say that they are complete, lack every machine that exists. */
+  /** The next listings claim to be complete but lack every machine that exists. */
   omittingListings: Times,
-  /** The next listings do not say that they are complete. */
+  /** The next listings do not claim to be complete. */
   unvouchedListings: Times,
-  /** Listings come in pages of so many machines; 0: in one. */
+  /** The number of machines on a page of a listing; 0: all on one page. */
   pageSize: z.int().min(0).max(1_000).default(0),
-  /** Pages are counted, so that machines move up when others leave; and each page read ends the first one. */
+  /** Pages go by position, so machines move up when others end; reading a page ends the first one. */
   shiftingPages: z.boolean().default(false),
-  /** Listings show machines that have not ended in this state, whatever they do. */
+  /** Listings show this state for every machine that has not ended. */
   wedgedState: z.enum(LIFECYCLE_STATES).nullable().default(null),
-  /** The clock by which machines were created jumps so far with each listing. */
+  /** Each listing moves `createdAt` of all machines by this much. */
   clockStepMs: Delay,
-  /** The next destroys are answered as if they were heeded. */
+  /** The next destroys are answered with success and do nothing. */
   ignoredDestroys: Times,
-  /** The next destroys are answered as if there were no such machine, and not heeded. */
+  /** The next destroys are answered as if there were no such machine, and do nothing. */
   unfoundDestroys: Times,
-  /** The next destroys begin and never end: the machine is `stopping`, until it is destroyed again. */
+  /** The next destroys never finish: the machine is `stopping` until it is destroyed again. */
   stuckDestroys: Times,
 });
 export type Faults = z.infer<typeof Faults>;
 
-/** What an honest cloud can do. */
+/** The calls of an honest cloud. */
 export type Cloud = Pick<LoopbackCloud, "create" | "list" | "destroy" | "retag">;
 
-/** What a listing asks for. */
-interface Asked {
+/** The parameters of a listing. */
+interface ListRequest {
   tag?: { name: string; value: string } | undefined;
   cursor?: string | undefined;
 }
 
-/** Thrown instead of an answer: the connection is to be broken. */
+/** Thrown to break the connection instead of answering. */
 export class LostAnswer extends Error {
   override readonly name = "LostAnswer";
 }
@@ -84,7 +82,7 @@ const STATUSES: Record<z.infer<typeof ProviderProblem>["class"], number> = {
   temporary: 503,
 };
 
-/** A cloud between its callers and an honest one. Faults are forgotten when it ends, and machines are not. */
+/** Adds faults to an honest cloud. They are only in memory: a restart ends the faults, but no machine. */
 export class FaultyCloud {
   readonly #cloud: Cloud;
   #faults = Faults.parse({});
@@ -95,7 +93,7 @@ export class FaultyCloud {
     this.#cloud = cloud;
   }
 
-  /** What is still to go wrong. */
+  /** The faults that remain. */
   get faults(): Faults {
     return this.#faults;
   }
@@ -104,7 +102,7 @@ export class FaultyCloud {
     this.#faults = faults;
   }
 
-  /** Throws if the call that comes now is to be refused. */
+  /** Throws if the current call is to be refused. */
   admit(): void {
     refuse(this.#faults.refusedCalls, "call");
   }
@@ -117,8 +115,8 @@ export class FaultyCloud {
     return instance;
   }
 
-  list({ tag, cursor }: Asked): InstancePage {
-    const items = this.#seen(tag);
+  list({ tag, cursor }: ListRequest): InstancePage {
+    const items = this.#listed(tag);
     const complete = !this.#strikes("unvouchedListings");
     const { pageSize, shiftingPages } = this.#faults;
     if (pageSize === 0) return { items, complete };
@@ -142,8 +140,8 @@ export class FaultyCloud {
     return this.#cloud.retag(id, tags);
   }
 
-  /** What a listing that is made now shows. */
-  #seen(tag: Asked["tag"]): Instance[] {
+  /** What a listing shows now. */
+  #listed(tag: ListRequest["tag"]): Instance[] {
     const { clockStepMs, listDelayMs } = this.#faults;
     const omits = this.#strikes("omittingListings");
     const listedSince = Date.now() - listDelayMs;
@@ -170,7 +168,7 @@ export class FaultyCloud {
     return bootDelayMs === 0 ? userData : `sleep ${bootDelayMs / 1_000}\n${userData}`;
   }
 
-  /** Whether a fault is to happen now; then once less from now on. */
+  /** Whether a fault happens now. If so, one fewer of that fault is left. */
   #strikes(fault: Counted): boolean {
     if (this.#faults[fault] === 0) return false;
     this.#faults[fault] -= 1;
@@ -178,7 +176,7 @@ export class FaultyCloud {
   }
 }
 
-/** The faults that are a number of times. */
+/** The faults that happen a given number of times. */
 type Counted =
   | "deadBoots"
   | "lostCreateAnswers"
@@ -192,6 +190,6 @@ type Counted =
 function refuse(refused: z.infer<typeof Refusals>, what: string): void {
   if (refused.times === 0) return;
   refused.times -= 1;
-  const text = `It was told to refuse this ${what} (${refused.class}).`;
+  const text = `This ${what} is refused on request (${refused.class}).`;
   throw new ProviderError(STATUSES[refused.class], refused.class, text, refused.retryAfterMs);
 }

@@ -1,3 +1,4 @@
+// How does an instance of the loopback cloud boot?
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
@@ -7,16 +8,15 @@ import type { CreateInstance } from "../../src/schema/provider.ts";
 import { MARK } from "./marks.ts";
 
 /**
- * Enters the cgroup before anything of the user data runs, so that nothing can be born outside of it. Where
- * that is refused the instance runs all the same: it is ended by its mark.
+ * Enters the cgroup before any user data runs, so that no process starts outside of it. If that is refused
+ * the instance runs all the same, and its processes are found by their mark.
  */
 const ENTER_AND_RUN = '{ echo $$ >"$1"; } 2>/dev/null; ulimit -S -n "$3" 2>/dev/null; exec /bin/sh "$2"';
 
 /**
- * Boots an instance: the user data, run by `sh` as the leader of a new session in a directory of its own,
- * with nothing of our environment but the PATH, and with as many open files as `drover up` was given.
- * `awakeFile`: by it the agent knows when it has slept with us. What it prints is the console of the
- * machine, `console.log`.
+ * Boots an instance: `sh` runs the user data as the leader of a new session in its own directory, with only
+ * the PATH of our environment, and with the limit of open files that `drover up` was given. Its output goes
+ * to `console.log`. Through `awakeFile` the agent learns that this machine has slept (`beat.ts`).
  */
 export function launch(
   dir: string,

@@ -1,3 +1,4 @@
+// How are the instances of the loopback cloud recorded on disk?
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
@@ -6,41 +7,39 @@ import { writeAtomically } from "../../posix/files.ts";
 import { Instance } from "../../src/schema/provider.ts";
 
 /**
- * An instance as it is kept: what the contract shows, and how it is found again. Directories and cgroups of
- * these names are removed, so a ledger that somebody else has written must name no others.
+ * An instance as it is stored: what the contract shows, and how its processes are found. The directories and
+ * cgroups in it are removed later, so only names that Drover gives are accepted.
  */
 export const Entry = Instance.extend({
   id: z.string().regex(/^lo-[0-9a-f]{16}$/),
   token: z.string(),
-  /**
-   * The first process. Absent until it is started: then only the mark in the environment finds what there is.
-   */
+  /** The first process. Absent until it is started: processes are then found by their mark alone. */
   root: z.object({ pid: z.int(), startTime: z.number() }).optional(),
   cgroup: z.string().optional(),
   endedAtMs: z.number().optional(),
 }).refine(({ id, cgroup }) => cgroup === undefined || basename(cgroup) === cgroupName(id));
 export type Entry = z.infer<typeof Entry>;
 
-/** What the cgroup of an instance is called. */
+/** The name of an instance's cgroup. */
 export function cgroupName(id: string): string {
   return `drover-${id}`;
 }
 
 const Ledger = z.object({ version: z.literal(1), instances: z.array(Entry) });
 
-/** The copy of its entry that an instance has in its own directory. */
+/** The copy of an entry in the directory of its instance. */
 const COPY = "instance.json";
 
-/** Where a cloud keeps its ledger, and the directories of its instances. */
+/** The paths of a cloud's ledger, and of the folder with a directory for each instance. */
 export interface Places {
   ledger: string;
   instances: string;
 }
 
 /**
- * Reads what a former `drover up` has written down; nothing if there was none. A ledger that is lost or
- * cannot be read is made again from the copies that the instances have, and that is reported. A copy may be
- * old, but whether an instance still runs is seen by its processes and never taken from here.
+ * Reads the ledger of an earlier `drover up`; empty if there was none. A missing or unreadable ledger is
+ * rebuilt from the copies in the directories of the instances, and the problem is reported. A copy may be
+ * outdated, but whether an instance runs is decided by its processes alone.
  */
 export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
   try {
@@ -49,15 +48,15 @@ export function readLedger(places: Places, onProblem: (text: string) => void): E
     const copies = readCopies(places.instances);
     if (errorCode(error) !== "ENOENT" || copies.length > 0) {
       onProblem(
-        `The list of machines in ${places.ledger} cannot be read; it is made again from what the ` +
-          `directories of the machines say (${copies.length} found).`,
+        `The list of machines in ${places.ledger} cannot be read. It has been rebuilt from the directories ` +
+          `of the machines (${copies.length} found).`,
       );
     }
     return copies;
   }
 }
 
-/** Writes the whole ledger. It is small: one entry for each machine of the last day. */
+/** Writes the whole ledger. It is small: an entry for each machine of the last day. */
 export function writeLedger({ ledger }: Places, instances: Iterable<Entry>): void {
   writeAtomically(ledger, JSON.stringify({ version: 1, instances: [...instances] }));
 }

@@ -1,11 +1,13 @@
+// How is the loopback cloud served over HTTP?
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
+import { fieldErrors } from "../../src/schema/field-errors.ts";
 import { CreateInstance } from "../../src/schema/provider.ts";
 import { type Cloud, Faults, FaultyCloud, LostAnswer } from "./faults.ts";
 import { ProviderError } from "./provider-error.ts";
 
-/** User data is a script with an enrollment code in it: a few KiB. More is a mistake. */
+/** The largest request. User data, a script with an enrollment code, takes a few KiB. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
 const TagsRequest = z.strictObject({ tags: z.record(z.string(), z.string()) });
@@ -13,14 +15,13 @@ const TagsRequest = z.strictObject({ tags: z.record(z.string(), z.string()) });
 export interface ServerOptions {
   cloud: Cloud;
   port: number;
-  /** What callers must show as a bearer token. */
+  /** The bearer token of callers. */
   secret: string;
 }
 
 /**
- * Serves a loopback cloud by the provider contract (host-protocol.md#provider-contract) on 127.0.0.1.
- * Resolves once it listens. Beyond the contract there is `/faults`, by which tests make it lie and fail
- * (`faults.ts`).
+ * Serves a loopback cloud on 127.0.0.1, as the provider contract says (host-protocol.md#provider-contract).
+ * Resolves once it listens. An extra path, `/faults`, lets tests inject faults (`faults.ts`).
  */
 export async function serveCloud(options: ServerOptions): Promise<Server> {
   const cloud = new FaultyCloud(options.cloud);
@@ -29,7 +30,7 @@ export async function serveCloud(options: ServerOptions): Promise<Server> {
     server.once("error", reject);
     server.listen(options.port, "127.0.0.1", resolve);
   });
-  // A connection that cannot be accepted, for want of a file handle, is tried again by its caller.
+  // A connection that cannot be accepted, for lack of a file descriptor, is retried by its caller.
   server.on("error", () => undefined);
   return server;
 }
@@ -48,8 +49,8 @@ async function answer(
     const problem =
       error instanceof ProviderError
         ? error
-        : new ProviderError(503, "temporary", `It failed: ${String(error)}`);
-    // What is left of a body that we did not read must not be taken for the next request.
+        : new ProviderError(503, "temporary", `The call failed: ${String(error)}`);
+    // The rest of an unread body must not be taken for the next request.
     if (!request.complete) response.setHeader("connection", "close");
     const { status, problemClass, message, retryAfterMs } = problem;
     if (retryAfterMs !== undefined) response.setHeader("retry-after", Math.ceil(retryAfterMs / 1_000));
@@ -58,8 +59,8 @@ async function answer(
 }
 
 /**
- * Lets in only who knows the secret and is no web page: this service runs what it is given. A page that has
- * its own name resolve to 127.0.0.1 shows itself by Host, and any other by Origin.
+ * Admits only programs that know the secret, and no web page: this service runs whatever it is given. A page
+ * whose own name resolves to 127.0.0.1 is recognized by its Host header, any other by its Origin.
  */
 function admit({ secret }: ServerOptions, request: IncomingMessage): void {
   const port = request.socket.localPort;
@@ -88,7 +89,7 @@ function admit({ secret }: ServerOptions, request: IncomingMessage): void {
   }
 }
 
-/** Digests have one length, which the comparison needs, and tell nothing of how much was right. */
+/** Digests have equal lengths, which the comparison needs, and reveal nothing about a partial match. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
@@ -138,14 +139,17 @@ function tagOf(url: URL): { name: string; value: string } | undefined {
 async function bodyOf<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
   const parsed = schema.safeParse(parseJson(await readBody(request)));
   if (parsed.success) return parsed.data;
-  throw new ProviderError(400, "invalid", `The body is not as it must be. ${z.prettifyError(parsed.error)}`);
+  const faults = fieldErrors(parsed.error.issues, "json").map(
+    ({ pointer, detail }) => `${pointer}: ${detail}`,
+  );
+  throw new ProviderError(400, "invalid", `The body is not valid. ${faults.join("; ")}`);
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProviderError(400, "invalid", "The body is not JSON.");
+    throw new ProviderError(400, "invalid", "The body is not valid JSON.");
   }
 }
 

@@ -1,15 +1,16 @@
+// How does `drover up`, and only it, fire a cron trigger of the Worker?
 import { closeSync, openSync } from "node:fs";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 
-/** Miniflare's own entry listens here, below the state directory, which only its owner can open. */
+/** The socket of Miniflare's own entry: below the state directory, which only its owner can open. */
 export const ENTRY = "tmp/entry";
 
 /**
  * Calls the Worker's `scheduled` as a cron trigger does. Rejects if it fails, or the runtime does not answer.
  *
- * A socket's path has at most 107 bytes, and that of a state directory may have more: so it is reached
- * through a descriptor.
+ * The path of a socket has at most 107 bytes, and that of a state directory may be longer: so the socket is
+ * reached through a descriptor of the directory.
  */
 export async function fireCron(stateDir: string, cron: string): Promise<void> {
   const directory = openSync(stateDir, "r");

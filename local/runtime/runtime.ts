@@ -1,3 +1,4 @@
+// How does the Worker run on this machine?
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,55 +14,55 @@ import { failUnreadInput, onChildOf } from "./unread-pipe.ts";
 import { endText } from "./watch-runtime.ts";
 import { writeGuard } from "./workerd-guard.ts";
 
-/** How often to look whether the runtime has to be started again by us. */
-const LOOK_EVERY_MS = 250;
+/** How often to check whether the runtime must be restarted. */
+const CHECK_EVERY_MS = 250;
 
-/** By this name in their environment the runtime's processes are found after a crash. */
+/** The environment variable by which the runtime's processes are found after a crash. */
 const MARK = "DROVER_RUNTIME";
 
 /**
  * The local bucket is written by JavaScript, and each of its small parts leaves objects that only a full
- * collection frees. By default the first of these comes late, and 220 MB pile up under a large log. Beginning
- * with little, and growing slowly, it stays below 200 MB (decisions/local.md#heap-of-workerd).
+ * garbage collection frees. With V8's defaults the first such collection comes late, and a large log fills
+ * 220 MB. A heap that starts small and grows slowly stays below 200 MB (decisions/local.md#heap-of-workerd).
  */
 const V8_FLAGS = "--initial-old-space-size=4 --heap-growing-percent=20 --max-semi-space-size=1";
 
 export interface RuntimeOptions {
   /** The built Worker: one ES module. */
   script: string;
-  /** What was built of `wrangler.toml`, the one place that names bindings, classes and crons. */
+  /** The file that was built from `wrangler.toml`, which defines bindings, classes and crons. */
   options: string;
-  /** The state directory: objects, temporary files and caches of the tools go below it. */
+  /** The state directory, with the objects, and temporary files and caches of the tools. */
   stateDir: string;
   port: number;
   /** Variables and secrets of the Worker. */
   vars: Record<string, string>;
-  /** How far Drover's time is ahead of this machine's clock, to begin with. */
+  /** How far Drover's time is ahead of this machine's clock at the start. */
   aheadMs: number;
-  /** A line that the Worker, or the runtime, has written. */
+  /** Called with each line that the Worker or the runtime logs. */
   onLog(level: string, text: string): void;
-  /** workerd has ended, and nobody had told it to: how, in words. It is started again. */
+  /** Called when workerd has ended by itself: `how` says in words what happened. It is restarted. */
   onDeath(how: string): void;
 }
 
 export interface Runtime {
   /**
-   * The machine's clock was set, and Drover's time is now so far ahead of it: starts the Worker again with
-   * that, and wakes all that lives, since alarms go by another clock. A workerd that goes on would be of no
-   * use: while its clock is behind what it has shown an object, no time passes for that object.
+   * Somebody set the machine's clock, and Drover's time is now `aheadMs` ahead of it: restarts the Worker
+   * with that difference, and wakes all objects, since their alarms go by the old clock. The old workerd
+   * cannot continue: while its clock is behind a time that an object has seen, time stands still there.
    */
   clockWasSet(aheadMs: number): Promise<void>;
-  /** The machine's clock shows this, and was not set: the Worker sees no other clock, and may believe it. */
+  /** Confirms to the Worker, which sees no other clock, that its clock shows `wallMs` and was not set. */
   clockIs(wallMs: number): Promise<void>;
-  /** Ends the Worker and whatever belongs to it. */
+  /** Ends the Worker and all processes of the runtime. */
   dispose(): Promise<void>;
 }
 
 /**
  * Runs the built Worker and its objects on this machine; resolves once it answers.
  *
- * This file alone knows what of Miniflare differs between its prereleases (tools.md#one-configuration,
- * platform.md#the-local-runtime). `wrangler dev` is not used: it costs most of the throughput.
+ * Only this file depends on what differs between prereleases of Miniflare (tools.md#one-configuration,
+ * platform.md#the-local-runtime). `wrangler dev` is not used: it would cost most of the throughput.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
@@ -77,10 +78,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
   const { worker, crons } = readWorker(options);
-  let { aheadMs: givenAheadMs } = options;
+  let { aheadMs: currentAheadMs } = options;
   const miniflareOptions = () =>
     convertV4MiniflareOptions({
-      // At its entry, which only we can open (`entry.ts`).
+      // Through Miniflare's entry, which only we can open (`entry.ts`).
       unsafeTriggerHandlers: true,
       cf: false,
       logRequests: false,
@@ -91,12 +92,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       workers: [
         {
           ...worker,
-          bindings: { ...worker.bindings, DROVER_CLOCK_AHEAD_MS: String(givenAheadMs) },
+          bindings: {
+            ...worker.bindings,
+            DROVER_CLOCK_AHEAD_MS: String(currentAheadMs),
+            // The tests set this to have each step checked (shell.md#assertions).
+            DROVER_CHECK_EVERY: process.env.DROVER_CHECK_EVERY ?? "",
+          },
           unsafeDirectSockets: [{ host: "127.0.0.1", port: options.port, entrypoint: DOOR }],
         },
       ],
     });
-  const miniflare = keepingSignals(() => new Miniflare(miniflareOptions()));
+  const miniflare = withoutSignalListeners(() => new Miniflare(miniflareOptions()));
   const dispose = async () => {
     isUp = false;
     await miniflare.dispose();
@@ -107,20 +113,20 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await miniflare.ready;
     isUp = true;
     const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
-    const again = () => miniflare.setOptions(miniflareOptions());
+    const restart = () => miniflare.setOptions(miniflareOptions());
     const stopKeeping = keepRunning(
       () => miniflare.ready,
-      again,
+      restart,
       (text) => onLog("error", text),
     );
     return {
       clockWasSet: async (aheadMs) => {
-        if (aheadMs !== givenAheadMs) {
+        if (aheadMs !== currentAheadMs) {
           replaced = workerd;
-          // From now on it judges nothing by the wrong time.
+          // The old workerd must decide nothing more by the wrong time.
           workerd?.kill("SIGSTOP");
-          givenAheadMs = aheadMs;
-          await again();
+          currentAheadMs = aheadMs;
+          await restart();
         }
         await fire(CLOCK_WAS_SET);
       },
@@ -138,27 +144,27 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 /**
- * Miniflare starts a workerd that has ended again, once: if that one ends while it starts, it gives up, and
- * `drover up` would stay without a control plane. So its word is asked for again and again, and where it is
- * an error the runtime is started anew. Returns what ends that.
+ * Miniflare restarts workerd once. If the new workerd dies while it starts, Miniflare gives up, and no
+ * control plane would be left. So Miniflare's state is checked again and again, and after an error the
+ * runtime is restarted. Returns a function that stops the checks.
  */
 function keepRunning(
   ready: () => Promise<unknown>,
-  startAgain: () => Promise<void>,
+  restart: () => Promise<void>,
   onProblem: (text: string) => void,
 ): () => void {
-  let asking = false;
+  let checking = false;
   let over = false;
   const timer = setInterval(async () => {
-    if (asking) return;
-    asking = true;
+    if (checking) return;
+    checking = true;
     try {
-      await ready().catch(() => (over ? undefined : startAgain()));
+      await ready().catch(() => (over ? undefined : restart()));
     } catch (error) {
-      if (!over) onProblem(`The runtime could not be started again, and is tried again. ${String(error)}`);
+      if (!over) onProblem(`The runtime could not be restarted. Trying again. ${String(error)}`);
     }
-    asking = false;
-  }, LOOK_EVERY_MS).unref();
+    checking = false;
+  }, CHECK_EVERY_MS).unref();
   return () => {
     over = true;
     clearInterval(timer);
@@ -166,11 +172,10 @@ function keepRunning(
 }
 
 /**
- * Runs `make` and takes away the signal listeners that it adds: Miniflare's end the process at once, machines
- * or not. Whoever starts the runtime decides what a signal means; Miniflare's listener for the exit of the
- * process stays.
+ * Runs `make`, and removes the signal listeners that it adds: Miniflare's would end the process at once, and
+ * leave its machines behind. The caller decides what a signal means. Miniflare's listener for `exit` stays.
  */
-function keepingSignals<T>(make: () => T): T {
+function withoutSignalListeners<T>(make: () => T): T {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const before = new Set(signals.flatMap((signal) => process.listeners(signal)));
   const made = make();
@@ -183,21 +188,22 @@ function keepingSignals<T>(make: () => T): T {
 }
 
 /**
- * Ends what is left of a runtime on this state directory; to be called before another is started. After a
- * SIGKILL of `drover up` the guard needs a moment, and two runtimes would be two live copies of each object.
+ * Ends the processes of an earlier runtime of this state directory. Call this before another runtime starts.
+ * After a SIGKILL of `drover up` the guard needs a moment, and two runtimes would be two live copies of each
+ * object.
  */
 export async function endFormerRuntime(stateDir: string): Promise<void> {
   const mark = `${MARK}=${stateDir}`;
   await endTree({ isMarked: (environment) => environment.includes(mark), isMarkedOnly: true });
 }
 
-/** For developers (CONTRIBUTING.md): who reaches this port of 127.0.0.1 can do all that Drover can. */
+/** The port of the inspector, for developers. Whoever reaches it can do everything that Drover can. */
 function inspectorPort(): number | undefined {
   const port = process.env.DROVER_INSPECTOR_PORT;
   return port === undefined ? undefined : Number(port);
 }
 
-/** What `scripts/worker-options.mjs` has written of `wrangler.toml`; paths are those from the package. */
+/** What `scripts/worker-options.mjs` writes from `wrangler.toml`. Paths are relative to the package. */
 interface BuiltOptions {
   name: string;
   vars: Record<string, string>;
@@ -205,9 +211,9 @@ interface BuiltOptions {
   options: V4WorkerOptionsShape & { assets: { directory: string } };
 }
 
-/** The Worker as it was built, with our values for its variables. */
+/** The built Worker, with our values for its variables. */
 function readWorker({ script, options: path, port, vars }: RuntimeOptions) {
-  // The build has written it.
+  // The build has written this file.
   const built = JSON.parse(readFileSync(path, "utf8")) as BuiltOptions;
   const root = dirname(dirname(path));
   const { assets } = built.options;
@@ -216,7 +222,7 @@ function readWorker({ script, options: path, port, vars }: RuntimeOptions) {
     rootPath: root,
     assets: { ...assets, directory: join(root, assets.directory) },
     name: built.name,
-    // Not what `.dev.vars` or `.env` of the checkout say.
+    // The values of `.dev.vars` or `.env` in the checkout are not used.
     bindings: { ...built.vars, ...vars },
     modulesRoot: dirname(script),
     modules: [
@@ -228,13 +234,13 @@ function readWorker({ script, options: path, port, vars }: RuntimeOptions) {
 }
 
 /**
- * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process:
- * where temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's
- * place, whose path is returned. That it died before it had read its input is told from then on, too.
+ * Sets what wrangler, Miniflare and workerd read only from the environment: where temporary files, logs and
+ * caches go, that no metrics are sent, and that the guard runs in place of workerd. Also makes Miniflare
+ * notice a workerd that dies before it has read its input. Returns the path of the guard.
  */
 function setToolEnvironment(stateDir: string): string {
   const require = createRequire(import.meta.url);
-  // Miniflare's own workerd, not whichever is found from here.
+  // The workerd that Miniflare depends on: another version may be installed beside it.
   const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
   const guard = pathIn(stateDir, "workerd-guard");
   writeGuard(guard, String(workerd));

@@ -1,11 +1,12 @@
+// Who fires the cron triggers of the Worker here?
+
 const EVERY_N_MINUTES = /^\*\/([1-9]\d?) \* \* \* \*$/;
 const MINUTE_MS = 60_000;
 
 /**
- * Calls `fire` for each cron at its interval and once at the beginning, and returns what stops that. Cron
- * triggers never fire by themselves under Miniflare (tools.md#cron). Only crons that mean "every n
- * minutes" are understood, and any other throws: one that silently never fires would leave forgotten objects
- * forgotten.
+ * Calls `fire` for each cron immediately, and then at its interval, since Miniflare fires no cron triggers
+ * (tools.md#cron). Returns a function that stops the calls. Throws for any cron but "every n minutes": a cron
+ * that never fires would leave objects without an alarm asleep for ever.
  */
 export function ticker(
   crons: string[],
@@ -19,7 +20,7 @@ export function ticker(
       throw new Error(`Only crons such as "*/5 * * * *" are known here, not "${cron}".`);
     const tick = () =>
       void fire(cron).catch((error) => {
-        // One that is under way when the runtime is disposed of fails, and that is no problem.
+        // A cron that is in flight when the runtime is disposed of fails, which is no problem.
         if (!over) onProblem(`The cron ${cron} failed. ${String(error)}`);
       });
     tick();

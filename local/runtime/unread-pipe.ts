@@ -1,12 +1,13 @@
+// What if workerd dies before it has read its configuration?
 import type { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 
-/** Shows each process that this program starts by that name, once it has its pipes. */
+/** Calls `act` with each child process that runs this program, once it has its pipes. */
 export function onChildOf(program: string, act: (child: ChildProcess) => void): void {
   subscribe("child_process", (message) => {
-    // Node's documentation of this channel says so, and its types say nothing.
+    // The documentation of this channel says so; its types do not.
     const { process: child } = message as { process: ChildProcess };
-    // At this moment it has neither a name nor pipes, and it cannot have died before the next.
+    // The child has neither a name nor pipes yet, and it cannot die before the next tick.
     process.nextTick(() => {
       if (child.spawnfile === program) act(child);
     });
@@ -14,12 +15,12 @@ export function onChildOf(program: string, act: (child: ChildProcess) => void): 
 }
 
 /**
- * Whoever waits until a process of this program has read all of its standard input is told when it will not.
+ * Emits an error on the standard input of each child that runs this program, if it dies before it has read
+ * all of its input.
  *
- * Miniflare hands workerd its configuration there, and waits for `finish` or an error. If workerd dies
- * before it has read all of that, Node hears of the broken pipe first, or of the death. After the death it
- * closes the pipe and says neither, and Miniflare would wait for ever, its own end included. So a pipe that
- * closes with something unread has an error, always.
+ * Miniflare writes its configuration to workerd's standard input, and waits for `finish` or `error`. If
+ * workerd dies first, Node may notice its death before the broken pipe. It then closes the pipe without
+ * either event, and Miniflare would wait for ever, even in `dispose`.
  */
 export function failUnreadInput(program: string): void {
   onChildOf(program, failUnread);
@@ -29,7 +30,7 @@ function failUnread({ stdin: pipe }: ChildProcess): void {
   pipe?.once("close", () => {
     const isAwaited = pipe.listenerCount("error") > 0;
     if (isAwaited && !pipe.writableFinished) {
-      pipe.emit("error", new Error("It ended before it had read its input."));
+      pipe.emit("error", new Error("The process ended before it had read its input."));
     }
   });
 }

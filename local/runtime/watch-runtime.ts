@@ -1,37 +1,38 @@
+// What does `drover up` print when workerd or a machine has died?
 import type { Client } from "../../client/client.ts";
 import { countText } from "../end-runs.ts";
 
-/** The control plane answers in that time, or what it knows is not told. */
+/** How long to wait for the control plane's answer. Without an answer, nothing is printed about runs. */
 const ANSWER_WITHIN_MS = 60_000;
 
-/** How a process has ended, in words: "was killed by SIGKILL". */
+/** How a process ended, in words: "was killed by SIGKILL". */
 export function endText(code: number | null, signal: string | null): string {
   if (signal !== null) return `was killed by ${signal}`;
   return code === null ? "has ended" : `has ended with exit code ${code}`;
 }
 
 /**
- * Tells in one line that workerd has ended, and in another that it runs again, and what the control plane
- * says of the runs. Returns what is to be called at each end of workerd. Nobody is asked once `ended`.
+ * Returns a function to call at each end of workerd. It prints one line immediately, and another when the
+ * control plane answers again, with the number of its runs. `ended` aborts the wait for that answer.
  */
-export function tellOfRuntime(
+export function runtimeReporter(
   client: Client,
-  tell: (text: string) => void,
+  print: (text: string) => void,
   ended: AbortSignal,
 ): (how: string) => void {
   let isDown = false;
   return (how) => {
     if (isDown) return;
     isDown = true;
-    tell(`the control plane (workerd) ${how}, and is started again. What runs on machines goes on.`);
+    print(`the control plane (workerd) ${how}, and is being restarted. Running commands continue.`);
     void runsText(client, ended).then((runs) => {
       isDown = false;
-      if (runs !== undefined) tell(`the control plane is running again${runs}.`);
+      if (runs !== undefined) print(`the control plane is running again${runs}.`);
     });
   };
 }
 
-/** What runs and what waits, as far as it is known; undefined: the control plane does not answer. */
+/** The numbers of running and waiting runs, in words; undefined if the control plane does not answer. */
 async function runsText(client: Client, signal: AbortSignal): Promise<string | undefined> {
   const patience = { unreachableMs: ANSWER_WITHIN_MS };
   const pools = await client.pools.list({ patience, signal }).catch(() => undefined);
@@ -41,14 +42,14 @@ async function runsText(client: Client, signal: AbortSignal): Promise<string | u
   return `: ${countText(sum("running"))} running, ${sum("pending")} waiting`;
 }
 
-/** Tells in one line that a machine has ended by itself, and which runs were on it. */
-export async function tellOfMachine(
+/** Prints that a machine has ended by itself, and which runs were on it. */
+export async function reportMachineDeath(
   client: Client,
   machine: { id: string; name: string; how: string },
-  tell: (text: string) => void,
+  print: (text: string) => void,
 ): Promise<void> {
   const workers = await client.workers.list().catch(() => undefined);
   const runs = workers?.items.find(({ instance }) => instance === machine.id)?.runs ?? [];
   const lost = runs.length === 0 ? "" : ` with ${countText(runs.length)} on it (${runs.join(", ")})`;
-  tell(`machine ${machine.name} ${machine.how}${lost}. Another one is made when runs wait for it.`);
+  print(`machine ${machine.name} ${machine.how}${lost}. Another one is created when runs wait for it.`);
 }

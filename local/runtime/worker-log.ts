@@ -1,27 +1,28 @@
+// Where do the log lines of the Worker go?
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 
 const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
 
-/** What one run of the Worker may write; a loop of errors must not fill the disk. */
+/** The most that the Worker may log between two starts: a loop of errors must not fill the disk. */
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
 
 export interface WorkerLog {
-  /** Never throws: a log that cannot be written is no reason to end what it is about. */
+  /** Never throws: a log that cannot be written is no reason to fail. */
   write(level: string, text: string): void;
   close(): void;
 }
 
 /**
- * Whether a line is about workerd's own insides, such as a fetch that could not look up a name: the caller
- * has got an error too, and says in plain words what that means.
+ * Whether a line is an internal error of workerd, such as a failed name look-up of a fetch. The caller of the
+ * fetch gets an error too, and reports it in plain words.
  */
 export function isInternal(text: string): boolean {
   return /^e = \S+:\d+: .*sentryErrorContext = /s.test(text);
 }
 
 /**
- * Opens the file in which the lines of the Worker are kept, emptied at each start and up to 16 MiB. Lines
- * that the disk does not take are counted; the first line that it takes again says how many are missing.
+ * Opens the Worker's log file, which is emptied at each start and holds up to 16 MiB. Lines that cannot be
+ * written are counted, and the next line that can be written says how many are missing.
  */
 export function openWorkerLog(path: string): WorkerLog {
   let file: number | undefined;
@@ -47,7 +48,7 @@ export function openWorkerLog(path: string): WorkerLog {
       guarded(() => {
         if (lost > 0) writeSync(open(), `${lost} lines that could not be written are missing here.\n`);
         lost = 0;
-        writeSync(open(), left > line.length ? line : "The log is full; what comes now is dropped.\n");
+        writeSync(open(), left > line.length ? line : "The log is full; further lines are dropped.\n");
         left -= Buffer.byteLength(line);
       });
     },

@@ -1,22 +1,23 @@
+// What ends workerd when `drover up` is killed?
 import { chmodSync } from "node:fs";
 import { writeAtomically } from "../../posix/files.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { ENTRY } from "./entry.ts";
 
 /**
- * Writes the program that is started in the place of workerd, and makes it executable.
+ * Writes the program that runs in place of workerd, and makes it executable.
  *
- * Miniflare ends workerd when it is told to; a Node process that dies by SIGKILL cannot, and workerd would
- * stay and go on firing alarms on the same state (platform.md#local-crashes). So a watcher waits at the other
- * end of workerd's control pipe, on which Node never says anything: it ends at the moment in which Node does,
- * however that happens. The watcher is workerd's child (`exec` keeps the pid), so as long as its parent is
- * still that pid, that pid is still workerd.
+ * Normally Miniflare ends workerd. A Node process that dies by SIGKILL cannot do that, and workerd would
+ * continue to fire alarms on the same state (platform.md#local-crashes). So a watcher reads workerd's control
+ * pipe, to which Node never writes: the pipe ends when Node does, however that happens. The watcher is a
+ * child of workerd (`exec` keeps the pid), so while its parent has that pid, the pid still belongs to
+ * workerd.
  *
- * Miniflare's entry, for which it knows only ports, is moved to a socket below the state directory
+ * Miniflare knows only ports for its entry. The guard moves it to a socket in the state directory
  * (`entry.ts`).
  *
- * SIGINT is ignored: on a terminal Ctrl-C reaches the whole foreground group, and who stops workerd is
- * `drover up`.
+ * SIGINT is ignored: on a terminal Ctrl-C reaches the whole foreground group, but only `drover up` ends
+ * workerd.
  */
 export function writeGuard(path: string, workerd: string): void {
   writeAtomically(

@@ -1,3 +1,4 @@
+// Which files of objects that store nothing can be removed?
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../posix/errors.ts";
@@ -5,26 +6,26 @@ import { pathIn } from "./names.ts";
 
 /** The first page of a database lists its tables, and each table has a page of its own. */
 const PAGE_BYTES = 4_096;
-/** What the runtime keeps of a whole class of objects: their alarms. */
-const OF_THE_CLASS = "metadata.sqlite";
+/** The database that the runtime has for a whole class of objects: their alarms. */
+const CLASS_DATABASE = "metadata.sqlite";
 
 /**
- * Removes the databases of objects that hold nothing. The runtime makes one for each object
- * that is called, before any of our code runs, so a refused call under a made-up name leaves one too (X15).
- * To be called while no runtime is up.
+ * Removes the databases of objects that store nothing. The runtime creates one for each object that is
+ * called, before any of our code runs, so a refused call under a made-up name creates one too (X15). Call
+ * this only while no runtime is up.
  */
 export function removeEmptyObjects(stateDir: string): void {
   const objects = join(pathIn(stateDir, "objects"), "do");
   for (const kind of namesIn(objects)) {
     for (const name of namesIn(join(objects, kind))) {
       const database = join(objects, kind, name);
-      if (!name.endsWith(".sqlite") || name === OF_THE_CLASS || !isEmpty(database)) continue;
+      if (!name.endsWith(".sqlite") || name === CLASS_DATABASE || !isEmpty(database)) continue;
       for (const ending of ["-shm", "-wal", ""]) rmSync(database + ending, { force: true });
     }
   }
 }
 
-/** Whether a database has no table. What a killed runtime wrote last is still in the file beside it. */
+/** Whether a database has no table. The last writes of a killed runtime are still in the `-wal` file. */
 function isEmpty(database: string): boolean {
   return sizeOf(database) <= PAGE_BYTES && sizeOf(`${database}-wal`) === 0;
 }

@@ -1,9 +1,10 @@
+// What may be in a state directory?
 import { join } from "node:path";
 import { DRAFT_ENDING } from "../../posix/files.ts";
 
 /**
- * All that `drover up` writes to a state directory. Paths there come from `pathIn`, which takes no other:
- * a file that is not in this list would make the next start refuse the directory.
+ * Everything that `drover up` writes to a state directory. `pathIn` accepts no other name: a file that is not
+ * in this list would make the next start refuse the directory.
  */
 export const NAMES = [
   ".gitignore",
@@ -24,18 +25,18 @@ export const NAMES = [
 ] as const;
 export type Name = (typeof NAMES)[number];
 
-/** Where a file or a folder of ours lies in a state directory. */
+/** The path of one of our files or folders in a state directory. */
 export function pathIn(stateDir: string, name: Name): string {
   return join(stateDir, name);
 }
 
-/** Whether a name in a state directory is one of ours, or the draft of one that a crash has left. */
+/** Whether a name in a state directory is one of ours, or a leftover of a crash. */
 export function isOurs(name: string): boolean {
   // A crash leaves claims to the lock as well (`lock.ts`).
   return NAMES.some((ours) => ours === name) || name.startsWith("lock.") || isDraft(name);
 }
 
-/** Whether it is the draft of one of ours. */
+/** Whether it is an unfinished version of one of our files. */
 export function isDraft(name: string): boolean {
   return NAMES.some((ours) => name === ours + DRAFT_ENDING);
 }

@@ -1,3 +1,4 @@
+// Is a state directory safe to use: the caller's own, and not from a repository?
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { trackedIn } from "../../disk/tracked.ts";
@@ -5,26 +6,26 @@ import { because } from "../../src/shared/words.ts";
 import { UpError } from "../up-error.ts";
 import { NAMES, pathIn } from "./names.ts";
 
-/** Bits of a mode by which others than the owner may do something. */
+/** The bits of a mode that give rights to users other than the owner. */
 const OTHERS = 0o077;
 const WORLD_WRITES = 0o002;
 const STICKY = 0o1000;
 const ROOT = 0;
 
 /**
- * Refuses a state directory that somebody else has made: what lies in it is run, and its secrets are used. To
- * be called before anything is read or written below it. Throws an `UpError`.
+ * Refuses a state directory that somebody else has made, since Drover runs files in it and uses its secrets.
+ * Call this before anything below it is read or written. Throws an `UpError`.
  */
 export function checkStateDir(dir: string): void {
   const stats = lstatSync(dir);
-  if (stats.isSymbolicLink()) throw refused(dir, "it is a link, and may come to lead elsewhere");
+  if (stats.isSymbolicLink()) throw refused(dir, "it is a link, which somebody could redirect");
   checkOwner(dir, stats);
 }
 
 /**
- * Refuses what lies in a state directory if it did not come from a `drover up` of the caller: links, files of
- * others, secrets that others can read (unless they are about to be forgotten), and what Git tracks. A
- * repository that brings a `.drover` knows what is in it. Throws an `UpError`.
+ * Refuses files in a state directory that did not come from a `drover up` of the caller: links, files of
+ * others, secrets that others can read (unless `fresh` deletes them), and files that Git tracks, whose
+ * content everybody with the repository knows. Throws an `UpError`.
  */
 export function checkStateFiles(dir: string, fresh: boolean): void {
   for (const name of NAMES) {
@@ -32,12 +33,12 @@ export function checkStateFiles(dir: string, fresh: boolean): void {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) continue;
     if (stats.isSymbolicLink()) throw refused(dir, `${path} is a link`);
-    if (!stats.isFile() && !stats.isDirectory()) throw refused(dir, `${path} is no file`);
+    if (!stats.isFile() && !stats.isDirectory()) throw refused(dir, `${path} is not a regular file`);
     checkOwner(path, stats);
     if (name === "up.json" && !fresh && (stats.mode & OTHERS) !== 0) {
       const mode = (stats.mode & 0o777).toString(8);
-      const why = `${path} has mode ${mode}, so that others may know its secrets`;
-      throw refused(dir, why, "Start anew with --fresh, which makes others.");
+      const why = `${path} has mode ${mode}, so other users may know its secrets`;
+      throw refused(dir, why, "Start over with --fresh, which makes new secrets.");
     }
   }
   const link = linkBelow(pathIn(dir, "objects"));
@@ -46,18 +47,18 @@ export function checkStateFiles(dir: string, fresh: boolean): void {
 }
 
 /**
- * Refuses a state directory on a file system that keeps no modes, such as FAT or a Windows drive under WSL:
- * `path` was written there for its owner alone, and others can read it all the same. Throws an `UpError`.
+ * Refuses a state directory on a file system without modes, such as FAT or a Windows drive under WSL: others
+ * can read `path` although it was written for its owner alone. Throws an `UpError`.
  */
 export function checkModesStay(dir: string, path: string): void {
   if ((lstatSync(path).mode & OTHERS) === 0) return;
-  const why = `its file system keeps no modes, so other users could read the secrets in ${path}`;
+  const why = `its file system has no modes, so other users could read the secrets in ${path}`;
   throw refused(dir, why);
 }
 
 /**
- * Who can put another directory in the place of this one, beside the caller and root; undefined: nobody. That
- * is no reason to refuse it: volumes of containers are often open to everybody, or another user's.
+ * Who can replace this directory with another one, apart from the caller and root; undefined: nobody. That is
+ * no reason to refuse it: volumes of containers often belong to another user, or are open to everybody.
  */
 export function strangerAbove(dir: string): string | undefined {
   const me = process.geteuid?.();
@@ -76,7 +77,7 @@ function checkOwner(path: string, { uid }: Stats): void {
   throw refused(path, `it belongs to user ${uid}, and you are user ${me}`);
 }
 
-/** A link in a folder that only the runtime writes to; undefined if there is none. */
+/** A link in a folder that only the runtime should write to; undefined if there is none. */
 function linkBelow(dir: string): string | undefined {
   if (lstatSync(dir, { throwIfNoEntry: false }) === undefined) return undefined;
   const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
@@ -88,15 +89,15 @@ function checkUntracked(dir: string): void {
   const tracked = trackedIn(dir);
   if (tracked === undefined) return;
   if ("unclear" in tracked) {
-    throw refused(dir, because("Git cannot tell whether it tracks it", tracked.unclear));
+    throw refused(dir, because("Git cannot tell whether it tracks the directory", tracked.unclear));
   }
-  const why = `Git tracks ${join(dir, tracked.file)}, so everybody who has the repository knows it`;
+  const why = `Git tracks ${join(dir, tracked.file)}, so everybody with the repository knows its content`;
   throw refused(dir, why, `Take it out of the repository: \`git rm -r -f ${basename(dir)}\`.`);
 }
 
 function refused(dir: string, why: string, help = ""): UpError {
-  const other = `${help === "" ? "Name" : "Or name"} another directory with --state.`;
+  const choose = help === "" ? "Choose" : `${help} Or choose`;
   return new UpError(
-    `The state directory ${dir} is refused: ${why}. ${help === "" ? "" : `${help} `}${other}`,
+    `The state directory ${dir} is refused: ${why}. ${choose} another directory with --state.`,
   );
 }

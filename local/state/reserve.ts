@@ -1,3 +1,4 @@
+// How does `drover up` continue when its disk is full?
 import { randomBytes } from "node:crypto";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,33 +8,30 @@ import type { Millis } from "../../src/shared/machine.ts";
 import { pathIn } from "./names.ts";
 
 /**
- * The reserve: so many files of so many bytes, 16 MiB in all, since it holds file names as well as space.
- * A chunk of a log (4 MiB) is for a while in the file of its command, in the journal and the pages of a
- * database, and in the bucket: with less it could not be moved away.
+ * The reserve is a number of files, since a disk can also run out of file names. It has 16 MiB in all, since
+ * a chunk of a log (4 MiB) that is being moved exists four times: in its command's file, in the journal and
+ * the pages of a database, and in the bucket.
  */
 const RESERVE_FILES = 64;
 const RESERVE_FILE_BYTES = 256 * 1024;
-/** A smaller reserve than this is none. */
-const FEWEST_RESERVE_FILES = 16;
+/** A smaller reserve is not worth keeping. */
+const MIN_RESERVE_FILES = 16;
 
-/** There is room again when so much is free beside the reserve. */
+/** What must be free besides the reserve. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 const ROOM_FILES = 64;
 
 const LOOK_EVERY_MS: Millis = 500;
-/** For how long there must have been room before the reserve is taken back: what waited needs some of it. */
+/** How long the disk must have had room before the reserve is taken again: delayed writes come first. */
 const SETTLED_MS: Millis = 5_000;
 
-/** How many files the reserve may have, if it has so many now. The disk must not be nearly full with it. */
-function affordable({ bytes, files = Number.POSITIVE_INFINITY }: Free, now: number): number {
+/** How many files the reserve may have, given those that it has now, without nearly filling the disk. */
+function affordable({ bytes, files = Number.POSITIVE_INFINITY }: Free, current: number): number {
   const byBytes = Math.floor((bytes - ROOM_BYTES) / RESERVE_FILE_BYTES);
-  return Math.min(RESERVE_FILES, now + Math.min(byBytes, files - ROOM_FILES));
+  return Math.min(RESERVE_FILES, current + Math.min(byBytes, files - ROOM_FILES));
 }
 
-/**
- * Makes room in a state directory whose disk is full by giving up its reserve, so that a start can write what
- * it must. Does nothing where there is room.
- */
+/** Releases the reserve if the disk of a state directory is full, so that a start can write. */
 export function makeRoom(dir: string): void {
   const free = freeBelow(dir);
   if (free !== undefined && isFull(free)) release(dir);
@@ -41,17 +39,16 @@ export function makeRoom(dir: string): void {
 
 export interface RoomOptions {
   dir: string;
-  /** Told once when the disk is full. */
+  /** Called once when the disk is full. */
   onFull(text: string): void;
-  /** Told once when there is room again. */
+  /** Called once when there is room again. */
   onRoom(): void;
 }
 
 /**
- * Keeps a reserve in a state directory, and looks twice a second how much is free. When the disk is full the
- * reserve is given up: what is known of runs can still be stored, and the output that fills the disk can be
- * moved away piece by piece. It is taken back when there is room. Returns how to ask whether the disk is
- * full, and what ends it.
+ * Keeps a reserve in a state directory, and checks the free space twice a second. When the disk is full, the
+ * reserve is released: the state of runs can still be stored, and the output that fills the disk can be moved
+ * away piece by piece. The reserve is taken again when there is room.
  */
 export function keepRoom({ dir, onFull, onRoom }: RoomOptions): { isFull(): boolean; stop(): void } {
   let full = false;
@@ -71,10 +68,10 @@ export function keepRoom({ dir, onFull, onRoom }: RoomOptions): { isFull(): bool
     const files = affordable(free, reserved);
     const isSettled = performance.now() - fullAt >= SETTLED_MS;
     if (!isSettled) return;
-    // There may be room for all but a reserve for long: then errors have other causes.
+    // The disk no longer counts as full, even without room for a reserve: errors now have other causes.
     if (full) onRoom();
     full = false;
-    if (files > reserved && files >= FEWEST_RESERVE_FILES) reserved = take(dir, files);
+    if (files > reserved && files >= MIN_RESERVE_FILES) reserved = fill(dir, files);
   };
   look();
   const timer = setInterval(look, LOOK_EVERY_MS).unref();
@@ -85,25 +82,25 @@ export function keepRoom({ dir, onFull, onRoom }: RoomOptions): { isFull(): bool
   return { isFull: isFullNow, stop: () => clearInterval(timer) };
 }
 
-/** Gives the reserve up. */
+/** Removes the reserve. */
 function release(dir: string): void {
   try {
     rmSync(pathIn(dir, "reserve"), { recursive: true, force: true });
   } catch {
-    // A directory that nobody may write to has nothing to give. Whoever writes next is told so.
+    // A read-only directory frees nothing. The next write there fails with its own error.
   }
 }
 
-/** Makes what is missing of a reserve of so many files. Returns how many it has; none if that fails. */
-function take(dir: string, files: number): number {
+/** Adds the missing files of the reserve. Returns how many it has; 0 if that fails. */
+function fill(dir: string, files: number): number {
   const reserve = pathIn(dir, "reserve");
   try {
     makeDirs(reserve, 0o700);
-    const there = new Set(readdirSync(reserve));
+    const existing = new Set(readdirSync(reserve));
     for (let n = 0; n < files; n += 1) {
-      // Random, so that no file system makes less of it.
+      // Random bytes, so that no file system compresses them.
       const bytes = () => randomBytes(RESERVE_FILE_BYTES);
-      if (!there.has(String(n))) writeFileSync(join(reserve, String(n)), bytes(), { mode: 0o600 });
+      if (!existing.has(String(n))) writeFileSync(join(reserve, String(n)), bytes(), { mode: 0o600 });
     }
     return files;
   } catch {

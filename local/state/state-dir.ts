@@ -1,3 +1,4 @@
+// How is a state directory opened, locked, read and wiped?
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -21,12 +22,12 @@ import { removeEmptyObjects } from "./empty-objects.ts";
 import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
 import { checkModesStay, checkStateDir, checkStateFiles } from "./own-state.ts";
 
-/** Where commands look for a context, upwards from where they are started. */
+/** The directory in which commands look for a context, in their directory and above. */
 export const DEFAULT_STATE_DIR = ".drover";
 
 const Port = z.int().min(1).max(65_535);
 
-/** What a restart keeps, so that its URL, token and machines stay the same. */
+/** What stays the same across restarts, so that URL, token and machines remain valid. */
 const Identity = z.object({
   version: z.literal(1),
   /** Of the Worker. */
@@ -40,20 +41,20 @@ const Identity = z.object({
 export type Identity = z.infer<typeof Identity>;
 
 /**
- * Makes a state directory (mode 0700, ignored by git), or takes an existing one; returns its real path. A
- * directory with anything else in it is refused: `--fresh`, or our `.gitignore`, would not be harmless there.
- * So is one that is not the caller's own (`own-state.ts`).
+ * Creates a state directory (mode 0700, ignored by Git), or opens an existing one; returns its real path. A
+ * directory with foreign files is refused, since `--fresh` and our `.gitignore` could do harm there. So is a
+ * directory that is not the caller's own (`own-state.ts`). Throws an `UpError`.
  */
 export function openStateDir(path: string, fresh = false): string {
   try {
     makeDirs(path, 0o700);
     const dir = join(realpathSync(dirname(path)), basename(path));
     checkStateDir(dir);
-    const strange = readdirSync(dir).find((name) => !isOurs(name));
-    if (strange !== undefined) {
+    const foreign = readdirSync(dir).find((name) => !isOurs(name));
+    if (foreign !== undefined) {
       throw new UpError(
-        `${dir} is no state directory of Drover: it has ${strange} in it. ` +
-          "Name an empty or a new one with --state.",
+        `${dir} is not a state directory of Drover: it contains ${foreign}. ` +
+          "Choose an empty or new directory with --state.",
       );
     }
     chmodSync(dir, 0o700);
@@ -63,21 +64,22 @@ export function openStateDir(path: string, fresh = false): string {
   } catch (error) {
     if (error instanceof UpError) throw error;
     throw new UpError(
-      `The state directory ${path} cannot be made or written: ${errorText(error)}. ` +
-        "Name another one with --state.",
+      `The state directory ${path} cannot be created or written: ${errorText(error)}. ` +
+        "Choose another one with --state.",
     );
   }
 }
 
-/** Written once: a disk that has become full would take the old text, and not the new one. */
+/** Writes the file only if it differs: on a full disk a rewrite would delete the old text first. */
 function ignoreAll(path: string): void {
   const text = "*\n";
   if (!existsSync(path) || readFileSync(path, "utf8") !== text) writeFileSync(path, text);
 }
 
 /**
- * Locks a state directory for this process; returns what gives it back. Two runtimes on one state directory
- * are two live copies of every object (platform.md#local-crashes). Throws an `UpError` that names the holder.
+ * Locks a state directory for this process; returns a function that unlocks it. Two runtimes on one state
+ * directory would be two live copies of every object (platform.md#local-crashes). Throws an `UpError` that
+ * names the process with the lock.
  */
 export function lockStateDir(dir: string): () => void {
   const path = pathIn(dir, "lock");
@@ -86,25 +88,21 @@ export function lockStateDir(dir: string): () => void {
   const { pid } = lock.holder;
   throw new UpError(
     `Drover is already up here: process ${pid} holds ${path}. Use that one, stop it with Ctrl-C or ` +
-      `\`kill ${pid}\`, or name another state directory with --state.`,
+      `\`kill ${pid}\`, or choose another state directory with --state.`,
   );
 }
 
-/**
- * Removes all that is kept in a state directory. Only under its lock, and when no machine of it runs any
- * more.
- */
+/** Deletes the content of a state directory. Call this with its lock, after all its machines have ended. */
 export function wipe(dir: string): void {
-  const stays: Name[] = [".gitignore", "lock"];
-  for (const name of NAMES.filter((each) => !stays.includes(each))) {
+  const lasting: Name[] = [".gitignore", "lock"];
+  for (const name of NAMES.filter((each) => !lasting.includes(each))) {
     rmSync(pathIn(dir, name), { recursive: true, force: true });
   }
 }
 
 /**
- * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes, and so
- * do its drafts, and what is kept of objects that hold nothing: nobody else will remove them. A context that
- * is still there leads to nothing until we are up.
+ * Creates the folders that tools write to, and removes what a killed `drover up` left: temporary files,
+ * drafts, databases of objects that store nothing, and the context, which leads nowhere until we are up.
  */
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
@@ -115,26 +113,26 @@ export function prepareFolders(dir: string): void {
 }
 
 /**
- * Reads the ports and secrets that are kept, or makes and keeps new ones. A `port` that is given replaces the
- * kept, unless `machines` still run: they report to the old one, and would be lost together with their runs.
+ * Reads the stored ports and secrets, or creates and stores new ones. A given `port` replaces the stored one,
+ * unless `machines` still run: they report to the old port, and would be lost with their runs.
  */
 export async function identityOf(dir: string, port: number | undefined, machines: number): Promise<Identity> {
   const path = pathIn(dir, "up.json");
-  const kept = existsSync(path) ? readIdentity(path) : undefined;
-  if (machines > 0 && kept !== undefined && port !== undefined && port !== kept.port) {
+  const stored = existsSync(path) ? readIdentity(path) : undefined;
+  if (machines > 0 && stored !== undefined && port !== undefined && port !== stored.port) {
     throw new UpError(
-      `Machines of the last \`drover up\` here still run (${machines}), and report to port ${kept.port}. ` +
-        `Start without --port to go on with them, or with --fresh to end them and forget everything.`,
+      `Machines of the last \`drover up\` here still run (${machines}), and report to port ${stored.port}. ` +
+        `Start without --port to keep them, or with --fresh to end them and delete everything.`,
     );
   }
-  const ofWorker = port ?? kept?.port ?? (await choosePort());
+  const ofWorker = port ?? stored?.port ?? (await choosePort());
   const identity: Identity = {
     version: 1,
     port: ofWorker,
-    cloudPort: kept?.cloudPort ?? (await choosePort([ofWorker])),
-    token: kept?.token ?? `drv_${secret()}`,
-    signingKey: kept?.signingKey ?? secret(),
-    providerSecret: kept?.providerSecret ?? secret(),
+    cloudPort: stored?.cloudPort ?? (await choosePort([ofWorker])),
+    token: stored?.token ?? `drv_${secret()}`,
+    signingKey: stored?.signingKey ?? secret(),
+    providerSecret: stored?.providerSecret ?? secret(),
   };
   writeAtomically(path, JSON.stringify(identity));
   checkModesStay(dir, path);
@@ -146,7 +144,7 @@ function readIdentity(path: string): Identity {
     return Identity.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch {
     throw new UpError(
-      `${path} cannot be read, so the state beside it is of no use. Start anew with --fresh.`,
+      `${path} cannot be read, so the state beside it cannot be used. Start over with --fresh.`,
     );
   }
 }
@@ -155,7 +153,7 @@ function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** What the control plane showed of the pool `default` when it had been put last; undefined: nobody knows. */
+/** What the control plane showed after the pool `default` was last put; undefined if that is not known. */
 export function readPoolNote(dir: string): string | undefined {
   try {
     return readFileSync(pathIn(dir, "pool.json"), "utf8");
@@ -164,17 +162,17 @@ export function readPoolNote(dir: string): string | undefined {
   }
 }
 
-/** Keeps that for the next start. */
+/** Stores what the control plane showed of the pool, for the next start. */
 export function writePoolNote(dir: string, shown: string): void {
   writeAtomically(pathIn(dir, "pool.json"), shown);
 }
 
-/** Tells commands in this directory tree where the control plane is, and how to speak to it. */
+/** Tells commands in this directory tree the URL and the token of the control plane. */
 export function writeContext(dir: string, context: { url: string; token: string }): void {
   writeAtomically(pathIn(dir, "context.json"), `${JSON.stringify(context)}\n`);
 }
 
-/** Says that there is no control plane here any more. */
+/** Tells commands that no control plane is up here. */
 export function removeContext(dir: string): void {
   try {
     rmSync(pathIn(dir, "context.json"));

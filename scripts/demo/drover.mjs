@@ -1,22 +1,19 @@
-// How the demo runs the built `drover` command as a person would, and records its output.
+// How does the demo run the built `drover` command, as a user would, and record its output?
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { checkoutEnv, root } from "../env.mjs";
 
-/**
- * Its first line asks the PATH for a Node: below `checkoutEnv()` that is the pinned one, whichever runs this.
- */
+/** The command. Its first line looks for Node in the PATH, where `checkoutEnv()` puts the pinned one. */
 const COMMAND = join(root, "bin/drover.mjs");
 
 /**
- * Starts `drover` in a directory, shows its output as it comes unless it is `quiet`, and returns its process:
- * `said` is all of both streams, `ended` resolves with the exit code. What is still running when the demo
- * fails is in `started`.
+ * Starts `drover` in a directory, prints its output live unless `quiet`, and returns its process: `output`
+ * has both streams, and `ended` resolves with the exit code.
  */
 export function drover(cwd, args, { quiet = false } = {}) {
   const child = spawn(COMMAND, args, {
     cwd,
-    // What a shell of the person may say about another Drover is not meant for this one.
+    // The user's shell may have variables for another Drover.
     env: {
       ...process.env,
       ...checkoutEnv(),
@@ -26,14 +23,14 @@ export function drover(cwd, args, { quiet = false } = {}) {
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const running = { child, said: "", ended: undefined };
-  for (const [stream, shown] of [
+  const running = { child, output: "", ended: undefined };
+  for (const [stream, screen] of [
     [child.stdout, process.stdout],
     [child.stderr, process.stderr],
   ]) {
     stream.setEncoding("utf8").on("data", (text) => {
-      running.said += text;
-      if (!quiet) shown.write(text);
+      running.output += text;
+      if (!quiet) screen.write(text);
     });
   }
   running.ended = new Promise((resolve) => {
@@ -44,13 +41,13 @@ export function drover(cwd, args, { quiet = false } = {}) {
   return running;
 }
 
-/** Commands that have been started and not ended. */
+/** The commands that are still running. */
 export const started = new Set();
 
 /** Runs `drover … --json` and returns the document that it prints. */
 export async function droverJson(cwd, args) {
   const running = drover(cwd, [...args, "--json"], { quiet: true });
   const code = await running.ended;
-  if (code !== 0) throw new Error(`\`drover ${args.join(" ")}\` ended with ${code}: ${running.said}`);
-  return JSON.parse(running.said);
+  if (code !== 0) throw new Error(`\`drover ${args.join(" ")}\` ended with ${code}: ${running.output}`);
+  return JSON.parse(running.output);
 }

@@ -1,32 +1,32 @@
-// How the demo waits and checks, with a clear message for each failure.
+// How does the demo wait and check, with a clear message for each failure?
 import { readdirSync, readFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 100;
 
-/** Something that the demo promises did not happen. */
+/** A failed check of the demo. */
 export class Failure extends Error {
   name = "Failure";
 }
 
-/** Fails with `text` unless it holds. */
+/** Fails with `text` unless `holds`. */
 export function check(holds, text) {
   if (!holds) throw new Failure(text);
 }
 
-/** Waits until `look` answers with something true, and returns that. */
+/** Waits until `look` returns a true value, and returns that. */
 export async function until(what, withinMs, look) {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const seen = await look();
     if (seen) return seen;
-    check(performance.now() < deadline, `In ${withinMs / 1_000} s it did not happen that ${what}.`);
+    check(performance.now() < deadline, `Timed out after ${withinMs / 1_000} s, waiting until ${what}.`);
     await sleep(LOOK_EVERY_MS);
   }
 }
 
-/** Ids of running processes that have the text in the environment they were started with. */
+/** The ids of running processes whose initial environment contains the text. */
 export function processesWith(text) {
   return readdirSync("/proc").filter((pid) => {
     try {
@@ -39,18 +39,18 @@ export function processesWith(text) {
   });
 }
 
-/** Sends SIGKILL to all of these. */
+/** Sends SIGKILL to the processes whose initial environment contains the text. */
 export function killProcessesWith(text) {
   for (const pid of processesWith(text)) {
     try {
       process.kill(Number(pid), "SIGKILL");
     } catch {
-      // It ended in between.
+      // The process has ended in between.
     }
   }
 }
 
-/** Whether somebody listens on a port of 127.0.0.1. */
+/** Whether a program listens on a port of 127.0.0.1. */
 export function isOpen(port) {
   return new Promise((resolve) => {
     const socket = createConnection({ port, host: "127.0.0.1" });

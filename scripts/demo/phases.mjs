@@ -1,10 +1,10 @@
-// How the demo shows what each run waited for.
+// How long did each phase of a run take?
 
 const COLUMNS = ["run", "machine asked", "booted", "placed", "started", "finished", "state", "exit"];
 
 /**
- * One line for each run: how long after its submission each phase came. A run that found a machine ready has
- * no entry for asking and booting. `workers` maps ids to what `drover workers <id> --json` says.
+ * A table with a line for each run, and the time from its submission to each phase. A run that found a ready
+ * machine has no times for its creation. `workers` maps ids to the output of `drover workers <id> --json`.
  */
 export function phaseTable(runs, workers) {
   const lines = runs.map((run) => {
@@ -25,20 +25,17 @@ export function phaseTable(runs, workers) {
   return aligned([COLUMNS, ...lines]);
 }
 
-/**
- * How soon the command of a run was started: what a warm machine makes quicker. How long it then takes is up
- * to the command, and to what else this computer does.
- */
+/** A line with the time from submission to the start of the command, which a warm machine makes shorter. */
 export function startLine({ submittedAt, startedAt }) {
   const ms = Date.parse(startedAt) - Date.parse(submittedAt);
-  return `(the command was started ${(ms / 1_000).toFixed(2)} s after it was submitted)`;
+  return `(the command started ${(ms / 1_000).toFixed(2)} s after it was submitted)`;
 }
 
 function seconds(ms) {
   return `+${(ms / 1_000).toFixed(2)} s`;
 }
 
-/** The first column to the left, the others to the right. */
+/** Aligns the first column to the left, and the others to the right. */
 function aligned(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const cell = (text, column) => (column === 0 ? text.padEnd(widths[0]) : text.padStart(widths[column]));

@@ -1,17 +1,16 @@
+// Which messages does each kind of object take, and what does it answer (messages.md#inboxes)? A message is
+// written in three places: its types here, the entry in its receiver's inbox, and `due` of its sender.
 import type { Envelope, Instant } from "../shared/machine.ts";
 import type * as messages from "./messages.ts";
 
-/**
- * Which messages each kind of object takes, and what it answers (messages.md#inboxes). A message is written
- * in three places: its types here, the entry in the inbox of its receiver, and `due` of its sender.
- */
+/** The messages by receiver: [body, answer]. */
 export interface Inboxes {
   allocation: {
     place: [messages.Place, messages.PlaceAnswer];
-    /** Nothing has been heard of it for long: it says everything again that others may have missed. */
+    /** Sent after a long silence: the allocation repeats everything that others may have missed. */
     poke_run: [messages.RunRef, messages.PlaceAnswer];
     end_run: [messages.EndRun, messages.PlaceAnswer];
-    /** The run has ended, and is not to be kept any longer. */
+    /** The run ended and its retention is over. */
     forget: [messages.RunRef, messages.ForgetAnswer];
     observed: [messages.Observed, messages.ObservedAnswer];
     ended: [messages.Ended, messages.EndedAnswer];
@@ -20,15 +19,18 @@ export interface Inboxes {
     create: [messages.Intent, messages.WorkerAnswer];
     sighting: [messages.Sighting, messages.WorkerAnswer];
     /**
-     * No more runs, then it stops: its instance type is configured no more, its pool is deleted, or its
-     * machine was not made and is not needed.
+     * Take no more runs, then stop: the instance type or the pool was deleted, or the machine was not made
+     * yet and is no longer needed.
      */
     drain_worker: [messages.WorkerRef, messages.WorkerAnswer];
-    /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
+    /**
+     * The worker blocks the first run in the queue: it is to propose its stop as soon as it is idle or
+     * booting.
+     */
     make_room: [messages.WorkerRef, messages.WorkerAnswer];
     turn: [messages.Turn, messages.WorkerAnswer];
     kill_worker: [messages.KillWorker, messages.WorkerAnswer];
-    /** As `poke_run`. */
+    /** Like `poke_run`. */
     poke_worker: [messages.WorkerRef, messages.WorkerAnswer];
     order: [messages.Order, messages.OrderAnswer];
   };
@@ -41,11 +43,11 @@ export interface Inboxes {
 
 /** An object that takes messages. */
 export type Receiver = keyof Inboxes;
-/** The kinds of messages that it takes. */
+/** The kinds of messages that a receiver takes. */
 export type Kind<To extends Receiver> = keyof Inboxes[To] & string;
 
 type Body<To extends Receiver, K extends Kind<To>> = Inboxes[To][K] extends [infer B, unknown] ? B : never;
-/** What it answers, to messages of these kinds. */
+/** The answer to messages of these kinds. */
 export type Answer<To extends Receiver, K extends Kind<To> = Kind<To>> = Inboxes[To][K] extends [
   unknown,
   infer A,
@@ -53,18 +55,18 @@ export type Answer<To extends Receiver, K extends Kind<To> = Kind<To>> = Inboxes
   ? A
   : never;
 
-/** A message as it travels. It is an event of its receiver. */
+/** A message in transit. It is an event of its receiver. */
 export type Message<To extends Receiver> = {
   [One in To]: { [K in Kind<One>]: { type: K; body: Body<One, K> } }[Kind<One>];
 }[To];
 
-/** A message as its sender owes it. */
+/** A message that its sender still owes. */
 export type Letter<To extends Receiver, K extends Kind<To> = Kind<To>> = Envelope &
   {
     [One in K]: { object: To; kind: One; body: Body<To, One> };
   }[K];
 
-/** Any message as its sender owes it. */
+/** Any message that a sender still owes. */
 export type AnyLetter = { [To in Receiver]: Letter<To> }[Receiver];
 
 /** The answer to a message. It is an event of the sender. */
@@ -72,7 +74,7 @@ export type Answered<To extends Receiver, K extends Kind<To> = Kind<To>> = {
   [One in K]: { type: `${One}_answered`; sent: Body<To, One>; answer: Answer<To, One> };
 }[K];
 
-/** What an object does with each message, and what it answers from the state after that (rule R6). */
+/** For each message: how it changes the state, and the answer derived from the new state (rule R6). */
 export type Inbox<To extends Receiver, State> = {
   [One in Kind<To>]: {
     fold(state: State, body: Body<To, One>, now: Instant): State;
@@ -80,7 +82,7 @@ export type Inbox<To extends Receiver, State> = {
   };
 };
 
-/** The entry of an inbox for a message. A message has the body that its type says. */
+/** An inbox entry without its types: `type` and `body` of a message always match. */
 interface Entry<State> {
   fold(state: State, body: unknown, now: Instant): State;
   answer(state: State, body: unknown, now: Instant): unknown;

@@ -1,7 +1,5 @@
-/**
- * What a record has under a name that somebody else has chosen: names such as `constructor` stand for nothing
- * that the record was not given.
- */
+// How is a record read by a name that a user has chosen?
+/** The record's own value under `name`: names such as `constructor` find nothing inherited. */
 export function ownValue<Value>(record: Record<string, Value> | undefined, name: string): Value | undefined {
   return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }

@@ -1,53 +1,55 @@
+// How does a machine keep a table of which only the live rows are in memory?
 import type { Instant } from "../shared/machine.ts";
 
 /**
- * Where the rows of a table lie when nobody looks: SQLite in a Durable Object, a plain map in the simulator.
- * All calls are synchronous; they take effect together with the commit around them.
+ * Storage of a table: SQLite in a Durable Object, a map in the simulator. All calls are synchronous and take
+ * effect with the commit around them.
  */
 export interface RowDisk<Row> {
   read(key: string): Row | undefined;
   readLive(): Iterable<[string, Row]>;
-  /** Rows that are not live, in the order of their keys. */
+  /** Rows that are not live, ordered by key. */
   readEnded(limit: number): Iterable<[string, Row]>;
-  /** Of the rows that are not live those with the highest numbers in a field, the highest first. */
+  /** The rows that are not live with the highest numbers in a field, highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
-  /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
+  /** The highest number that any row has in a field; 0 without rows. */
   highest(field: string): number;
   /**
-   * All rows, live or not, with keys from `from` on, whose number in a field is above `above`; the first so
-   * many by that.
+   * At most `limit` rows, live or not, with keys from `from` on and a number above `above` in the field,
+   * ordered by that number.
    */
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
-  /** Removes the rows that are not live and whose `at` is not after `until`. */
+  /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
 }
 
-/** Is told of each change of a row: what it was, if it was kept in memory, and what it is now. */
+/** Called at each change of a row. `before`: the earlier row, if it was in memory. */
 export type RowWatcher<Row> = (key: string, before: Row | undefined, after: Row | undefined) => void;
 
-/** Makes of a row what is written: with the number of its change, for instance. */
+/** Makes the row that is written, for instance with the number of its change. */
 export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, now: Instant) => Row;
 
 /** A table as readers see it. */
 export type ReadonlyRows<Row> = Pick<
   Rows<Row>,
-  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest"
+  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest" | "changes"
 >;
 
 /**
- * A table, to be changed in place, of immutable rows of which only the live ones are kept in memory.
+ * A table of immutable rows, changed in place, with only its live rows in memory.
  *
- * A pool has thousands of live runs and millions of ended ones: a decision iterates over the first and looks
- * single ones up among the second. Changes stay in memory until `flush`, which the shell calls inside its
- * commit, so that a crash between two commits loses the whole event and never half of it.
+ * A pool has thousands of live runs and millions of ended ones: decisions iterate over the live ones and look
+ * up single ended ones. Changes stay in memory until `flush`, which the shell calls inside its commit, so
+ * that a crash never stores half of an event.
  */
 export class Rows<Row> {
   readonly #disk: RowDisk<Row>;
   readonly #isLive: (row: Row) => boolean;
   readonly #rows = new Map<string, Row>();
-  readonly #dirty = new Map<string, Instant>();
+  /** The rows to write: when each changed, and what it was at the latest flush, if it was in memory. */
+  readonly #dirty = new Map<string, { at: Instant; before: Row | undefined }>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
   #list: { version: number; rows: readonly Row[] } | undefined;
@@ -57,7 +59,7 @@ export class Rows<Row> {
   #forgetUntil: Instant | undefined;
   #version = 0;
 
-  /** `isLive`: which rows are kept in memory. `tracked`: the fields that `highest` can be asked of. */
+  /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
   constructor(disk: RowDisk<Row>, isLive: (row: Row) => boolean, tracked: (keyof Row & string)[] = []) {
     this.#disk = disk;
     this.#isLive = isLive;
@@ -65,7 +67,7 @@ export class Rows<Row> {
     for (const field of tracked) this.#highest.set(field, disk.highest(field));
   }
 
-  /** Grows with every change: whoever has seen this number has seen all rows as they are. */
+  /** Grows with every change. */
   get version(): number {
     return this.#version;
   }
@@ -75,24 +77,24 @@ export class Rows<Row> {
     return this.#rows.get(key) ?? (this.#removed.has(key) ? undefined : this.#disk.read(key));
   }
 
-  /** All live rows, in the order in which they were first seen by this process. */
+  /** All live rows, in the order in which this process first saw them. */
   *live(): Generator<Row> {
     for (const row of this.#rows.values()) if (this.#isLive(row)) yield row;
   }
 
-  /** The first so many rows that are not live as they are stored, in the order of their keys. */
+  /** The first `limit` stored rows that are not live, ordered by key. */
   *ended(limit: number): Generator<[string, Row]> {
     for (const [key, row] of this.#disk.readEnded(limit + this.#removed.size)) {
       if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
     }
   }
 
-  /** Of the rows that are not live as they are stored, those with the highest numbers in a field. */
+  /** The stored rows that are not live with the highest numbers in a field. */
   latestEnded(field: keyof Row & string, limit: number): Row[] {
     return this.#disk.readLatestEnded(field, limit).map(([, row]) => row);
   }
 
-  /** The rows, live or not, with keys from `from` on, whose number in a field is above `above`, as stored. */
+  /** The stored rows with keys from `from` on and a number above `above` in the field. */
   above(field: keyof Row & string, above: number, from: string, limit = Infinity): Iterable<Row> {
     return this.#disk.readAbove(field, above, from, limit);
   }
@@ -104,7 +106,7 @@ export class Rows<Row> {
     const row = this.#stamp(given, before, key, now);
     this.#removed.delete(key);
     this.#rows.set(key, row);
-    this.#dirty.set(key, now);
+    this.#dirty.set(key, { at: now, before: (this.#dirty.get(key) ?? { before }).before });
     this.#version += 1;
     for (const [field, highest] of this.#highest) {
       const value = row[field as keyof Row]; // it is one of the tracked fields
@@ -113,17 +115,17 @@ export class Rows<Row> {
     this.#watcher(key, before, row);
   }
 
-  /** Tells the one watcher of each change from now on: an index of rows follows them by that. */
+  /** Sets the only watcher of all later changes. An index of the rows follows them through it. */
   watch(watcher: RowWatcher<Row>): void {
     this.#watcher = watcher;
   }
 
-  /** Each row is written as `stamp` makes it from now on. */
+  /** Sets the function that makes the row to write from now on. */
   stampWith(stamp: RowStamp<Row>): void {
     this.#stamp = stamp;
   }
 
-  /** What `make` makes of the live rows; it is asked again only when a row has changed since. */
+  /** `make` of the live rows, cached until a row changes. */
   derive<Value>(make: (live: readonly Row[]) => Value): Value {
     const known = this.#derived.get(make);
     if (known?.version === this.#version) return known.value as Value; // of the same `make`
@@ -132,24 +134,24 @@ export class Rows<Row> {
     return value;
   }
 
-  /** The live rows as a list, which several derive from at the same version. */
+  /** The live rows as a list, shared by all that derive from the same version. */
   #listed(): readonly Row[] {
     if (this.#list?.version !== this.#version)
       this.#list = { version: this.#version, rows: [...this.live()] };
     return this.#list.rows;
   }
 
-  /** The highest value that a tracked field has, or has had since this process began, in any row. */
+  /** The highest value that a tracked field has had in any row since this process began. */
   highest(field: keyof Row & string): number {
     return this.#highest.get(field) ?? 0;
   }
 
-  /** At the next flush, forgets the rows that are not live and whose `at` is not after `until`. */
+  /** At the next flush, removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void {
     this.#forgetUntil = until;
   }
 
-  /** Forgets a row at the next flush. */
+  /** Removes a row at the next flush. */
   delete(key: string): void {
     const before = this.#rows.get(key);
     this.#rows.delete(key);
@@ -159,10 +161,18 @@ export class Rows<Row> {
     this.#watcher(key, before, undefined);
   }
 
-  /** Writes what has changed to the disk. Returns the number of rows written. */
+  /** The rows that were set since the latest flush: each as stored (if it is) and as it is now. */
+  *changes(): Generator<{ key: string; before: Row | undefined; after: Row }> {
+    for (const [key, { before }] of this.#dirty) {
+      const after = this.#rows.get(key);
+      if (after !== undefined) yield { key, before: before ?? this.#disk.read(key), after };
+    }
+  }
+
+  /** Writes all changes. Returns the number of rows written. */
   flush(): number {
     let written = 0;
-    for (const [key, at] of this.#dirty) {
+    for (const [key, { at }] of this.#dirty) {
       const row = this.#rows.get(key);
       if (row === undefined) continue;
       const live = this.#isLive(row);

@@ -1,10 +1,9 @@
-// What do lists show of a run?
-
+// What do lists show about a run?
 import type { RunSummary } from "../schema/run/run.ts";
 import { iso, isoOrNull } from "../shared/time/instant.ts";
 import type { RunUpsert } from "./messages.ts";
 
-/** A run as lists show it (api.md#query), whoever is asked. */
+/** A run as every list shows it (api.md#query). */
 export function runSummary(run: RunUpsert & { worker: string | null }, pool: string): RunSummary {
   return {
     id: run.run,

@@ -1,3 +1,4 @@
+// What does the spec of a run mean, once defaults and inherited fields are filled in?
 import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
 import type { RunSpec, TaskSpec } from "../schema/run/run.ts";
@@ -17,9 +18,9 @@ import { NO_RESOURCES } from "./resources.ts";
 /** The part of a run's life in which a task runs (tasks.md#stages). */
 export type Hook = "prestart" | "main" | "poststart" | "poststop";
 
-/** A task with everything that decides about it: every default and every inherited field is filled in. */
+/** A task with every default and every inherited field filled in. */
 export interface GroupTask {
-  /** What the host needs. */
+  /** The part that its host needs. */
   spec: TaskSpec;
   name: string;
   hook: Hook;
@@ -29,25 +30,25 @@ export interface GroupTask {
   shutdownDelayMs: Millis;
 }
 
-/** A run as the rules see it: the short form is a group with one task, called `main`. */
+/** A run as the rules see it. A run of one command is a group with the task `main`. */
 export interface Group {
   tasks: readonly GroupTask[];
-  /** One main task and nothing else, in either form: what it exits with is the run's (api.md#lone). */
+  /** There is exactly one task, so its exit is the run's (api.md#lone). */
   lone: boolean;
-  /** It came as one command, which is not started again unless it says so. */
+  /** Submitted as one command, which is only started again if the spec says so. */
   short: boolean;
   shutdownDelayMs: Millis;
   reschedule: ReschedulePolicy;
 }
 
-/** Reads a spec, in either form. Specs that were stored before there were groups read as they always did. */
+/** Reads a spec of either form. */
 export function groupOf(spec: RunSpec): Group {
   const known = bySpec.get(spec) ?? readGroup(spec);
   bySpec.set(spec, known);
   return known;
 }
 
-/** Groups by their specs, which never change: each decision asks for them, and the durations are text. */
+/** Groups by spec: a spec never changes, every decision reads its group, and durations must be parsed. */
 const bySpec = new WeakMap<RunSpec, Group>();
 
 function readGroup(spec: RunSpec): Group {
@@ -79,7 +80,7 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * Meta and variables of a task stand above those of its group; anything else replaces it
+ * A task's meta and variables are added to its group's; its other fields replace the group's
  * (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
@@ -110,7 +111,7 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   };
 }
 
-/** Without a word it ends at once, with exit code 0. */
+/** The default ends at once with exit code 0. */
 function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeScript {
   const { runFor = "0s", blockStart = "0s", signal, startError, oomKilled } = input;
   const { exitCode = 0, ignoreSignals = false, dieWithAgent = false, output = [] } = input;
@@ -127,7 +128,7 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
   };
 }
 
-/** What is set aside for a task that says nothing of memory. */
+/** Memory reserved for a task that names none. */
 const DEFAULT_MEMORY = "256MiB";
 
 function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["resources"]): Resources {
@@ -135,8 +136,8 @@ function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["r
 }
 
 /**
- * What a run needs of its machine, in whole numbers: the most that any moment of it needs. Prestart tasks
- * that end leave room for main tasks, and poststop tasks run alone (tasks.md#stages).
+ * The most that a run ever needs, in whole numbers. Prestart tasks that end make room for main tasks, and
+ * poststop tasks run alone (tasks.md#stages).
  */
 export function resourcesOf(spec: RunSpec): Resources {
   const { tasks } = groupOf(spec);
@@ -161,10 +162,10 @@ function together(a: Resources, b: Resources, join: (a: number, b: number) => nu
   };
 }
 
-/** What types have, by type: a plan asks it of each machine, and the sizes in it are text. */
+/** Resources by type: a plan reads them for every machine, and sizes must be parsed. */
 const byType = new WeakMap<InstanceType, Readonly<Resources>>();
 
-/** What an instance of a type has, in whole numbers. */
+/** Resources of an instance type, in whole numbers. */
 export function resourcesOfType(type: InstanceType): Readonly<Resources> {
   const known = byType.get(type) ?? wholeNumbers(type);
   byType.set(type, known);
@@ -176,7 +177,7 @@ export function tasksOf(spec: RunSpec): TaskSpec[] {
   return groupOf(spec).tasks.map((task) => task.spec);
 }
 
-/** The command of a run for people: that of its leader, or of its first main task. */
+/** The command of a run for display: of its leader, or else of its first main task. */
 export function commandOf(spec: RunSpec): string {
   const { tasks } = groupOf(spec);
   const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");

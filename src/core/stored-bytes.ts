@@ -1,12 +1,13 @@
-/** A character that does not fit into one byte. */
+// How many bytes does a text take in storage, and how many items fit?
+/** A character that needs two bytes. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** The bytes that a text takes in storage, where one wide character makes all of them wide. */
+/** Bytes that a text takes in storage: one wide character makes all of them wide. */
 export function storedBytes(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }
 
-/** The latest of some items that together have at most so many bytes; the last one in any case. */
+/** The latest items that together fit into `maxBytes`; at least the last one. */
 export function latestWithin<Item>(items: Item[], maxBytes: number, bytesOf: (item: Item) => number): Item[] {
   let left = maxBytes;
   let first = items.length;

@@ -1,39 +1,50 @@
+// How does an object run its machine: load, apply, store, send, retry? Durable Objects and the simulator
+// share it.
+import { MAX_IN_FLIGHT, RETRY_LONGEST_MS } from "../shared/limits.ts";
 import {
-  MAX_IN_FLIGHT,
-  REPEAT_AFTER_CRASH_MS,
-  RETRY_FIRST_MS,
-  RETRY_LONGEST_MS,
-  SEND_TIMEOUT_MS,
-} from "../shared/limits.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../shared/machine.ts";
+  check,
+  type Envelope,
+  earliest,
+  type Instant,
+  type Machine,
+  type Violation,
+} from "../shared/machine.ts";
 import { backOffMs } from "../shared/time/backoff.ts";
 import type { Timer } from "./waiting.ts";
 
+/** The longest time until a message that nobody else would repeat is sent again after a crash. */
+export const REPEAT_AFTER_CRASH_MS = 1_000;
+/** The first back-off of a message that failed (rules.md#r7). */
+export const RETRY_FIRST_MS = 1_000;
+/** A message without a reply for this long has failed. The slowest call to a cloud takes less. */
+export const SEND_TIMEOUT_MS = 45_000;
+
 /**
- * What the shell needs of the world. In a Durable Object it is storage, alarm and stubs; in the simulator all
- * is fake.
+ * What the shell needs of its environment: storage, alarm and stubs in a Durable Object, fakes in the
+ * simulator.
  */
 export interface World<State, Event, Message> {
   now(): Instant;
   /** The state as stored. Synchronous, like everything up to `send`. */
   load(): State;
-  /** Runs `write` so that all of it is stored or nothing. */
+  /** Runs `write` so that either all of it is stored or nothing. */
   commit(write: () => void): void;
-  /** Stores what has changed. Called within `commit`. */
+  /** Stores the changes. Called within `commit`. */
   save(state: State): void;
-  /**
-   * Sees to it that we are woken at `at` or before. Called within the same synchronous block as the commit.
-   */
+  /** Makes sure that the object wakes at `at` or earlier. Called in the synchronous block of the commit. */
   wake(at: Instant): void;
   /**
-   * Delivers a message and turns its reply into an event. Rejects if there is none: then it is tried again.
+   * Delivers a message, and turns its reply into an event. If it rejects, the message is sent again.
    */
   send(message: Message): Promise<Event>;
-  /** Calls back after so many milliseconds, unless what it returns is called before. */
   timer: Timer;
-  /** Told of every message that failed, for the log. */
+  /** Logs a failed message. */
   failed(message: Message, error: unknown, tries: number): void;
-  /** Told of a listener that threw, for the log. It is called again. */
+  /** Whether the next step is checked against the invariants of its machine. */
+  isChecked(): boolean;
+  /** Logs and counts what a step has broken, after its result is stored. Never throws. */
+  violated(violations: readonly Violation[]): void;
+  /** Logs a listener that threw. It will be called again. */
   unheard?(error: unknown): void;
 }
 
@@ -47,14 +58,14 @@ interface Retry {
  *
  *     load → apply → commit (state and alarm in one block) → send what is due → each reply is an event
  *
- * It holds no rule but how messages are carried: one in flight for each destination and kind, a failed one
- * again after a back-off of 1 s doubling to 60 s (rule R7), and an alarm for whatever would be forgotten if
- * this process died now. Nothing of what it remembers must survive: after a crash `due` says the same again.
+ * It knows only how messages are carried: one in flight per destination and kind, retries with a back-off of
+ * 1 s doubling to 60 s (rule R7), and an alarm for everything that a crash would lose. Its own memory need
+ * not survive: after a crash `due` yields the same messages again.
  */
 export class Actor<State, Event, Message extends Envelope> {
   readonly #machine: Machine<State, Event, Message>;
   readonly #world: World<State, Event, Message>;
-  /** What is under way, and since when. */
+  /** The messages in flight, and since when. */
   readonly #inFlight = new Map<string, Instant>();
   readonly #retries = new Map<string, Retry>();
   readonly #watchers = new Set<() => void>();
@@ -66,44 +77,49 @@ export class Actor<State, Event, Message extends Envelope> {
     this.#world = world;
   }
 
-  /** The present state, as stored, with what is remembered beside it. */
+  /** The present state: as stored, with its memo. */
   get state(): State {
     this.#state ??= this.#world.load();
     return this.#state;
   }
 
-  /** Folds an event in, stores the result, and sends what is then due. Returns the state after the event. */
+  /** Applies an event, stores the result, and sends what is then due. Returns the new state. */
   apply(event: Event): State {
     const now = this.#world.now();
+    let violations: readonly Violation[] = [];
     try {
-      const next = this.#machine.apply(this.state, event, now);
+      const before = this.state;
+      const next = this.#machine.apply(before, event, now);
+      if (this.#world.isChecked()) violations = check(this.#machine, before, next, now);
       this.#world.commit(() => this.#world.save(next));
       this.#state = next;
     } catch (error) {
-      // Whatever was half done in memory is not what is stored: begin again from there.
+      // Memory may be half changed, so start again from what is stored.
       this.#state = undefined;
       throw error;
     }
+    // Even a broken state is stored: a wrong state can be mended, but a lost one cannot.
+    if (violations.length > 0) this.#world.violated(violations);
     this.#pump(now);
     this.#notify();
     return this.state;
   }
 
-  /** Whether a message of this kind is in flight. Whoever watches hears when that changes. */
+  /** Whether a message of this kind is in flight. Watchers are called when that changes. */
   busy(kind: Message["kind"]): boolean {
     for (const key of this.#inFlight.keys()) if (key.startsWith(`${kind} `)) return true;
     return false;
   }
 
-  /** Calls `listener` after every event. Returns how to stop that. */
+  /** Calls `listener` after every event. Returns the function that stops it. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener);
     return () => this.#watchers.delete(listener);
   }
 
   /**
-   * Calls all listeners. One that cannot store what it wants, because the disk takes nothing now, is called
-   * again: the event that it was to hear of is stored, and must not fail for that.
+   * Calls all listeners. One that throws because the disk is full is called again later: the event is stored,
+   * and must not fail because of the listener.
    */
   #notify(): void {
     for (const listener of [...this.#watchers]) {
@@ -125,7 +141,7 @@ export class Actor<State, Event, Message extends Envelope> {
     });
   }
 
-  /** Sends what is due and may be sent, and arms the alarm for the rest. */
+  /** Sends the messages that are due and may be sent, and arms the alarm for the rest. */
   #pump(now: Instant): void {
     const due = this.#machine.due(this.state, now);
     const keys = new Set(due.map(keyOf));
@@ -137,7 +153,7 @@ export class Actor<State, Event, Message extends Envelope> {
       const waits = retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT;
       const sentAt = this.#inFlight.get(key);
       const timesOutAt = (sentAt ?? Number.NEGATIVE_INFINITY) + SEND_TIMEOUT_MS;
-      // A clock that was set may be past the time-out of what is still in flight: its timer is not.
+      // After the clock was set, a call may seem to have timed out although its timer has not fired.
       const repeatAt = timesOutAt > now ? timesOutAt : now + REPEAT_AFTER_CRASH_MS;
       if (message.repeatedBy === "self") again = earliest(again, Math.max(retryAt, repeatAt));
       else if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
@@ -146,7 +162,7 @@ export class Actor<State, Event, Message extends Envelope> {
       void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
-    // What should have happened by now is being tried already: an alarm at once would only turn in circles.
+    // Whatever is overdue is being tried already: an immediate alarm would only spin.
     const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
     const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);
@@ -154,8 +170,8 @@ export class Actor<State, Event, Message extends Envelope> {
 
   async #carry(message: Message, key: string, sentAt: Instant): Promise<void> {
     try {
-      const reply = await this.#sent(message);
-      // It still counts as in flight here, so that it is not sent again before we have looked.
+      const reply = await this.#sendInTime(message);
+      // The message still counts as in flight, so that this step does not send it again.
       this.apply(reply);
     } catch (error) {
       this.#inFlight.delete(key);
@@ -168,8 +184,8 @@ export class Actor<State, Event, Message extends Envelope> {
     this.#notify();
   }
 
-  /** A call that hangs would keep its kind from that destination for ever: it counts as failed. */
-  #sent(message: Message): Promise<Event> {
+  /** A call that hangs would block its kind and destination for ever, so it fails after a while. */
+  #sendInTime(message: Message): Promise<Event> {
     return new Promise((resolve, reject) => {
       const stop = this.#world.timer(SEND_TIMEOUT_MS, () => reject(new Error("no reply in time")));
       this.#world.send(message).then(resolve, reject).finally(stop);
@@ -177,9 +193,8 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 
   /**
-   * A reply after which the very same is still due has settled nothing: that is a failure like any other.
-   * What is due is asked as of the sending: what is left of a time limit is another number with each
-   * millisecond.
+   * A reply after which the same message is still due has achieved nothing, and counts as a failure. `due` is
+   * computed as of the sending, because remaining times in messages change every millisecond.
    */
   #afterReply(message: Message, key: string, sentAt: Instant): void {
     const still = this.#machine.due(this.state, sentAt).find((one) => keyOf(one) === key);

@@ -1,14 +1,17 @@
-import { MIN_ALARM_DELAY_MS } from "../shared/limits.ts";
+// Who sets an object's alarm, and when? Only this file calls `setAlarm`.
 import type { Instant } from "../shared/machine.ts";
 import { fromPlatform, onPlatform } from "./clock.ts";
 import { meter } from "./meter.ts";
 
-/** An armed alarm that is this late will not fire any more (platform.md#alarm-rule-4). */
+/** The alarm is never set closer than this: an alarm set in the past might not fire (platform.md#alarms). */
+export const MIN_ALARM_DELAY_MS = 5;
+
+/** An alarm that is later than this will not fire any more (platform.md#alarm-rule-4). */
 const OVERDUE_MS = 5_000;
 
 /**
- * The object's one alarm, set as rarely as can be: each setting is a row (rule R8). A later deadline waits
- * for the early firing, which arms again. The only place that calls `setAlarm`.
+ * The object's one alarm, set as rarely as possible: each setting is a written row (rule R8). A later
+ * deadline waits for the earlier alarm, which then sets the next.
  */
 export class LazyAlarm {
   readonly #storage: DurableObjectStorage;
@@ -18,23 +21,23 @@ export class LazyAlarm {
     this.#storage = storage;
   }
 
-  /** Reads what is armed. To be awaited before anything else happens in the object. */
+  /** Reads the armed alarm. Must be awaited before the object does anything else. */
   async load(): Promise<void> {
     const at = await this.#storage.getAlarm();
     this.#armedFor = at === null ? null : fromPlatform(at);
   }
 
-  /** When it fires; null if none is armed. */
+  /** When the alarm fires; null: none is armed. */
   get armedFor(): Instant | null {
     return this.#armedFor;
   }
 
-  /** The alarm has fired: none is armed now. */
+  /** The alarm has fired, so none is armed. */
   fired(): void {
     this.#armedFor = null;
   }
 
-  /** Sees to it that the object is woken at `at`, or before. */
+  /** Makes sure that the object wakes at `at` or earlier. */
   arm(at: Instant, now: Instant): void {
     const armed = this.#armedFor;
     if (armed !== null && armed <= at && armed > now - OVERDUE_MS) return;
@@ -43,7 +46,7 @@ export class LazyAlarm {
     void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 
-  /** The storage, and with it the alarm, has been emptied. */
+  /** The storage was emptied, and with it the alarm. */
   emptied(): void {
     this.#armedFor = null;
   }

@@ -1,3 +1,4 @@
+// Which storage, alarm and methods does a run have? Its decisions are in `core/allocation`.
 import { DurableObject } from "cloudflare:workers";
 import { areLogsOver, mayForget } from "../core/allocation/forget.ts";
 import { allocationInbox } from "../core/allocation/inbox.ts";
@@ -10,10 +11,16 @@ import {
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
-import type { AllocationRecord, AllocationState, Ask, Existing } from "../core/allocation/state.ts";
+import type {
+  AllocationRecord,
+  AllocationState,
+  Existing,
+  RequestKey,
+  Tombstone,
+} from "../core/allocation/state.ts";
 import { summaryOf } from "../core/allocation/summary.ts";
 import { isRepeated } from "../core/allocation/user/idempotency.ts";
-import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
+import { type TaskRestart, type TaskSignal, whyRefused } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
@@ -24,21 +31,25 @@ import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { AllocationStub, Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
-import { peersOf } from "./messages/stubs.ts";
+import { countViolations, peersOf } from "./messages/stubs.ts";
 import { eventsAfter, explainRun, placedRun, settledRun, statsOfRun } from "./reads/allocation-reads.ts";
 import { existing, refusedBy, refuseOther } from "./reads/existing.ts";
-import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
+import type {
+  AllocationApi,
+  LogChunk,
+  LogRequest,
+  RequestAnswer,
+  SubmitRequest,
+  UpdateRequest,
+} from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
-/**
- * The object that is a run. What it decides is in `core/allocation`; here are its storage, its alarm and its
- * methods.
- */
+/** The Durable Object of a run. */
 export class Allocation extends DurableObject<Env> implements AllocationStub {
   readonly #name = this.ctx.id.name ?? "";
-  readonly #store = new ValueStore<AllocationRecord>(this.ctx.storage);
+  readonly #store = new ValueStore<AllocationRecord | Tombstone>(this.ctx.storage);
   readonly #logs = new LogStore(this.ctx.storage.kv, this.env.LOGS, this.#name);
   readonly #shell = new Shell<AllocationState, AllocationEvent, AllocationMessage>(
     this.ctx,
@@ -52,6 +63,9 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
         if (message.kind !== "clear_logs") return post(peersOf(this.env), message);
         await this.#logs.clear(() => areLogsOver(this.#actor.state, this.#shell.now()));
         return { type: "logs_cleared" };
+      },
+      violated: (count) => {
+        countViolations(this.env, this.#actor.state.record?.spec.pool, "allocation", count);
       },
     },
   );
@@ -107,23 +121,23 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return summaryOf(await settledRun(this.#entered(), this.#actor, states, waitMs));
   }
 
-  async abort({ waitMs, ...wish }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
-    this.#entered({ type: "abort", ...wish });
+  async abort({ waitMs, ...abort }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
+    this.#entered({ type: "abort", ...abort });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
     return readRun(this.#existing(), this.#shell.now());
   }
 
-  async restart(wish: RestartWish, ask?: Ask): Promise<Asked> {
-    return this.#asked({ type: "restart", wish, ask });
+  async restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer> {
+    return this.#requested({ type: "restart", request, key });
   }
 
-  async signal(wish: SignalWish, ask?: Ask): Promise<Asked> {
-    return this.#asked({ type: "signal", wish, ask });
+  async signal(request: TaskSignal, key?: RequestKey): Promise<RequestAnswer> {
+    return this.#requested({ type: "signal", request, key });
   }
 
-  #asked(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): Asked {
-    const replayed = isRepeated(this.#entered().record, event.ask);
-    const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
+  #requested(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): RequestAnswer {
+    const replayed = isRepeated(this.#entered().record, event.key);
+    const refusal = replayed ? null : whyRefused(this.#existing(), event.request);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
     return { replayed, status: readRun(this.#existing(), this.#shell.now()) };

@@ -1,3 +1,4 @@
+// What time is it for Drover? Only this file reads the platform's clock.
 import { env } from "cloudflare:workers";
 import type { Instant } from "../shared/machine.ts";
 import { believed } from "../shared/time/clock.ts";
@@ -5,21 +6,21 @@ import type { Env } from "./env.ts";
 
 const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;
 
-/** How far Drover's time is ahead of the platform's clock. It never changes while this process lives. */
+/** How far Drover's time is ahead of the platform's clock; constant for the life of this process. */
 const AHEAD_MS = Number(DROVER_CLOCK_AHEAD_MS);
 
-/** What the platform's clock showed when it was last believed. Undefined: no `drover up` watches over it. */
+/** The latest trusted value of the platform's clock. Undefined: `drover up` does not watch it. */
 let lastMs: Instant | undefined;
 
-/** `drover up` has seen the platform's clock show this, and that nobody had set it. */
+/** Trusts this reading of the clock: `drover up` has checked that nobody has set the clock. */
 export function confirmClock(wallMs: Instant): void {
   lastMs = wallMs;
 }
 
 /**
- * Drover's time, which all stored instants and all deadlines are in. It goes on evenly when the clock of a
- * local Drover's machine is set: then `drover up` starts the Worker again with a correction
- * (`local/clock.ts`). Until then the time stands still. A deployed Worker has no correction.
+ * Drover's time, which all instants and deadlines use. It goes on evenly when somebody sets the clock of a
+ * local Drover's machine: `drover up` then restarts the Worker with a correction (`local/clock.ts`), and
+ * until then the time stands still. A deployed Worker has no correction.
  */
 export function droverNow(): Instant {
   if (lastMs === undefined) return Date.now() + AHEAD_MS;
@@ -27,12 +28,12 @@ export function droverNow(): Instant {
   return lastMs + AHEAD_MS;
 }
 
-/** An instant of Drover's time on the platform's clock, which alarms go by. */
+/** Converts Drover's time to that of the platform's clock, which alarms use. */
 export function onPlatform(at: Instant): Instant {
   return at - AHEAD_MS;
 }
 
-/** An instant of the platform's clock in Drover's time. */
+/** Converts a time of the platform's clock to Drover's time. */
 export function fromPlatform(at: Instant): Instant {
   return at + AHEAD_MS;
 }

@@ -1,14 +1,15 @@
+// Which storage, sockets and methods does a worker have? Its decisions are in `core/worker`.
 import { DurableObject } from "cloudflare:workers";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
-import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
+import { type WorkerEvent, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { statusOf, whyOf } from "../core/worker/read/status.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/read/usage.ts";
 import {
+  type ExistingWorker,
   isLivePlacement,
-  type Living,
   loadedWorker,
   type PlacementRow,
   TRACKED_OF_PLACEMENTS,
@@ -18,68 +19,71 @@ import {
 import type { HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
-import { SAMPLE_WAIT_MS } from "../shared/limits.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
 import { createInstance, destroyInstance } from "./host/cloud.ts";
-import { exchange, livingWorker } from "./host/exchange.ts";
-import { HostDoor } from "./host/host-auth.ts";
+import { exchange, existingWorker } from "./host/exchange.ts";
+import { HostAuth } from "./host/host-auth.ts";
 import { parseReport, reportOf } from "./host/host-calls.ts";
-import { HostLine, resumed } from "./host/host-line.ts";
 import { HostPace } from "./host/host-pace.ts";
-import { heard, hostSocket, socketsOf, upgrade } from "./host/host-sockets.ts";
+import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
+import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
 import { post } from "./messages/post.ts";
-import { peersOf } from "./messages/stubs.ts";
-import type { Answered, EnrollCall, SignedCall } from "./rpc.ts";
+import { countViolations, peersOf } from "./messages/stubs.ts";
+import type { EnrollCall, SignedAnswer, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
-/** The object that is a cloud machine. What it decides is in `core/worker`. */
+/** How long a reader waits for a new sample of a host. */
+export const SAMPLE_WAIT_MS = 2_000;
+
+/** The Durable Object of a worker. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   readonly #store = new ValueStore<WorkerRecord>(this.ctx.storage);
   readonly #placements = new SqlRowDisk<PlacementRow>(this.ctx.storage.sql, "placements");
-  readonly #shell = new Shell<WorkerState, WorkerEventIn, WorkerMessage>(
+  readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(
     this.ctx,
     workerMachine,
     { type: "tick" },
     {
       load: () => {
         const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
-        return resumed(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
+        return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
       },
       save: (state) => {
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
       send: (message) => this.#send(message),
+      violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
     },
   );
   readonly #actor = this.#shell.actor;
   readonly #pace = new HostPace(this.#actor, droverNow);
-  readonly #door = new HostDoor(this.#actor, () => this.#name, this.env, this.#pace);
-  readonly #line = new HostLine(this.#actor, () => socketsOf(this.ctx), droverNow);
+  readonly #auth = new HostAuth(this.#actor, () => this.#name, this.env, this.#pace);
+  readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
 
   get #name(): string {
     return this.ctx.id.name ?? "";
   }
 
   override async alarm(): Promise<void> {
-    this.#line.listen();
+    this.#session.listen();
     this.#shell.alarm();
   }
 
-  #enter(event?: WorkerEventIn): WorkerState {
-    this.#line.listen();
+  #enter(event?: WorkerEvent): WorkerState {
+    this.#session.listen();
     return this.#shell.enter(event);
   }
 
-  #living(): Living {
-    return livingWorker(this.#actor, this.#name);
+  #living(): ExistingWorker {
+    return existingWorker(this.#actor, this.#name);
   }
 
-  async #send(message: WorkerMessage): Promise<WorkerEventIn> {
+  async #send(message: WorkerMessage): Promise<WorkerEvent> {
     switch (message.kind) {
       case "create":
         return { type: "create_answered", answer: await createInstance(this.env, message.body) };
@@ -94,45 +98,45 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
 
   async deliver(message: Message<"worker">): Promise<Answer<"worker">> {
     this.#shell.count();
-    return this.#line.deliver(message);
+    return this.#session.deliver(message);
   }
 
   async enroll(call: EnrollCall): Promise<HostSetup> {
     this.#enter();
-    return this.#door.enroll(call);
+    return this.#auth.enroll(call);
   }
 
-  async join(call: SignedCall): Promise<Answered<HostSetup>> {
+  async join(call: SignedCall): Promise<SignedAnswer<HostSetup>> {
     this.#shell.count();
-    return this.#door.join(call);
+    return this.#auth.join(call);
   }
 
-  async report(call: SignedCall, waitMs: number): Promise<Answered<Orders>> {
+  async report(call: SignedCall, waitMs: number): Promise<SignedAnswer<Orders>> {
     this.#shell.count();
-    return this.#door.answer(call, async () => {
+    return this.#auth.answer(call, async () => {
       this.#pace.report(call.body.length);
       const report = reportOf(call, this.#living());
-      return this.#door.noting(() => exchange(this.#actor, report, waitMs, droverNow));
+      return this.#auth.recordRefusals(() => exchange(this.#actor, report, waitMs, droverNow));
     });
   }
 
-  async admit(call: ClaimedRequest, attempt?: string): Promise<Answered<null>> {
+  async admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>> {
     this.#shell.count();
-    return this.#door.admit(call, attempt);
+    return this.#auth.admit(call, attempt);
   }
 
-  /** The host's request for a socket. Nothing follows from it before a frame of the host's has come. */
+  /** The host's request for a socket. Nothing changes before the host's first frame. */
   override async fetch(request: Request): Promise<Response> {
     this.#shell.count();
-    return upgrade(this.ctx, request, this.#name, this.#door);
+    return upgrade(this.ctx, request, this.#name, this.#auth);
   }
 
   override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
     this.#shell.count();
-    if (socket.readyState !== WebSocket.OPEN) return; // closed: what was on its way is not read any more
-    const text = heard(socket, frame);
+    if (socket.readyState !== WebSocket.OPEN) return; // closed: frames in transit are ignored
+    const text = receiveFrame(socket, frame);
     if (text === undefined) return;
-    this.#line.received(hostSocket(this.ctx, socket), () => {
+    this.#session.received(hostSocket(this.ctx, socket), () => {
       this.#pace.report(text.length);
       return parseReport(text);
     });
@@ -150,7 +154,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
 
   async usage(run: string): Promise<RunUsage | null> {
     this.#enter();
-    if (!isUsageFresh(this.#living(), droverNow())) this.#line.askForAll();
+    if (!isUsageFresh(this.#living(), droverNow())) this.#session.askForAll();
     await until(this.#actor, () => isUsageFresh(this.#living(), droverNow()), SAMPLE_WAIT_MS);
     return usageOfRun(this.#living(), run);
   }

@@ -1,34 +1,37 @@
+// Which bindings does the Worker have?
 import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
 import type { Mailbox } from "./messages/post.ts";
 import type { AllocationApi, CloudWorkerApi, PoolApi, RegistryApi } from "./rpc.ts";
 
-/** The objects of a class, by name. Its stubs are what the class implements. */
+/** The objects of a class, by name. */
 export interface Namespace<Stub> {
   getByName(name: string): Stub;
 }
 
-/** What the edge and the other objects may ask of an allocation. */
+/** The methods of an allocation for the edge and other objects. */
 export interface AllocationStub extends AllocationApi, Mailbox<"allocation"> {}
 
-/** What the edge and the other objects may ask of a worker. */
+/** The methods of a worker for the edge and other objects. */
 export interface CloudWorkerStub extends CloudWorkerApi, Mailbox<"worker"> {
   why(run?: string): Promise<Why>;
-  /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */
+  /** Usage of a run's attempts; null: unknown. Waits for a moment if the host must be asked. */
   usage(run: string): Promise<RunUsage | null>;
 }
 
-/** What the edge and the other objects may ask of a pool. */
+/** The methods of a pool for the edge and other objects. */
 export interface PoolStub extends PoolApi, Mailbox<"pool"> {
-  /** `all`: wakes all that lives here, too, since its alarms go by another time. */
+  /** `all`: also wakes everything that lives in the pool, since alarms there may follow another clock. */
   poke(all: boolean): Promise<void>;
   /** Why a run of this pool waits; null if it does not. */
   explain(run: string): Promise<Why | null>;
+  /** Counts invariants that a step of an object of this pool has broken. */
+  violated(machine: string, count: number): Promise<void>;
 }
 
 /**
- * The bindings of `wrangler.toml`. The platform's own stub types unfold every result type at every call, give
- * up on deep ones, and would make a circle of all classes.
+ * The bindings of `wrangler.toml`. The platform's own stub types expand every result type at every call, give
+ * up on deep ones, and would make all classes import each other.
  */
 export interface Env {
   ALLOCATION: Namespace<AllocationStub>;
@@ -36,23 +39,25 @@ export interface Env {
   POOL: Namespace<PoolStub>;
   REGISTRY: Namespace<RegistryApi>;
   /**
-   * The bucket for logs and snapshots. Without it logs travel in reports and lie in rows, as small ones
-   * always do, and there are no snapshots.
+   * The bucket for logs and snapshots. Without it, logs travel in reports and are stored in rows, as small
+   * ones always are, and there are no snapshots.
    */
   LOGS?: R2Bucket;
   /** The files of the reference page. */
   ASSETS: Fetcher;
-  /** The first admin's token. */
+  /** The token of the first admin. */
   DROVER_ADMIN_TOKEN: string;
-  /** What enrollment codes are signed with. */
+  /** The key that signs enrollment codes. */
   DROVER_SIGNING_KEY: string;
-  /** Where hosts reach this Worker. */
+  /** The URL at which hosts reach this Worker. */
   DROVER_URL?: string;
-  /** How many milliseconds Drover's time is ahead of the platform's clock; only `drover up` says it. */
+  /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */
   DROVER_CLOCK_AHEAD_MS?: string;
+  /** One step in this many is checked against the invariants of its machine: 64 if absent, 1 in tests. */
+  DROVER_CHECK_EVERY?: string;
 }
 
-/** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */
+/** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
 export function urlOf({ DROVER_URL = "" }: Pick<Env, "DROVER_URL">): string {
   return DROVER_URL.replace(/\/$/, "");
 }

@@ -1,6 +1,7 @@
+// How many billed operations has this isolate made?
 /**
- * What is billed, counted where it happens: rows written (each `setAlarm` is one), and requests to objects.
- * Of this isolate since it started, so production only ever compares two readings; the tests of the budgets
- * do so too (budgets.md#budgets). `kv.put` tells no row count, which is why it is counted by hand.
+ * Rows written (each `setAlarm` is one), and requests to objects, counted where they happen because `kv.put`
+ * reports no row count. Counted since the isolate started: production and tests compare two readings
+ * (budgets.md#budgets).
  */
 export const meter = { rowsWritten: 0, requests: 0 };

@@ -1,5 +1,8 @@
-/** The layout in which this code stores its values. Each change of meaning adds one, and a step below. */
-export const STORED_VERSION = 1;
+// Which layouts of stored values can this code read?
+import { LAYOUTS } from "../shared/compat.ts";
+
+/** The layout of stored values. Each change of meaning raises it, and adds a step below. */
+export const STORED_VERSION = LAYOUTS.length;
 
 /** A stored value with the version of its layout. */
 export interface Stored<Value> {
@@ -8,8 +11,8 @@ export interface Stored<Value> {
 }
 
 /**
- * Reads what any version up to this one has stored. Two versions of the code coexist for minutes during a
- * deploy, so a newer layout than ours can only be refused, loudly: guessing would lose it.
+ * Reads a value of any layout up to this one. Two versions of the code coexist for minutes during a deploy; a
+ * newer layout is refused with an error, since guessing could lose it.
  */
 export function readStored<Value>(stored: Stored<Value> | undefined): Value | null {
   if (stored === undefined) return null;

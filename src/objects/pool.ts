@@ -1,3 +1,4 @@
+// Which storage, waits and methods does a pool have? Its decisions are in `core/pool`.
 import { DurableObject } from "cloudflare:workers";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunRef } from "../core/messages.ts";
@@ -20,7 +21,7 @@ import { type Configured, isRemoved, type PoolState } from "../core/pool/state.t
 import { Rows } from "../core/rows.ts";
 import { runSummary } from "../core/run-summary.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";
+import type { ListedWorker, PoolEventList, PoolView, WorkerStateName } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
@@ -38,7 +39,7 @@ import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
-/** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
+/** The Durable Object of a pool. */
 export class Pool extends DurableObject<Env> implements PoolStub {
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
@@ -61,6 +62,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
         if (state.record !== null) this.#store.write(state.record);
       },
       send: (message) => this.#send(message),
+      violated: (count) => this.#actor.state.memo.counting.violated("pool", count),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -75,7 +77,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return this.ctx.id.name ?? "";
   }
 
-  /** How many wait for its runs. */
+  /** The number of clients that wait for runs of this pool. */
   get waiting(): number {
     return this.#waits.size;
   }
@@ -101,12 +103,17 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   async deliver(message: Message<"pool">): Promise<Answer<"pool">> {
     this.#shell.count();
     const { type, body } = message;
-    if (type === "run") this.#lists.seen(body.run, runKey(body.submittedAt, body.run));
+    if (type === "run") this.#lists.noteKey(body.run, runKey(body.submittedAt, body.run));
     return receive(poolInbox, this.#actor, message, this.#shell.now());
   }
 
   async poke(all: boolean): Promise<void> {
     await (all ? wakeAll(this.#shell.enter(), peersOf(this.env)) : this.#shell.enter());
+  }
+
+  async violated(machine: string, count: number): Promise<void> {
+    this.#actor.state.memo.counting.violated(machine, count);
+    this.#shell.enter();
   }
 
   async explain(run: string): Promise<Why | null> {
@@ -142,7 +149,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     const { runs } = this.#shell.enter({ type: "unwanted", run });
     const gone = () => this.#actor.state.runs.get(key) === undefined;
     if (runs.get(key)?.forget && (await until(this.#actor, gone, ACKNOWLEDGE_MS))) return;
-    const text = "the run has ended, and not everybody has confirmed that yet; try again";
+    const text = "the run has ended, but its deletion is not confirmed yet; try again";
     throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
   }
 
@@ -168,7 +175,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return news && { ...news, items: news.items.map((row) => runSummary(row, this.#name)) };
   }
 
-  async workers(states: WorkerState[]): Promise<ListedWorker[]> {
+  async workers(states: WorkerStateName[]): Promise<ListedWorker[]> {
     this.#shell.enter();
     return workersOf(this.#configured(), states, this.#runs, this.#workers);
   }

@@ -1,3 +1,4 @@
+// Which pools exist, for the edge? The decisions are in `core/registry`.
 import { DurableObject } from "cloudflare:workers";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
@@ -21,10 +22,10 @@ import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
-/** Random characters in the names of a pool's workers: they tell it from an earlier pool of the same name. */
+/** How many random characters distinguish a pool's worker names from those of earlier pools of its name. */
 const SEED_CHARS = 4;
 
-/** The object that owns the pools' configurations. There is one. */
+/** The one Durable Object that owns the pools' configurations. */
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(
@@ -52,12 +53,12 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     if (config === undefined) throw secretMissing(created);
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
     const pools = this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools;
-    await this.#decided(name, ownValue(pools, name)?.revision ?? 0);
+    await this.#awaitPool(name, ownValue(pools, name)?.revision ?? 0);
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
 
-  /** Waits until the pool has this revision. Throws why it was refused, or that the pool says nothing. */
-  async #decided(name: string, revision: number): Promise<void> {
+  /** Waits until the pool has this revision. Throws if the pool refuses it, or does not answer. */
+  async #awaitPool(name: string, revision: number): Promise<void> {
     const entry = () => ownValue(this.#actor.state.record?.pools, name);
     const decided = () => entry() === undefined || entry()?.accepted?.revision === revision;
     if (!(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
@@ -73,7 +74,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     const { record } = this.#shell.enter({ type: "remove", pool: name, how, by });
     const revision = ownValue(record?.pools, name)?.revision ?? 0;
-    await this.#decided(name, revision);
+    await this.#awaitPool(name, revision);
     const left = ownValue(this.#actor.state.record?.pools, name)?.left;
     return { name, deleted: !this.#has(name), ...(left === undefined ? {} : { leftBehind: left }) };
   }
@@ -92,7 +93,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
     const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
-    await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach
+    await Promise.allSettled(pokes); // the next cron tick repeats those that failed
   }
 }
 

@@ -1,8 +1,9 @@
+// How is a failed message logged?
 import type { Envelope } from "../shared/machine.ts";
 
 /**
- * Says in the log that a message failed: the first time, and then each time the number of tries has doubled.
- * A peer that is away for an hour shall not fill the log.
+ * Logs a failed message at its first try, and then each time the number of tries doubles, so that a peer that
+ * is away for an hour does not fill the log.
  */
 export function logFailure(from: string, message: Envelope, error: unknown, tries: number): void {
   if (!Number.isInteger(Math.log2(tries))) return;

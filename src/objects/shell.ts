@@ -1,23 +1,35 @@
+// How does an actor run on a Durable Object's clock, transactions and alarm?
+import { env } from "cloudflare:workers";
 import type { Envelope, Instant, Machine } from "../shared/machine.ts";
 import { Actor } from "./actor.ts";
 import { LazyAlarm } from "./alarm.ts";
 import { droverNow } from "./clock.ts";
+import type { Env } from "./env.ts";
 import { meter } from "./meter.ts";
 import { logFailure } from "./report-failure.ts";
 import { platformTimer } from "./waiting.ts";
 
-/**
- * What differs from object to object: how its state is loaded and stored, and how its messages are delivered.
- */
+/** The parts that differ between objects: loading and storing the state, and delivering messages. */
 export interface Wiring<State, Event, Message> {
-  /**
-   * `alarmAt`: when the armed alarm fires; now, if it is that which wakes the object; null: none is armed.
-   */
+  /** `alarmAt`: when the armed alarm fires; now, if that alarm wakes the object; null: none is armed. */
   load(alarmAt: Instant | null, now: Instant): State;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
   saved?(): void;
   send(message: Message): Promise<Event>;
+  /** Counts the invariants that a step has broken. Absent: the log alone tells of them. */
+  violated?(count: number): void;
+}
+
+const { DROVER_CHECK_EVERY }: Partial<Env> = env;
+
+/** One step in this many in this isolate is checked, whichever object takes it. */
+const CHECK_EVERY = Number(DROVER_CHECK_EVERY || 64);
+let steps = 0;
+
+function isChecked(): boolean {
+  steps += 1;
+  return steps % CHECK_EVERY === 0;
 }
 
 /** The actor of a Durable Object, with the platform's clock, transactions and alarm. */
@@ -48,25 +60,28 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
       send: wiring.send,
       timer: platformTimer,
       failed: (message, error, tries) => logFailure(ctx.id.name ?? "", message, error, tries),
+      isChecked,
+      violated: (violations) => {
+        for (const one of violations) console.error({ event: "invariant_violated", id: ctx.id.name, ...one });
+        wiring.violated?.(violations.length);
+      },
       unheard: (error) => console.warn({ event: "unheard", of: ctx.id.name, error: String(error) }),
     });
     void ctx.blockConcurrencyWhile(() => this.#alarm.load());
   }
 
-  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
+  /** Applies an event, at least a tick: every entry is billed, and repairs what a crash left undone. */
   enter(event: Event = this.#tick): State {
     this.count();
     return this.actor.apply(event);
   }
 
-  /** An entry that brings its own event later, and must not be judged before that. */
+  /** Counts an entry that applies its own event later. */
   count(): void {
     meter.requests += 1;
   }
 
-  /**
-   * The alarm has fired. It never throws for what can be expected: what fails is tried again by the actor.
-   */
+  /** The alarm has fired. This does not throw: the actor repeats what fails. */
   alarm(): void {
     this.#alarm.fired();
     this.#firing = true;
@@ -74,7 +89,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
     this.#firing = false;
   }
 
-  /** The storage, and with it the alarm, has been emptied. */
+  /** The storage was emptied, and with it the alarm. */
   emptied(): void {
     this.#alarm.emptied();
   }

@@ -1,3 +1,4 @@
+// How are an object's value and its tables stored?
 import type { RowDisk } from "../core/rows.ts";
 import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
@@ -6,8 +7,8 @@ import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
 const STATE_KEY = "state";
 
 /**
- * One value that is everything an object knows: no schema, which would be billed for every new object
- * (platform.md#rows-written). Written only when it is another value than the one that lies there.
+ * One value for everything that an object knows. A schema would be billed for every new object
+ * (platform.md#rows-written), so there is none. Only a changed value is written.
  */
 export class ValueStore<Value> {
   readonly #storage: DurableObjectStorage;
@@ -30,7 +31,7 @@ export class ValueStore<Value> {
     meter.rowsWritten += 1;
   }
 
-  /** Forgets the value. What is left of the object's storage goes with `sweep`, after the commit. */
+  /** Deletes the value. `sweep` deletes the rest of the object's storage after the commit. */
   remove(): void {
     if (this.#stored === null) return;
     this.#storage.kv.delete(STATE_KEY);
@@ -39,27 +40,24 @@ export class ValueStore<Value> {
     meter.rowsWritten += 1;
   }
 
-  /**
-   * After a commit in which the value was removed: empties the storage, so that the object costs nothing any
-   * more.
-   */
+  /** After a commit that removed the value: empties the storage, so that the object costs nothing. */
   sweep(): void {
     if (!this.#emptied) return;
     this.#emptied = false;
-    void this.#storage.deleteAll(); // not awaited: no answer leaves before it is done
+    void this.#storage.deleteAll(); // not awaited: answers wait for it anyway
   }
 }
 
-/** What a field of a row must be: one of some texts. The field is a JSON path. */
-interface Wanted {
+/** A filter: the field (a JSON path) must have one of these texts. */
+interface FieldFilter {
   field: string;
   values: readonly string[];
 }
 
 /**
- * A table of rows in the object's SQLite: key, whether live, row as JSON. Keys are text in a table without
- * row ids, so that a row costs one row. The table is made with the first write: an object without state
- * writes nothing (rule R6).
+ * A table in the object's SQLite: key, whether live, and the row as JSON. With text keys and no row ids, a
+ * row costs one written row. The table is created by the first write: an object without state writes nothing
+ * (rule R6).
  */
 export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #sql: SqlStorage;
@@ -90,29 +88,28 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   /**
-   * Looks at the `scan` rows with the highest keys: for each value of the field `group` the row with the
-   * highest `by` among those that have one. `isAll`: there are no other rows.
+   * Among the `scan` rows with the highest keys: for each value of the field `group` the row with the highest
+   * `by`. `isAll`: there are no other rows.
    */
   readHighestBy(group: keyof Row & string, by: keyof Row & string, scan: number) {
     if (!this.#exists) return { rows: [], isAll: true };
     const number = `json_extract(v, '$.${by}')`;
     const scanned = `SELECT v FROM ${this.#table} ORDER BY k DESC LIMIT ?`;
-    // Beside `max` in SQLite, `v` is that of the row which has the maximum.
+    // Beside `max`, SQLite returns `v` of the row that has the maximum.
     const sql = `SELECT v, max(${number}) FROM (${scanned}) WHERE ${number} IS NOT NULL
       GROUP BY json_extract(v, '$.${group}')`;
-    // What `write` has put there, as in `#select`.
+    // Rows are JSON, as in `#select`.
     const rows = [...this.#sql.exec<{ v: string }>(sql, scan)].map(({ v }) => JSON.parse(v) as Row);
     const beyond = `SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`;
     return { rows, isAll: this.#sql.exec(beyond, scan).toArray().length === 0 };
   }
 
   /**
-   * Of the `scan` rows below `before` the highest `limit` that have one of the values in each of the fields,
-   * and after which key the rest begins; null: there is none. They are sorted out where they lie, which is
-   * many times quicker than to read them all.
+   * The highest `limit` rows that match all filters, among the `scan` rows below `before`. `next`: the key to
+   * continue from; null: no more rows. Filtering in SQL is many times faster than reading all rows.
    */
-  readMatching(before: string, scan: number, limit: number, wanted: Wanted[]) {
-    const rows = this.#exists ? this.#matching(before, scan, limit + 1, wanted) : [];
+  readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
+    const rows = this.#exists ? this.#matching(before, scan, limit + 1, filters) : [];
     if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]?.[0] ?? null };
     if (!this.#exists) return { rows, next: null };
     const sql = `SELECT k FROM ${this.#table} WHERE k < ? ORDER BY k DESC LIMIT 1 OFFSET ?`;
@@ -120,13 +117,13 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return { rows, next: last?.k ?? null };
   }
 
-  #matching(before: string, scan: number, limit: number, wanted: Wanted[]): [string, Row][] {
-    const where = wanted.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?").join(", ")})`);
+  #matching(before: string, scan: number, limit: number, filters: FieldFilter[]): [string, Row][] {
+    const where = filters.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?").join(", ")})`);
     const below = `SELECT k, v FROM ${this.#table} WHERE k < ? ORDER BY k DESC LIMIT ?`;
     const sql = `SELECT k, v FROM (${below}) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
-    const bound = wanted.flatMap(({ field, values }) => [field, ...values]);
+    const bound = filters.flatMap(({ field, values }) => [field, ...values]);
     const found = this.#sql.exec<{ k: string; v: string }>(sql, before, scan, ...bound, limit);
-    // What `write` has put there, as in `#select`.
+    // Rows are JSON, as in `#select`.
     return found.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
   }
 
@@ -167,7 +164,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
       `SELECT k, v FROM ${this.#table} ${where}`,
       ...bindings,
     );
-    // What `write` has put there: nobody else writes this table.
+    // Only `write` fills this table.
     return cursor.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
   }
 

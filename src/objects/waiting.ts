@@ -1,7 +1,9 @@
+// How does a request wait until something has changed?
 import type { Millis } from "../shared/machine.ts";
 
 /**
- * Calls back after so many milliseconds, unless what it returns is called before. The simulator has its own.
+ * Calls back after `ms` milliseconds, unless the returned function is called first. The simulator has its
+ * own.
  */
 export type Timer = (ms: Millis, happen: () => void) => () => void;
 
@@ -11,14 +13,14 @@ export const platformTimer: Timer = (ms, happen) => {
   return () => clearTimeout(timer);
 };
 
-/** What can be watched: an actor, or whatever else calls its listeners when something has changed. */
+/** Anything that calls listeners after changes, such as an actor. */
 export interface Watchable {
   watch(listener: () => void): () => void;
 }
 
 /**
- * Resolves as soon as `holds`, or after `waitMs`; what it resolves to is whether it held. Nothing is polled:
- * it looks again when something has changed.
+ * Resolves to true as soon as `holds()`, or to false after `waitMs`. It checks after each change,
+ * without polling.
  */
 export async function until(
   source: Watchable,
@@ -29,7 +31,7 @@ export async function until(
   if (holds()) return true;
   if (waitMs <= 0) return false;
   return new Promise((resolve, reject) => {
-    // What throws here belongs to whoever waits, never to whoever has brought the change about.
+    // An error here belongs to the waiting request, not to the event that called the listener.
     const look = (timeIsUp: boolean) => {
       try {
         const held = holds();

@@ -1,64 +1,67 @@
-// What is believed of the attempts in a report (reports.md). A host may say anything, as often as it likes,
-// so nothing here grows with what it says: placements that this worker was given are heard, a few others are
-// shown to their allocations, and nothing is remembered of the rest. Orders omit it.
+// Which attempts in a report are believed (reports.md)? A host may send anything, so memory must not
+// grow with it: this worker's placements count, a few others are shown to their allocations, the rest is
+// dropped.
 import type { AttemptReport, Report } from "../schema/host.ts";
 import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
-import {
-  MAX_HELD_LOG_CHARS,
-  MAX_STRANGERS_ASKED,
-  MAX_STRANGERS_LOOKED_UP,
-  MAX_UNORDERED_ATTEMPTS,
-} from "../shared/limits.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** What the host last said of one placement. `said` tells two reports apart that say something else. */
+/** How many placements that this worker was never given are shown to their allocations at a time. */
+export const MAX_STRANGERS_ASKED = 8;
+/** How many placements are looked up for one report, to see whether they are such strangers. */
+export const MAX_STRANGERS_LOOKED_UP = 64;
+/** How many attempts that a placement's orders do not name are believed. */
+export const MAX_UNORDERED_ATTEMPTS = 8;
+/** How much Base64 of log bytes is held for one placement, besides that of the latest report. */
+export const MAX_HELD_LOG_CHARS = 1024 * 1024;
+
+/** What the host last reported about one placement. `fingerprint`: equal when two reports say the same. */
 export interface Reported {
   run: string;
   epoch: number;
   attempts: AttemptReport[];
-  said: string;
-  /** When that was heard: the ages in it are of that moment. */
+  fingerprint: string;
+  /** When it was reported: ages in it refer to this moment. */
   at: Instant;
-  /** This worker was never given it. */
+  /** A placement that this worker never had. */
   stranger?: true;
-  /** A stranger of which its allocation wants nothing: while the host says it, nobody is asked again. */
+  /** A stranger that its allocation does not want: nobody is asked again while the host reports it. */
   over?: true;
 }
 
-/** What the reader of a report knows: by key what the host said before, and which placements it was given. */
-export interface Known {
+/** What the reader of a report knows. `before`: by placement, what the host reported before. */
+export interface ReportContext {
   before: Record<string, Reported>;
-  live: readonly Given[];
-  /** Whether a placement was ever given to this worker. */
+  live: readonly LivePlacement[];
+  /** Whether this worker ever had the placement. */
   isGiven(key: string): boolean;
 }
 
-/** A placement that lives here: what is ordered of it, and since which revision of the orders. */
-interface Given {
+/** A live placement of this worker. `revision`: that of the orders at its last change. */
+interface LivePlacement {
   run: string;
   epoch: number;
   revision: number;
   order: { attempts: { id: string }[] } | null;
 }
 
-/** One placement in a report. Of attempts that are named twice the last word counts. */
-interface Said {
+/** One placement in a report. If an attempt is named twice, the last entry counts. */
+interface PlacementReport {
   run: string;
   epoch: number;
   attempts: Map<string, AttemptReport>;
 }
 
 /**
- * What the host says of each placement. A full report also says what it does not hold; a delta is absolute
- * for the attempts that it names, and of all others what was said before holds. An attempt that waits for its
- * time as it was ordered is there, and no news.
+ * What the host reports about each placement. A full report also proves what is missing. A delta replaces the
+ * attempts that it names; earlier reports of all others stay valid. An attempt that only waits for its start
+ * time, as ordered, is no news.
  */
-export function reportedBy(known: Known, report: Report, now: Instant): Record<string, Reported> {
+export function reportedBy(known: ReportContext, report: Report, now: Instant): Record<string, Reported> {
   const rows = new Map(known.live.map((row) => [placementKey(row.run, row.epoch), row]));
-  const said = byPlacement(report);
-  const strangers = strangersIn(known, said, rows, report.full);
+  const placements = byPlacement(report);
+  const strangers = strangersIn(known, placements, rows, report.full);
   const reported = report.full ? {} : { ...known.before };
-  for (const [key, { run, epoch, attempts }] of said) {
+  for (const [key, { run, epoch, attempts }] of placements) {
     const row = rows.get(key);
     const before = known.before[key];
     if (row === undefined && !strangers.has(key)) continue;
@@ -69,45 +72,45 @@ export function reportedBy(known: Known, report: Report, now: Instant): Record<s
     const news = [...attempts.values()].filter(({ waits }) => waits !== true || row === undefined);
     if (news.length === 0 && !report.full) continue;
     const missing = report.full ? missingOf(row, attempts, report.ordersSeen) : [];
-    const others = report.full ? [] : othersOf(before, new Set(news.map(({ id }) => id)), now);
+    const others = report.full ? [] : unnamedAttempts(before, new Set(news.map(({ id }) => id)), now);
     const all = believedOf([...others, ...news, ...missing], row);
-    if (all.length > 0) reported[key] = heardOf({ run, epoch }, all, row, now);
+    if (all.length > 0) reported[key] = reportedPlacement({ run, epoch }, all, row, now);
   }
-  return report.full ? withMissing(reported, said, rows, report.ordersSeen, now) : reported;
+  return report.full ? addUnmentioned(reported, placements, rows, report.ordersSeen, now) : reported;
 }
 
-function byPlacement(report: Report): Map<string, Said> {
-  const said = new Map<string, Said>();
+function byPlacement(report: Report): Map<string, PlacementReport> {
+  const placements = new Map<string, PlacementReport>();
   for (const attempt of report.attempts) {
     const parts = parseAttemptId(attempt.id);
     if (parts === undefined) continue;
     const { run, epoch } = parts;
     const key = placementKey(run, epoch);
-    const known = said.get(key) ?? { run, epoch, attempts: new Map<string, AttemptReport>() };
-    // What is named again takes the place of the last.
+    const known = placements.get(key) ?? { run, epoch, attempts: new Map<string, AttemptReport>() };
+    // An attempt named twice moves to the end.
     known.attempts.delete(attempt.id);
     known.attempts.set(attempt.id, attempt);
-    said.set(key, known);
+    placements.set(key, known);
   }
-  return said;
+  return placements;
 }
 
 /**
- * The placements in a report that this worker was never given, and of which their allocations are asked, or
- * were: those that are known already come first. One that has ended here is none.
+ * Placements in a report that this worker never had and whose allocations are asked, known ones first. A
+ * placement that ended here is not one.
  */
 function strangersIn(
-  { before, isGiven }: Known,
-  said: Map<string, Said>,
-  rows: Map<string, Given>,
+  { before, isGiven }: ReportContext,
+  placements: Map<string, PlacementReport>,
+  rows: Map<string, LivePlacement>,
   full: boolean,
 ): Set<string> {
   const known = Object.entries(before).flatMap(([key, { stranger }]) => {
-    return stranger === true && !rows.has(key) && (!full || said.has(key)) ? [key] : [];
+    return stranger === true && !rows.has(key) && (!full || placements.has(key)) ? [key] : [];
   });
   const strangers = new Set(known);
   let looks = 0;
-  for (const key of said.keys()) {
+  for (const key of placements.keys()) {
     if (strangers.size >= MAX_STRANGERS_ASKED || looks >= MAX_STRANGERS_LOOKED_UP) break;
     if (rows.has(key) || strangers.has(key)) continue;
     looks += 1;
@@ -116,8 +119,8 @@ function strangersIn(
   return strangers;
 }
 
-/** Of one placement what its orders name, and a few others, the latest: those before may have just ended. */
-function believedOf(attempts: AttemptReport[], row: Given | undefined): AttemptReport[] {
+/** All ordered attempts, but only the latest of the others: earlier ones may have just ended. */
+function believedOf(attempts: AttemptReport[], row: LivePlacement | undefined): AttemptReport[] {
   if (attempts.length <= MAX_UNORDERED_ATTEMPTS) return attempts;
   const ordered = new Set(row?.order?.attempts.map(({ id }) => id));
   const others = attempts.filter(({ id }) => !ordered.has(id)).slice(-MAX_UNORDERED_ATTEMPTS);
@@ -125,9 +128,12 @@ function believedOf(attempts: AttemptReport[], row: Given | undefined): AttemptR
   return attempts.filter((one) => ordered.has(one.id) || kept.has(one));
 }
 
-/** The host has applied these orders and does not hold it: it is gone (host-protocol.md#report). */
+/**
+ * Ordered attempts that the host does not hold although it applied the orders: they count as gone
+ * (host-protocol.md#report).
+ */
 function missingOf(
-  row: Given | undefined,
+  row: LivePlacement | undefined,
   named: Pick<Map<string, unknown>, "has"> | undefined,
   ordersSeen: number,
 ): AttemptReport[] {
@@ -136,60 +142,57 @@ function missingOf(
   return missing.map(({ id }) => ({ id, state: "gone" }));
 }
 
-/** Placements of which a full report says nothing at all. */
-function withMissing(
+/** Adds the placements that a full report does not mention. */
+function addUnmentioned(
   reported: Record<string, Reported>,
-  said: Map<string, Said>,
-  rows: Map<string, Given>,
+  placements: Map<string, PlacementReport>,
+  rows: Map<string, LivePlacement>,
   ordersSeen: number,
   now: Instant,
 ): Record<string, Reported> {
   for (const [key, row] of rows) {
-    const all = said.has(key) ? [] : missingOf(row, undefined, ordersSeen);
-    if (all.length > 0) reported[key] = heardOf(row, all, row, now);
+    const all = placements.has(key) ? [] : missingOf(row, undefined, ordersSeen);
+    if (all.length > 0) reported[key] = reportedPlacement(row, all, row, now);
   }
   return reported;
 }
 
-function heardOf(
+function reportedPlacement(
   { run, epoch }: Pick<Reported, "run" | "epoch">,
   attempts: AttemptReport[],
-  row: Given | undefined,
+  row: LivePlacement | undefined,
   now: Instant,
 ): Reported {
-  const said = { run, epoch, attempts, said: whatIsSaid(attempts), at: now };
-  return row === undefined ? { ...said, stranger: true } : said;
+  const reported = { run, epoch, attempts, fingerprint: fingerprintOf(attempts), at: now };
+  return row === undefined ? { ...reported, stranger: true } : reported;
 }
 
-/** What holds of the attempts of a placement that a delta does not name: as the host would say it now. */
-function othersOf(before: Reported | undefined, named: Set<string>, now: Instant): AttemptReport[] {
+/** Attempts of a placement that a delta does not name, with their present ages. */
+function unnamedAttempts(before: Reported | undefined, named: Set<string>, now: Instant): AttemptReport[] {
   if (before === undefined) return [];
   const others = before.attempts.filter(({ id }) => !named.has(id));
-  const length = others.reduce((sum, { log }) => sum + dataOf(log?.stdout) + dataOf(log?.stderr), 0);
-  // The host says again what is not known to be stored.
-  const kept = length > MAX_HELD_LOG_CHARS ? others.map(({ log: _, ...said }) => said) : others;
+  const length = others.reduce((sum, { log }) => sum + dataLength(log?.stdout) + dataLength(log?.stderr), 0);
+  // The host repeats log bytes until it knows that they are stored.
+  const kept = length > MAX_HELD_LOG_CHARS ? others.map(({ log: _, ...rest }) => rest) : others;
   return aged(kept, now - before.at);
 }
 
-function dataOf(piece: { data?: string | undefined } | undefined): number {
+function dataLength(piece: { data?: string | undefined } | undefined): number {
   return piece?.data?.length ?? 0;
 }
 
-/** What a host said so long ago, as it would say it now: ages grow while nobody hears of them. */
+/** An earlier report of attempts, with ages grown by `ms`. */
 export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   if (ms <= 0) return attempts;
-  return attempts.map(({ startedAgoMs, endedAgoMs, ...said }) => ({
-    ...said,
+  return attempts.map(({ startedAgoMs, endedAgoMs, ...rest }) => ({
+    ...rest,
     ...(startedAgoMs === undefined ? {} : { startedAgoMs: startedAgoMs + ms }),
     ...(endedAgoMs === undefined ? {} : { endedAgoMs: endedAgoMs + ms }),
   }));
 }
 
-/**
- * What two reports must differ in for the allocation to be told again. Ages change with each report and do
- * not count.
- */
-export function whatIsSaid(attempts: Report["attempts"]): string {
+/** Two reports with the same fingerprint say the same: ages, which change each time, are left out. */
+export function fingerprintOf(attempts: Report["attempts"]): string {
   return attempts
     .map(({ id, state, kill, log, saved }) => {
       const streams = [log?.stdout, log?.stderr].map(

@@ -1,8 +1,7 @@
-// What a boot probe came to, and what came of a machine's boot (workers.md#boot-outcomes).
+// How did the boot probe end, and how the boot of a machine (workers.md#boot-outcomes)?
 import type { Report } from "../schema/host.ts";
-import type { Instant } from "../shared/machine.ts";
 
-/** What the host's boot probe came to. `exitCode`: null, if a signal ended it; absent: of an older agent. */
+/** The result of the host's boot probe. `exitCode`: null, if a signal ended it. */
 export interface BootProbe {
   ok: boolean;
   output: string;
@@ -10,8 +9,8 @@ export interface BootProbe {
 }
 
 /**
- * What a report says of the boot probe, if that is news (workers.md#t1). `known`: what it said before;
- * `command`: the probe.
+ * The boot probe in a report, if that is news (workers.md#t1). `known`: the earlier result; `command`: the
+ * probe.
  */
 export function readBoot(
   known: BootProbe | null,
@@ -24,7 +23,7 @@ export function readBoot(
   return known !== null && bootFailure(known, command) === text ? undefined : { probe: boot, text };
 }
 
-/** How a boot probe failed: which command, with which exit code, and what it wrote. */
+/** A failed boot probe in words: command, exit code and output. */
 export function bootFailure({ exitCode, output }: BootProbe, command: string): string {
   const code =
     exitCode === undefined ? "" : exitCode === null ? " (it was killed)" : ` with exit code ${exitCode}`;
@@ -32,19 +31,10 @@ export function bootFailure({ exitCode, output }: BootProbe, command: string): s
   return `its boot probe \`${command}\` failed${code}${wrote}`;
 }
 
-/** What can come of a machine's boot: one of these, once, and the first stays (workers.md#boot-outcomes). */
+/**
+ * The possible outcomes of a machine's boot; the first that occurs is final (workers.md#boot-outcomes).
+ * `success`: it was ready once; `failure`: it was late, or reported that it is broken; `aborted`: it was
+ * not wanted any more; `disappeared`: it ended by itself.
+ */
 export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared"] as const;
 export type BootOutcome = (typeof BOOT_OUTCOMES)[number];
-
-/**
- * What came of a machine's boot: `success`, it was ready once; `failure`, it was not in time, or said that it
- * is broken; `aborted`, it was not wanted any more; `disappeared`, it ended by itself. Undefined: nothing
- * yet.
- */
-export function bootOutcomeOf(worker: {
-  bootOutcome?: BootOutcome;
-  readyAt: Instant | null;
-}): BootOutcome | undefined {
-  // An earlier version stored no outcome, but when it was ready.
-  return worker.bootOutcome ?? (worker.readyAt === null ? undefined : "success");
-}

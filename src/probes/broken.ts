@@ -1,18 +1,18 @@
-// Whether a host can be given another run, by its own word.
+// Can this host take another run, judging by its report?
 import type { AttemptReport, Report } from "../schema/host.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import { brokenByStale, type StaleRuns } from "./stale.ts";
 
-/** Why a host gets no further run. */
+/** Why a host gets no more runs. */
 export interface Trouble {
   kind: "broken" | "unkillable";
   text: string;
 }
 
 /**
- * What speaks against another run on the host of this report: it says that it is broken, something of an
- * ended run still holds on there, or it could not kill what it should. What lives there still holds memory,
- * locks and files (workers.md#stale-runs, workers.md#broken-hosts, workers.md#unkillable-runs).
+ * Why the host of this report gets no more runs: it says that it is broken, or something of an ended or
+ * killed run still lives there and holds memory, locks and files (workers.md#stale-runs,
+ * workers.md#broken-hosts, workers.md#unkillable-runs). Undefined: it can take more.
  */
 export function troubleIn(
   report: Report,
@@ -26,7 +26,7 @@ export function troubleIn(
   return stuck === undefined ? undefined : { kind: "unkillable", text: `${stuck.id}: ${stuck.kill?.error}` };
 }
 
-/** The host has tried five times to kill it and says that something of it lives (tasks.md#kill-6). */
+/** The host tried five times to kill the attempt, and some of its processes still live (tasks.md#kill-6). */
 export function isUnkillable({ kill }: AttemptReport): boolean {
   return kill !== undefined && kill.error !== null && !kill.treeGone;
 }

@@ -1,25 +1,25 @@
-// What a report shows of its host's clock, and for how long it was on its way.
+// How far is a host's clock from ours, and how long did its report take to arrive?
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** How a host's clock and ours go together, as far as its reports show. */
+/** How a host's clock relates to ours, as far as its reports show. */
 export interface HostClock {
-  /** How far ours is ahead, by the report that was on its way for the shortest time, as of `at`. */
+  /** How far our clock is ahead at `at`, according to the report that arrived fastest. */
   aheadMs: Millis;
   at: Instant;
-  /** The latest report: what its host's clock said then, and how far ours was ahead when it was read. */
+  /** The latest report: the host's clock in it, and how far ours was ahead when it was read. */
   latest: { clock: Instant; aheadMs: Millis };
 }
 
-/** Two clocks drift apart by less than this share of the time. */
+/** Two clocks drift apart by at most this share of the time. */
 const DRIFT = 1e-3;
 
-/** Reports this close together show nothing of each other's wait. */
+/** Reports closer together than this say nothing about each other's delay. */
 const APART_MS: Millis = 1_000;
 
 /**
- * The clock of a host after a report, and for how long that report lay somewhere before it was read: in the
- * socket of a control plane that stood still, for example. Only differences between reports count, so it does
- * not matter what the host takes for the time.
+ * The clock of a host after a report, and how long the report waited before it was read, for example in the
+ * socket of a paused control plane. Only differences between reports count, so the host's time of day does
+ * not matter.
  */
 export function readClock(
   known: HostClock | null,
@@ -37,8 +37,8 @@ export function readClock(
 }
 
 /**
- * Whether the host's clock has stood still, as that of a machine that was paused: ours is as far ahead at the
- * latest two reports. Of two reports that waited for the same reader the later one waited for less time.
+ * Whether the host's clock stood still, like that of a paused machine: then the latest two reports show the
+ * same difference. If both had waited for one reader, the later would have waited for less time.
  */
 function hasStoodStill({ latest }: HostClock, clock: Instant, aheadMs: Millis): boolean {
   const apartMs = clock - latest.clock;

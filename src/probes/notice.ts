@@ -1,26 +1,28 @@
-// What a host says of its machine's near end: an interruption by the provider, or an operator at work.
+// Does a host announce that its machine will end soon: an interruption, or an operator's work?
 import type { Report } from "../schema/host.ts";
 import { NOTICE_DRIFT_MS } from "../shared/limits.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** An end that is farther away is none that anybody knows. No date would hold some that a host can say. */
+/** Ends farther away count as unknown: a date cannot even represent all values that a host may send. */
 const FARTHEST_END_MS: Millis = 365 * 24 * 3_600_000;
 
-/** That a machine will end soon. */
+/** An announced end of a machine. */
 export interface Notice {
   text: string;
-  /** When the machine will be gone; null: that is not known. */
+  /** When the machine will be gone; null: unknown. */
   goneAt: Instant | null;
 }
 
-/** The notice in a report; null: it says that there is none; undefined: it says nothing of it. */
+/** The notice in a report; null: the report says that there is none; undefined: it says nothing about it. */
 export function noticeIn({ draining, goneInMs }: Report, now: Instant): Notice | null | undefined {
   if (!draining) return draining === undefined ? undefined : null;
   const isSaid = goneInMs !== undefined && goneInMs <= FARTHEST_END_MS;
   return { text: draining, goneAt: isSaid ? now + Math.round(goneInMs) : null };
 }
 
-/** The time is said as a duration, which the way here makes a little longer each time. */
+/**
+ * Whether two notices are the same. The remaining time is off by the time that the report took to arrive.
+ */
 export function isSameNotice(known: Notice, said: Notice): boolean {
   if (known.text !== said.text || (known.goneAt === null) !== (said.goneAt === null)) return false;
   return Math.abs((known.goneAt ?? 0) - (said.goneAt ?? 0)) <= NOTICE_DRIFT_MS;

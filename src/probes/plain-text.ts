@@ -1,24 +1,23 @@
-// What the report of a host without an agent says: one line, one thing (workers.md#plain-text-reports).
+// What does the report of a host without an agent say? One statement per line
+// (workers.md#plain-text-reports).
 import type { Report } from "../schema/host.ts";
 
-/** What a plain-text run probe says (workers.md#plain-text-reports). */
 export interface RunProbe {
-  /** Runs of which a process lives. */
+  /** Runs with a living process. */
   runs: ReadonlySet<string>;
-  /** Runs that have ended, and to which something still holds on. */
+  /** Ended runs that something still holds on to. */
   stale: string[];
   broken: boolean;
-  /** Its boot probe has succeeded. */
+  /** The boot probe succeeded. */
   booted: boolean;
-  /** The revision of the orders that the host has applied; 0 if it does not say. */
+  /** The revision of the orders that the host applied; 0: not said. */
   ordersSeen: number;
 }
 
 /**
- * Reads a run probe, line by line and by exact match: nothing is trimmed, and a line that is none of those of
- * workers.md#plain-text-reports says nothing. `orders <revision>` is ours: without it, that a run is not
- * listed proves nothing, since the host may not know yet that it is to run it. So is `boot ok`: a provider's
- * machine is ready once its host says so. Its blank keeps it apart from the names of runs.
+ * Parses a run probe by exact match: nothing is trimmed, and unknown lines are ignored
+ * (workers.md#plain-text-reports). Without `orders <revision>` a missing run proves nothing, since the host
+ * may not have read its orders yet. The blank in `boot ok` distinguishes it from a run's id.
  */
 export function readRunProbe(text: string): RunProbe {
   const lines = text.split("\n");
@@ -39,13 +38,12 @@ const STALE = /^([a-z0-9][a-z0-9-]{0,62}) stale$/;
 const ORDERS = /^orders (\d{1,15})$/;
 
 /**
- * The report that a plain-text run probe is. It names runs, not attempts: all that was ordered of a listed
- * run lives. It is full, because it lists all there is, and numbered by its signed time stamp, since it has
- * no other number: of two within a second the later one says nothing, and neither does one that comes late.
- * Runs of which no order is known are none of ours: orders omit them. A run counts as started when it is
- * first listed.
+ * Turns a plain-text run probe into a report. It names runs, not attempts: every ordered attempt of a listed
+ * run counts as running, since the run was first listed. The report is full, and numbered by its signed time
+ * stamp in seconds: another one within the same second, or a late one, is dropped. Runs without an order are
+ * ignored, and orders omit them.
  *
- * `sentAtS`: that time stamp. `incarnation`: the latest start of the host. `placements`: those that live.
+ * `sentAtS`: the time stamp. `incarnation`: the host's latest start. `placements`: the live ones.
  */
 export function plainReport(
   text: string,

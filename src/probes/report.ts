@@ -1,12 +1,12 @@
-// Whether a report counts at all, and what it says of attempts that are over.
+// Does a report count at all, and which attempts in it are over?
 import type { AttemptReport, Report } from "../schema/host.ts";
 
-/** What a report is to its reader: of another start of the agent, said before, or news. */
+/** How a report relates to what its reader knows: from another start of the agent, old, or new. */
 export type Verdict = "earlier_start" | "later_start" | "old" | "fresh";
 
 /**
- * Judges a report by its numbers (host-protocol.md#report): only a fresh one means anything, and a start of
- * the agent that is not the latest must end. `lastSeq`: of the latest report that counted.
+ * Judges a report by its numbers (host-protocol.md#report). Only a fresh one counts; any start of the agent
+ * but the latest must end. `lastSeq`: of the latest report that counted.
  */
 export function judgeReport(
   { incarnation, seq }: Pick<Report, "incarnation" | "seq">,
@@ -17,7 +17,7 @@ export function judgeReport(
   return seq <= known.lastSeq ? "old" : "fresh";
 }
 
-/** Whether nothing of an attempt is on its host any more. */
+/** Whether nothing of the attempt is left on its host. */
 export function hasEnded({ state }: Pick<AttemptReport, "state">): boolean {
   return state === "exited" || state === "gone";
 }

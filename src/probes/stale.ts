@@ -1,15 +1,19 @@
-// Which runs have ended on a host while something there still holds on to them, and since when
-// (workers.md#stale-runs).
+// Which runs ended on a host although something there still holds on to them, and since when
+// (workers.md#stale-runs)?
 import type { Report } from "../schema/host.ts";
-import { MAX_HOLDER_CHARS, MAX_STALE_RUNS } from "../shared/limits.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** By run: since when something of it is left that nobody supervises, and what that is, if it is known. */
+/** How many runs that have left something on a machine are listed. */
+export const MAX_STALE_RUNS = 64;
+/** The longest description of what holds on to such a run. */
+export const MAX_HOLDER_CHARS = 256;
+
+/** By run: since when it is stale, and what holds on to it (null: unknown). */
 export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
 
 /**
- * The stale runs after a report; `known` itself, if they are the same. A full report clears the clock of
- * those that it does not name; a delta without the word says nothing new. Of many the first count.
+ * The stale runs after a report; `known` itself if nothing changed. A full report drops those that it does
+ * not name; a delta without `stale` changes nothing. At most `MAX_STALE_RUNS` count, in order.
  */
 export function staleAfter(known: StaleRuns, report: Report, now: Instant): StaleRuns {
   if (report.stale === undefined && !report.full) return known;
@@ -32,15 +36,15 @@ function runsIn(stale: NonNullable<Report["stale"]>): Map<string, string | null>
 }
 
 /**
- * The run that makes its host count as broken, in words: stale for longer than the time-out at the arrival of
- * a report. Time alone breaks nothing: the next report may say that it is over.
+ * Why a stale run makes its host count as broken: it has been stale for longer than the time-out when a
+ * report arrives. Time alone never does, since the next report may clear it.
  */
 export function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant): string | undefined {
   const late = Object.entries(stale).find(([, { since }]) => now - since > timeoutMs);
   return late === undefined ? undefined : staleText(late[0], late[1].holder);
 }
 
-/** That something holds on to a run, in words. */
+/** Says that something holds on to a run. */
 export function staleText(run: string, holder: string | null): string {
   return `run ${run} has ended there, and ${holder ?? "something"} still holds on to it`;
 }

@@ -15,26 +15,24 @@ import { CODES, type Veil, veilOf } from "./veil.ts";
  */
 const CALL_TIMEOUT_MS = 30_000;
 
-/** How long a service may take to show a change in its listing. */
+/** How long a change may take to show in the service's listing. */
 const LIST_CONSISTENCY_MS = 1_000;
 
 /** The longest fault that is reported: it may contain a tag's name of any length. */
 const MAX_FAULT_CHARS = 512;
 const MAX_ID_CHARS = 256;
 
-/** The id of a machine that is invalid otherwise. */
+/** The id of a machine whose other fields are invalid. */
 const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
- * Statuses that blame the request, whoever answers. Others may come from a proxy while the service restarts
- * (404, 403 or 302). `invalid` holds off a type until the pool is put again, so that takes the service's own
- * word.
+ * Statuses that mean an invalid request, even if a proxy answers. Other statuses (404, 403, 302) may come
+ * from a proxy while the service restarts: they mean `invalid` only if the service says so itself, since
+ * `invalid` holds off a type until the pool is put again.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/**
- * Statuses which prove that the call had no effect, whoever answers. Timeouts and conflicts prove nothing.
- */
+/** Whether a status proves that the call had no effect, even from a proxy. Timeouts and conflicts do not. */
 function isRefusal(status: number): boolean {
   return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
 }
@@ -91,8 +89,8 @@ async function readPage(
 }
 
 /**
- * The machines of a page. An invalid one is left out and reported as a gap: it may exist for long, and
- * without a listing the whole pool would be stuck.
+ * The machines of a page. An invalid machine is left out and reported as a gap: it may stay for a long time,
+ * and if it made every listing fail, the whole pool would be stuck.
  */
 function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" | "gap"> {
   const items: Instance[] = [];
@@ -100,14 +98,14 @@ function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" 
   for (const one of all) {
     const read = checked(Instance, one, veil);
     if ("data" in read) items.push(read.data);
-    else faults.push(`${calledBy(one, veil)} is not as agreed: ${read.fault}`);
+    else faults.push(`${nameOf(one, veil)} is invalid: ${read.fault}`);
   }
   const [first] = faults;
   if (first === undefined) return { items };
-  return { items, gap: faults.length === 1 ? first : `${first}, nor are ${faults.length - 1} more` };
+  return { items, gap: faults.length === 1 ? first : `${first}, and ${faults.length - 1} more are invalid` };
 }
 
-function calledBy(machine: unknown, veil: Veil): string {
+function nameOf(machine: unknown, veil: Veil): string {
   const named = NamedMachine.safeParse(machine);
   return named.success ? `machine ${veil(named.data.id).slice(0, MAX_ID_CHARS)}` : "a machine without an id";
 }
@@ -157,7 +155,7 @@ async function callService(
   }
 }
 
-/** A fault of the service, worded to follow "the provider at …". */
+/** A fault of the service. Its message continues "the provider at …". */
 class Fault extends Error {}
 
 /** The platform's unhelpful messages for a refused or lost connection. */
@@ -200,8 +198,8 @@ async function boundedText({ body }: Response): Promise<string> {
 
 /** Classifies an error answer by the service's own class, or else by its status. */
 function classify(response: Response, body: string, at: number, veil: Veil): ProviderFailure {
-  const said = parsed(ProviderProblem, body, veil);
-  const problem = "fault" in said ? null : said.data;
+  const answer = parsed(ProviderProblem, body, veil);
+  const problem = "fault" in answer ? null : answer.data;
   const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
   const later =
     retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) };
@@ -214,7 +212,7 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
   return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
 }
 
-/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds it. */
+/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds the secret. */
 function plainly(body: string): string {
   const json = jsonOf(body);
   return json === undefined ? body : JSON.stringify(json.value);
@@ -233,7 +231,7 @@ function retryAfterOf(response: Response, at: number): number | undefined {
 function unreadable(call: string, fault: string): { kind: "failed"; failure: ProviderFailure } {
   return {
     kind: "failed",
-    failure: { class: "temporary", text: `the provider's answer to ${call} is not as agreed: ${fault}` },
+    failure: { class: "temporary", text: `the provider's answer to ${call} is invalid: ${fault}` },
   };
 }
 

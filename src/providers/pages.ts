@@ -4,7 +4,7 @@ import type { Instance, InstancePage } from "../schema/provider.ts";
 
 /** The most pages of a listing: 10,000 machines at 50 a page. */
 export const MAX_LIST_PAGES = 200;
-/** The most readings of a listing until two in a row agree. */
+/** How often a listing is read at most, until two readings in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
 /** A page. `gap`: what was left out of it, and why. */
@@ -16,7 +16,7 @@ type Read = (cursor: string | undefined) => Promise<ReadPage | { failure: Provid
 interface Walk {
   items: Map<string, Instance>;
   pages: number;
-  /** Why it may be incomplete. */
+  /** Why the reading may be incomplete. */
   gap?: string | undefined;
   failure?: ProviderFailure;
 }
@@ -26,11 +26,11 @@ interface Walk {
  * if absence proves nothing: the service does not call it complete, there are too many pages, they shifted,
  * one failed, or an item is invalid.
  *
- * It fails if nothing was read, and if the service asks for a pause, which only a failure can carry.
+ * The listing fails if nothing was read, or if the service asks for a pause, which only a failure can carry.
  *
  * When machines end, later rows of a cloud with numbered pages move up, and one may slip to a page that was
  * already read (cases.md#case-19). So pages are read again: if the next reading has everything of the
- * previous one, nothing left, nothing moved up, and nothing was missed. This requires only a stable order.
+ * previous one, no machine left the list, none moved up, and none was missed. Only a stable order is needed.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();

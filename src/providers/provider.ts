@@ -12,7 +12,7 @@ export interface Provider {
   list(tag: string): Promise<ListAnswer>;
   destroy(instance: string): Promise<DestroyAnswer>;
   readonly capabilities: {
-    /** A listing begun this soon after a create or destroy call ended may not show its effect yet. */
+    /** A listing that begins within this time after a create or destroy call may lack the call's effect. */
     readonly listConsistencyMs: number;
   };
 }

@@ -16,6 +16,7 @@ import { hostRoutes, SWITCHING_PROTOCOLS } from "./hosts/hosts.ts";
 import { signAnswers } from "./hosts/signature.ts";
 import { requireToken } from "./http/auth.ts";
 import { drainBody } from "./http/drain-body.ts";
+import { refuse } from "./http/invalid.ts";
 import { refuseLossyJson } from "./http/json-body.ts";
 import { renderError } from "./http/problem.ts";
 import { installMessages } from "./http/zod-messages.ts";
@@ -47,7 +48,7 @@ const SNAPSHOTS = "/v1/snapshots/*";
  */
 export function createApp(agent: AgentBundle): EdgeApp {
   installMessages();
-  const app = new OpenAPIHono<EdgeTypes>();
+  const app = new OpenAPIHono<EdgeTypes>({ defaultHook: refuse() });
   const pools = createPoolDirectory();
   answerMistakes(app);
   app.use(async (c, next) => {

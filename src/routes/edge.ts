@@ -32,7 +32,7 @@ export interface EdgeBindings {
 export interface PoolDirectory {
   /** The names, at most a few seconds old. Fails as the Registry does. */
   names(env: Pick<EdgeBindings, "objects" | "now">): Promise<string[]>;
-  /** Asks the Registry again next time: after a pool was put through this isolate. */
+  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
   forget(): void;
 }
 

@@ -3,9 +3,8 @@ import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { metricsText, type Sample } from "../schema/metrics.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
-import { problemAnswer, repeatable } from "./openapi/params.ts";
+import { repeatable } from "./openapi/params.ts";
 import { askPools } from "./query/fan-out.ts";
 
 /** The content type of Prometheus' text format. */
@@ -16,7 +15,6 @@ const route = operation({
   path: "/metrics",
   operationId: "getMetrics",
   tag: "Service",
-  access: "token",
   codes: ["unknown_pool"],
   summary: "Metrics for Prometheus",
   description:
@@ -25,26 +23,21 @@ const route = operation({
   request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
   responses: {
     200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },
-    default: problemAnswer,
   },
 });
 
 /** Adds the metrics (api.md#metrics). */
 export function metricsRoutes(app: EdgeApp): void {
-  app.openapi(
-    route,
-    async (c) => {
-      const { objects } = c.env;
-      const requested = c.req.valid("query").pool;
-      const names = requested ?? (await c.var.pools.names(c.env));
-      const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
-      const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
-      return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {
-        "content-type": PROMETHEUS_TEXT,
-      });
-    },
-    refuse(),
-  );
+  app.openapi(route, async (c) => {
+    const { objects } = c.env;
+    const requested = c.req.valid("query").pool;
+    const names = requested ?? (await c.var.pools.names(c.env));
+    const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
+    const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
+    return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {
+      "content-type": PROMETHEUS_TEXT,
+    });
+  });
 }
 
 function downSample(pool: string): Sample {

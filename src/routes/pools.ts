@@ -5,7 +5,7 @@ import { Queue, type QueuedRun } from "../schema/queue.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
-import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams, problemAnswer } from "./openapi/params.ts";
+import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams } from "./openapi/params.ts";
 import { Cursor, encodePosition, type Position } from "./query/cursor.ts";
 import { askPools } from "./query/fan-out.ts";
 
@@ -14,14 +14,12 @@ const put = operation({
   path: "/v1/pools/{name}",
   operationId: "putPool",
   tag: "Pools",
-  access: "token",
   codes: ["pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
-  request: { params: PoolParams, query: z.strictObject({}), body: jsonBody(PutPoolConfig) },
+  request: { params: PoolParams, body: jsonBody(PutPoolConfig) },
   responses: {
     200: jsonAnswer("changed", PoolView),
     201: jsonAnswer("created", PoolView, ["Location"]),
-    default: problemAnswer,
   },
 });
 
@@ -30,10 +28,8 @@ const list = operation({
   path: "/v1/pools",
   operationId: "listPools",
   tag: "Pools",
-  access: "token",
   summary: "All pools, by name",
-  request: { query: z.strictObject({}) },
-  responses: { 200: jsonAnswer("the pools", PoolList), default: problemAnswer },
+  responses: { 200: jsonAnswer("the pools", PoolList) },
 });
 
 const read = operation({
@@ -41,11 +37,10 @@ const read = operation({
   path: "/v1/pools/{name}",
   operationId: "getPool",
   tag: "Pools",
-  access: "token",
   codes: ["unknown_pool"],
   summary: "One pool: configuration, queue, workers, hold-offs",
-  request: { params: PoolParams, query: z.strictObject({}) },
-  responses: { 200: jsonAnswer("the pool", PoolView), default: problemAnswer },
+  request: { params: PoolParams },
+  responses: { 200: jsonAnswer("the pool", PoolView) },
 });
 
 /** The position in a queue's cursor: priority and time of submission. */
@@ -56,7 +51,6 @@ const queue = operation({
   path: "/v1/pools/{name}/queue",
   operationId: "listQueue",
   tag: "Pools",
-  access: "token",
   codes: ["unknown_pool"],
   summary: "The runs that wait for a place, in queue order, each with the reason",
   description:
@@ -71,7 +65,7 @@ const queue = operation({
       }).optional(),
     }),
   },
-  responses: { 200: jsonAnswer("the queue", Queue), default: problemAnswer },
+  responses: { 200: jsonAnswer("the queue", Queue) },
 });
 
 const remove = operation({
@@ -79,7 +73,6 @@ const remove = operation({
   path: "/v1/pools/{name}",
   operationId: "deletePool",
   tag: "Pools",
-  access: "token",
   codes: ["unknown_pool", "pool_in_use", "not_acknowledged"],
   summary: "Delete an empty pool, or empty one first and then delete it",
   description:
@@ -91,7 +84,7 @@ const remove = operation({
     params: PoolParams,
     query: z.strictObject({ drain: Flag.optional(), force: Flag.optional() }),
   },
-  responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
+  responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion) },
 });
 
 /** The cursor for the runs after this one. */
@@ -119,44 +112,28 @@ export function poolRoutes(app: EdgeApp): void {
     },
     refuse(LATER_POOL_FIELDS),
   );
-  app.openapi(
-    remove,
-    async (c) => {
-      const { drain, force } = c.req.valid("query");
-      const how = isOn(force) ? "forced" : isOn(drain) ? "drained" : "empty";
-      const { name } = c.req.valid("param");
-      const deletion = await c.env.objects.registry().removePool(name, how, c.var.actor);
-      c.var.pools.forget();
-      return c.json(deletion, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    list,
-    async (c) => {
-      const names = await c.var.pools.names(c.env);
-      const { answers, service } = await askPools(names, (name) => c.env.objects.pool(name).view());
-      const items = names.flatMap((name) => answers.get(name) ?? []);
-      return c.json({ items, next: null, service }, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    queue,
-    async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const after = cursor === undefined ? undefined : placeOf(cursor);
-      const pool = c.env.objects.pool(c.req.valid("param").name);
-      const { items, queued, isLast } = await pool.queue({ limit, after });
-      const last = items.at(-1);
-      const next = isLast || last === undefined ? null : cursorOf(last);
-      return c.json({ items, next, queued }, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    read,
-    async (c) => c.json(await c.env.objects.pool(c.req.valid("param").name).view(), 200),
-    refuse(),
-  );
+  app.openapi(remove, async (c) => {
+    const { drain, force } = c.req.valid("query");
+    const how = isOn(force) ? "forced" : isOn(drain) ? "drained" : "empty";
+    const { name } = c.req.valid("param");
+    const deletion = await c.env.objects.registry().removePool(name, how, c.var.actor);
+    c.var.pools.forget();
+    return c.json(deletion, 200);
+  });
+  app.openapi(list, async (c) => {
+    const names = await c.var.pools.names(c.env);
+    const { answers, service } = await askPools(names, (name) => c.env.objects.pool(name).view());
+    const items = names.flatMap((name) => answers.get(name) ?? []);
+    return c.json({ items, next: null, service }, 200);
+  });
+  app.openapi(queue, async (c) => {
+    const { limit, cursor } = c.req.valid("query");
+    const after = cursor === undefined ? undefined : placeOf(cursor);
+    const pool = c.env.objects.pool(c.req.valid("param").name);
+    const { items, queued, isLast } = await pool.queue({ limit, after });
+    const last = items.at(-1);
+    const next = isLast || last === undefined ? null : cursorOf(last);
+    return c.json({ items, next, queued }, 200);
+  });
+  app.openapi(read, async (c) => c.json(await c.env.objects.pool(c.req.valid("param").name).view(), 200));
 }

@@ -3,9 +3,8 @@ import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
-import { jsonAnswer, problemAnswer } from "./openapi/params.ts";
+import { jsonAnswer } from "./openapi/params.ts";
 
 const Nonce = z
   .string()
@@ -34,27 +33,23 @@ const proof = operation({
     "knows the token compares the proof with its own, for the address to which it is connected, and sends " +
     "the token on that connection only. A Drover that is reached by HTTPS answers `not_found`.",
   request: { query: z.strictObject({ nonce: Nonce }) },
-  responses: { 200: jsonAnswer("the proof", Proof), default: problemAnswer },
+  responses: { 200: jsonAnswer("the proof", Proof) },
 });
 
 /** Adds the proof of a local Drover. It is open, and costs one short HMAC. */
 export function proofRoute(app: EdgeApp): void {
-  app.openapi(
-    proof,
-    async (c) => {
-      const address = loopbackAddress(c.env.url);
-      // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
-      if (address === undefined || !c.env.adminToken) {
-        throw new DroverError(
-          "not_found",
-          "only a Drover on loopback gives a proof; elsewhere verify the certificate",
-        );
-      }
-      const text = proofText(address, c.req.valid("query").nonce);
-      return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);
-    },
-    refuse(),
-  );
+  app.openapi(proof, async (c) => {
+    const address = loopbackAddress(c.env.url);
+    // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
+    if (address === undefined || !c.env.adminToken) {
+      throw new DroverError(
+        "not_found",
+        "only a Drover on loopback gives a proof; elsewhere verify the certificate",
+      );
+    }
+    const text = proofText(address, c.req.valid("query").nonce);
+    return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);
+  });
 }
 
 async function hmac(secret: string, text: string): Promise<string> {

@@ -2,10 +2,9 @@
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { refuse } from "./http/invalid.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
-import { notModifiedAnswer, problemAnswer } from "./openapi/params.ts";
+import { notModifiedAnswer } from "./openapi/params.ts";
 
 /** Scripts and styles only from this origin, and no requests to other hosts. */
 const POLICY = [
@@ -29,7 +28,6 @@ const page = operation({
   tag: "Service",
   access: "open",
   summary: "The reference page: this document, for people",
-  request: { query: z.strictObject({}) },
   responses: {
     200: {
       description: "the page",
@@ -37,7 +35,6 @@ const page = operation({
       content: { "text/html": { schema: z.string() } },
     },
     304: notModifiedAnswer,
-    default: problemAnswer,
   },
 });
 
@@ -49,7 +46,7 @@ const home = operation({
   access: "open",
   summary: "Redirects to the reference page",
   request: { query: z.object({}) },
-  responses: { 302: { description: "at `/docs`", headers: headersOf("Location") }, default: problemAnswer },
+  responses: { 302: { description: "at `/docs`", headers: headersOf("Location") } },
 });
 
 const part = operation({
@@ -64,7 +61,6 @@ const part = operation({
     params: z.object({
       file: z.string().max(64).meta({ description: "its name", example: "swagger-ui.css" }),
     }),
-    query: z.strictObject({}),
   },
   responses: {
     200: {
@@ -73,15 +69,14 @@ const part = operation({
       content: { "text/javascript": { schema: z.string() }, "text/css": { schema: z.string() } },
     },
     304: notModifiedAnswer,
-    default: problemAnswer,
   },
 });
 
 /** Adds the page at `/docs` (api.md#reference-page). It is open, since it only shows `/openapi.json`. */
 export function referenceRoutes(app: EdgeApp): void {
-  app.openapi(home, (c) => c.redirect(PATH), refuse());
-  app.openapi(page, (c) => serve(c, PAGE), refuse());
-  app.openapi(part, (c) => serve(c, c.req.valid("param").file), refuse());
+  app.openapi(home, (c) => c.redirect(PATH));
+  app.openapi(page, (c) => serve(c, PAGE));
+  app.openapi(part, (c) => serve(c, c.req.valid("param").file));
 }
 
 /** Serves a static file of the page, with its security headers. */

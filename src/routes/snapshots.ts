@@ -9,11 +9,10 @@ import { digestField } from "../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { admit, SignatureHeaders } from "./hosts/signature.ts";
 import { drainBody } from "./http/drain-body.ts";
-import { refuse } from "./http/invalid.ts";
 import { renderError } from "./http/problem.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
-import { jsonAnswer, notModifiedAnswer, problemAnswer } from "./openapi/params.ts";
+import { jsonAnswer, notModifiedAnswer } from "./openapi/params.ts";
 import { behindTheEnd, spanOf } from "./runs/log-request.ts";
 
 const archive = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
@@ -21,7 +20,7 @@ const archive = { "application/octet-stream": { schema: z.string().meta({ format
 const Stored = z.object({ id: SnapshotId, bytes: z.int() }).meta({ id: "StoredSnapshot" });
 
 const snapshot = SnapshotId.meta({ description: "`sha256:` and the SHA-256 of the archive, in hexadecimal" });
-const ofClient = { params: z.object({ snapshot }), query: z.strictObject({}) };
+const ofClient = { params: z.object({ snapshot }) };
 const ofHost = {
   params: z.object({ worker: Name.meta({ description: "the worker's id" }), snapshot }),
   query: z.strictObject({}),
@@ -32,7 +31,6 @@ const answers = {
   put: {
     200: jsonAnswer("it was there already", Stored),
     201: jsonAnswer("it is stored", Stored, ["Location"]),
-    default: problemAnswer,
   },
   get: {
     200: {
@@ -46,7 +44,6 @@ const answers = {
       content: archive,
     },
     304: { ...notModifiedAnswer, headers: headersOf("Accept-Ranges", "ETag") },
-    default: problemAnswer,
   },
 };
 
@@ -55,7 +52,6 @@ const put = operation({
   path: "/v1/snapshots/{snapshot}",
   operationId: "putSnapshot",
   tag: "Snapshots",
-  access: "token",
   codes: ["digest_mismatch", "length_required", "no_bucket"],
   summary: "Store an archive of files for runs to begin with",
   description:
@@ -71,7 +67,6 @@ const get = operation({
   path: "/v1/snapshots/{snapshot}",
   operationId: "getSnapshot",
   tag: "Snapshots",
-  access: "token",
   codes: ["unknown_snapshot", "range_not_satisfiable", "no_bucket"],
   summary: "An archive, as it was stored",
   description: "HEAD says whether it exists and how large it is.",
@@ -114,25 +109,17 @@ const hostGet = operation({
  * Adds the routes of snapshots, for clients (api.md#snapshots) and for hosts (host-protocol.md#snapshots).
  */
 export function snapshotRoutes(app: EdgeApp): void {
-  app.openapi(put, (c) => putSnapshot(c, c.req.valid("param").snapshot), refuse());
-  app.openapi(get, (c) => getSnapshot(c, c.req.valid("param").snapshot), refuse());
-  app.openapi(
-    hostPut,
-    (c) => {
-      const { worker, snapshot: id } = c.req.valid("param");
-      return putSnapshot(c, id, () => admitPut(c, worker, id));
-    },
-    refuse(),
-  );
-  app.openapi(
-    hostGet,
-    async (c) => {
-      const { worker, snapshot: id } = c.req.valid("param");
-      await admit(c, "get-snapshot", worker);
-      return getSnapshot(c, id);
-    },
-    refuse(),
-  );
+  app.openapi(put, (c) => putSnapshot(c, c.req.valid("param").snapshot));
+  app.openapi(get, (c) => getSnapshot(c, c.req.valid("param").snapshot));
+  app.openapi(hostPut, (c) => {
+    const { worker, snapshot: id } = c.req.valid("param");
+    return putSnapshot(c, id, () => admitPut(c, worker, id));
+  });
+  app.openapi(hostGet, async (c) => {
+    const { worker, snapshot: id } = c.req.valid("param");
+    await admit(c, "get-snapshot", worker);
+    return getSnapshot(c, id);
+  });
 }
 
 /** The bucket verifies the bytes against the name, so here the signed digest is compared with the name. */

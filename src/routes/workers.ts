@@ -1,36 +1,34 @@
 // The routes of workers: list, read, why, hold, drain, resume, kill (api.md#workers).
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
-import { KillRequest, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
+import { KillRequest, WorkerList, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import { Why } from "../schema/why.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
-import { jsonAnswer, Limit, problemAnswer, repeatable, WorkerParams } from "./openapi/params.ts";
+import { jsonAnswer, Limit, repeatable, WorkerParams } from "./openapi/params.ts";
 import { Cursor, isAfter, newestFirst, pageOf } from "./query/cursor.ts";
 import { askPools } from "./query/fan-out.ts";
 
-const request = { params: WorkerParams, query: z.strictObject({}) };
-const oneWorker = { 200: jsonAnswer("the worker", WorkerStatus), default: problemAnswer };
+const request = { params: WorkerParams };
+const oneWorker = { 200: jsonAnswer("the worker", WorkerStatus) };
 
 const list = operation({
   method: "get",
   path: "/v1/workers",
   operationId: "listWorkers",
   tag: "Workers",
-  access: "token",
   codes: ["unknown_pool"],
   summary: "Workers, newest first",
   request: {
     query: z.strictObject({
       pool: Name.optional(),
-      state: repeatable(WorkerState).optional(),
+      state: repeatable(WorkerStateName).optional(),
       limit: Limit,
       cursor: Cursor.optional(),
     }),
   },
-  responses: { 200: jsonAnswer("the workers", WorkerList), default: problemAnswer },
+  responses: { 200: jsonAnswer("the workers", WorkerList) },
 });
 
 const read = operation({
@@ -38,7 +36,6 @@ const read = operation({
   path: "/v1/workers/{id}",
   operationId: "getWorker",
   tag: "Workers",
-  access: "token",
   codes: ["unknown_worker"],
   summary: "The full status of a worker",
   request,
@@ -50,11 +47,10 @@ const why = operation({
   path: "/v1/workers/{id}/why",
   operationId: "explainWorker",
   tag: "Workers",
-  access: "token",
   codes: ["unknown_worker"],
   summary: "Why a worker is in its state, and what happens next, when",
   request,
-  responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
+  responses: { 200: jsonAnswer("the reason", Why) },
 });
 
 /** The verbs that set the idle behavior of a worker (workers.md#idle-behaviors). */
@@ -77,7 +73,6 @@ const kill = operation({
   path: "/v1/workers/{id}/kill",
   operationId: "killWorker",
   tag: "Workers",
-  access: "token",
   codes: ["unknown_worker"],
   summary: "Destroy the machine now, whatever runs on it",
   description:
@@ -90,34 +85,22 @@ const kill = operation({
 
 /** Adds the routes of workers (api.md#workers). */
 export function workerRoutes(app: EdgeApp): void {
-  app.openapi(
-    list,
-    async (c) => {
-      const { pool, state, limit, cursor } = c.req.valid("query");
-      const { objects } = c.env;
-      const names = pool === undefined ? await c.var.pools.names(c.env) : [pool];
-      const states = state ?? [...WORKER_STATES];
-      const { answers, service } = await askPools(names, (name) => objects.pool(name).workers(states));
-      const sorted = [...answers.values()]
-        .flat()
-        .map((worker) => ({ worker, place: { at: worker.askedAt, id: worker.id } }))
-        .filter(({ place }) => isAfter(place, cursor))
-        .sort((a, b) => newestFirst(a.place, b.place));
-      const { items, next } = pageOf(sorted, limit);
-      return c.json({ items: items.map(({ worker }) => worker), next, service }, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    read,
-    async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).read(), 200),
-    refuse(),
-  );
-  app.openapi(
-    why,
-    async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).why(), 200),
-    refuse(),
-  );
+  app.openapi(list, async (c) => {
+    const { pool, state, limit, cursor } = c.req.valid("query");
+    const { objects } = c.env;
+    const names = pool === undefined ? await c.var.pools.names(c.env) : [pool];
+    const states = state ?? [...WORKER_STATES];
+    const { answers, service } = await askPools(names, (name) => objects.pool(name).workers(states));
+    const sorted = [...answers.values()]
+      .flat()
+      .map((worker) => ({ worker, place: { at: worker.askedAt, id: worker.id } }))
+      .filter(({ place }) => isAfter(place, cursor))
+      .sort((a, b) => newestFirst(a.place, b.place));
+    const { items, next } = pageOf(sorted, limit);
+    return c.json({ items: items.map(({ worker }) => worker), next, service }, 200);
+  });
+  app.openapi(read, async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).read(), 200));
+  app.openapi(why, async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).why(), 200));
   for (const { verb, behavior, summary } of BEHAVIORS) {
     app.openapi(
       operation({
@@ -125,7 +108,6 @@ export function workerRoutes(app: EdgeApp): void {
         path: `/v1/workers/{id}/${verb}`,
         operationId: `${verb}Worker`,
         tag: "Workers",
-        access: "token",
         codes: ["unknown_worker"],
         summary,
         request,
@@ -135,16 +117,11 @@ export function workerRoutes(app: EdgeApp): void {
         const worker = c.env.objects.worker(c.req.valid("param").id);
         return c.json(await worker.setBehavior(behavior, c.var.actor), 200);
       },
-      refuse(),
     );
   }
-  app.openapi(
-    kill,
-    async (c) => {
-      const worker = c.env.objects.worker(c.req.valid("param").id);
-      const { reason = "", force = false } = c.req.valid("json");
-      return c.json(await worker.kill({ reason, by: c.var.actor, force }), 200);
-    },
-    refuse(),
-  );
+  app.openapi(kill, async (c) => {
+    const worker = c.env.objects.worker(c.req.valid("param").id);
+    const { reason = "", force = false } = c.req.valid("json");
+    return c.json(await worker.kill({ reason, by: c.var.actor, force }), 200);
+  });
 }

@@ -29,7 +29,7 @@ export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?
   error: `must be longer than ${formatDuration(0)}`,
 });
 
-/** An interval or time limit; the minimum keeps the control plane from being kept busy. */
+/** An interval or time limit; the minimum stops a pool from keeping the control plane busy. */
 export const Interval = Duration.refine(
   (text) => (parseDuration(text) ?? MIN_INTERVAL_MS) >= MIN_INTERVAL_MS,
   {
@@ -59,7 +59,7 @@ export const Size = z
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
 
-/** A snapshot: an archive of files (tar, plain or by gzip or zstd), named by the SHA-256 of its bytes. */
+/** A snapshot: an archive of files (tar, or tar with gzip or zstd), named by the SHA-256 of its bytes. */
 export const SnapshotId = z
   .string()
   .regex(/^sha256:[0-9a-f]{64}$/, 'must be "sha256:" and 64 lower-case hexadecimal digits')

@@ -19,7 +19,6 @@ export const EnrollmentRequest = z.strictObject({
     .meta({ description: `how long the code is valid, ${RANGE}` }),
 });
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
-export type EnrollmentRequestInput = z.input<typeof EnrollmentRequest>;
 
 /** How long a code is valid, in milliseconds. */
 export function ttlMs({ ttl }: EnrollmentRequest): number {

@@ -40,7 +40,7 @@ export function fieldErrors(
 /**
  * Picks the form of a union that the author probably meant: the one with the fewest missing, unknown or
  * mistyped fields at the top; the last of equals. Unknown fields count double, since they belong to another
- * form, while a missing one may be forgotten. Undefined if all forms have only one common message.
+ * form, while a missing field may be an oversight. Undefined if all forms have only one common message.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;

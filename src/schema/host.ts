@@ -1,13 +1,16 @@
 // What hosts and the control plane say to each other (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
-import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../shared/limits.ts";
+import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
 import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
+
+/** The highest revision or report number that a host may send: counting must be able to go on. */
+export const MAX_HOST_NUMBER = 2 ** 48;
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
 
@@ -44,10 +47,9 @@ export const HostSetup = z.object({
   reportUrl: z.string(),
   /** Where a socket can be opened; absent if the control plane has none. */
   socketUrl: z.string().optional(),
-  logsUrl: z
-    .string()
-    .optional()
-    .meta({ description: "where large logs go, followed by /{attempt}/{stream}; absent: into reports" }),
+  logsUrl: z.string().optional().meta({
+    description: "where large logs go, followed by /{attempt}/{stream}; absent: logs go into reports",
+  }),
   snapshotsUrl: z
     .string()
     .optional()
@@ -101,7 +103,7 @@ export type HostStop = z.infer<typeof HostStop>;
 
 /**
  * The initial content of the directories of a sticky run that was placed before: `moved` from an earlier
- * placement on this machine, `fetched` from a snapshot of another machine's, or `empty`.
+ * placement on this machine, `fetched` from a snapshot of another machine's data, or `empty`.
  */
 export const StickyData = z.enum(["moved", "fetched", "empty"]);
 export type StickyData = z.infer<typeof StickyData>;
@@ -158,20 +160,20 @@ export const AttemptReport = z.object({
 export type AttemptReport = z.infer<typeof AttemptReport>;
 
 /**
- * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill; with `processes` it
- * ends what it finds by descent, session and environment, which is best effort. `limits`: the limits that it
- * can enforce.
+ * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill; with `processes` the
+ * host ends what it finds by descent, session and environment, which is best effort. `limits`: the limits
+ * that the host can enforce.
  */
 export const Means = z.object({
   kill: z.enum(["cgroup", "processes"]),
   limits: z.array(z.enum(["memory", "pids", "cpu"])),
-  acts: z.array(z.string().max(64)).max(64).optional().meta({
-    description: "fields of a task and its order that the agent supports; absent: those of a command",
+  protocol: z.int().min(0).max(MAX_HOST_NUMBER).meta({
+    description: "what the host speaks: 0 takes commands only, 1 is the agent of 0.1.0",
   }),
 });
 export type Means = z.infer<typeof Means>;
 
-/** Resource usage: processor time so far, recent processors, present memory and processes. */
+/** Resource usage: processor time so far, processors used recently, present memory and processes. */
 export const Sample = z
   .object({
     cpuMs: z.number().min(0),
@@ -179,7 +181,7 @@ export const Sample = z
       .number()
       .min(0)
       .optional()
-      .meta({ description: "since the sample before; absent: there is none" }),
+      .meta({ description: "since the previous sample; absent: there is none" }),
     memoryBytes: Bytes,
     pids: Bytes,
   })
@@ -233,10 +235,10 @@ export const Report = z.object({
 export type Report = z.infer<typeof Report>;
 
 /**
- * An order for one attempt. `run` without `task`: keep it, but never start it. `sticky`: keep the placement's
- * data when it ends; initially it has the data of epoch `from` if this host has them, else those in
- * `snapshot`. `save`: the whole placement has ended; store its data as a snapshot. `startInMs`: do not start
- * it before that; absent: start at once.
+ * An order for one attempt. `run` without `task`: keep the attempt, but never start it. `sticky`: keep the
+ * placement's data when it ends; the placement begins with the data of epoch `from` if this host has them,
+ * else with those in `snapshot`. `save`: the whole placement has ended; store its data as a snapshot.
+ * `startInMs`: do not start the attempt before this time has passed; absent: start immediately.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {
@@ -277,14 +279,14 @@ export interface SignalOrder {
 export interface Orders {
   incarnation: number;
   revision: number;
-  /** The `seq` of the answered report: the lease counts from when that was sent. */
+  /** The `seq` of the answered report: the lease counts from when that report was sent. */
   answers: number;
   /** The rest of the lease; zero: no lease. */
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
   signals?: SignalOrder[];
-  /** Kept placements (`Report.kept`) whose data can be deleted. Others are kept. */
+  /** Kept placements (`Report.kept`) whose data can be deleted. The data of others stay. */
   drop?: string[];
   /** Bytes stored so far, by attempt and stream: the host may drop them. */
   logs: Record<string, Partial<Record<StreamName, number>>>;

@@ -1,4 +1,4 @@
-// Does a JSON body use a name that JavaScript objects lose? The edge asks before parsing.
+// Does a JSON body use a name that JavaScript objects lose? The edge checks this before parsing.
 import type { FieldError } from "../shared/errors.ts";
 import { escapedPart } from "./field-errors.ts";
 
@@ -9,7 +9,7 @@ const MAYBE_LOST = /__proto__|\\u/;
 
 /**
  * Finds each `__proto__` in a JSON text. Schemas of free maps (`env`, `labels`, `tags`) would lose it
- * silently, but input must be accepted or refused, never ignored. Invalid JSON yields no faults; its reader
+ * silently, but input must be accepted or refused, never ignored. Invalid JSON yields no faults; its parser
  * reports it.
  */
 export function lostNames(text: string): FieldError[] {

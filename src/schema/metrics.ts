@@ -7,8 +7,8 @@ interface Metric {
 }
 
 /**
- * The closed list of metrics. Every sample has the label `pool`; none has a run or machine, whose number is
- * unbounded. Summaries have a sum and a count, but no quantiles.
+ * The closed list of metrics. Every sample has the label `pool`; none names a run or a machine, since their
+ * number is unbounded. Summaries have a sum and a count, but no quantiles.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
@@ -46,13 +46,16 @@ export const METRICS = {
   },
   drover_run_duration_seconds: { kind: "summary", help: "From the start of runs to their end." },
   drover_instance_creates_total: { kind: "counter", help: "Machines that were asked for, by outcome." },
-  drover_instance_destroys_total: { kind: "counter", help: "Machines that were to be destroyed." },
-  drover_instance_boots_total: { kind: "counter", help: "Boots that are over, by outcome." },
+  drover_instance_destroys_total: { kind: "counter", help: "Machines whose destruction was requested." },
+  drover_instance_boots_total: { kind: "counter", help: "Finished boots, by outcome." },
   drover_instances_disappeared_total: {
     kind: "counter",
-    help: "Machines that were seen to be gone, by the state before: `shutdown` is as it should be.",
+    help: "Machines that were seen to be gone, by their previous state: `shutdown` is as it should be.",
   },
-  drover_instance_ready_seconds: { kind: "summary", help: "From the permit of machines to readiness." },
+  drover_instance_ready_seconds: {
+    kind: "summary",
+    help: "From the permission to create a machine until it is ready.",
+  },
   drover_instance_shutdown_seconds: {
     kind: "summary",
     help: "From the latest request to destroy machines until they were seen to be gone.",
@@ -60,6 +63,10 @@ export const METRICS = {
   drover_instances_spent_total: {
     kind: "counter",
     help: "The list price of machines that are gone, for the time that they were there.",
+  },
+  drover_invariants_violated_total: {
+    kind: "counter",
+    help: "Steps that broke an invariant of Drover itself: anything but 0 is a bug, and the log says which.",
   },
 } as const satisfies Record<string, Metric>;
 

@@ -26,7 +26,7 @@ function instances({ minInstances, maxInstances }: Ruled): Contradiction[] {
   return [{ path: ["minInstances"], message: `must be at most \`maxInstances\`, ${maxInstances}` }];
 }
 
-/** A host is judged by its reports, one each interval, so no timeout can be shorter than that. */
+/** A host is judged by its reports, one each interval, so no timeout can be shorter than the interval. */
 function times({ probe, timeouts }: Ruled): Contradiction[] {
   const interval = durationMs(probe.interval);
   const faultsOf = (name: "boot" | "probe") => {
@@ -42,7 +42,7 @@ function times({ probe, timeouts }: Ruled): Contradiction[] {
   ];
 }
 
-/** Two types for one machine of the provider: what is learned about one would not apply to the other. */
+/** Two types with the same provider type: what is learned about one would not apply to the other. */
 function sharedTypes({ instanceTypes }: Ruled): Contradiction[] {
   const names = new Map<string, string>();
   const found: Contradiction[] = [];

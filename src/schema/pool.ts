@@ -1,7 +1,7 @@
 // What pools and workers look like on the wire: configuration, views, lists, changes.
 import { z } from "zod";
-import { durationMs } from "../shared/duration.ts";
-import { MAX_POOL_TAGS } from "../shared/limits.ts";
+import { durationMs, formatDuration } from "../shared/duration.ts";
+import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared/limits.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
@@ -21,7 +21,7 @@ export const InstanceType = z
     }),
     preemptible: z.boolean().optional().meta({ description: "the provider may interrupt these machines" }),
     quotaGroup: Name.optional().meta({
-      description: "types of one group share a quota; preemptible ones have their own",
+      description: "types of one group share a quota; its preemptible types share a separate one",
     }),
   })
   .meta({ id: "InstanceType" });
@@ -39,14 +39,14 @@ export const ProviderConfig = z.strictObject({
     .min(1)
     .max(1_024)
     .optional()
-    .meta({ description: "a command that ends a machine, and its cost, from within" }),
+    .meta({ description: "a command by which a machine ends itself, so that it costs nothing any more" }),
   notice: z.string().min(1).max(1_024).optional().meta({
-    description: "a command that prints a notice before the provider interrupts a machine",
+    description: "a command that prints the provider's notice of an interruption, or nothing",
   }),
 });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
-/** Tags for each machine of a pool. The prefix `drover-` is reserved for Drover's own. */
+/** Tags for each machine of a pool. The prefix `drover-` is reserved for Drover's own tags. */
 const Tags = z
   .record(z.string().min(1).max(128), z.string().max(256))
   .refine((tags) => Object.keys(tags).length <= MAX_POOL_TAGS, {
@@ -63,14 +63,14 @@ export const Timeouts = z
     probe: Interval.default("10m"),
     idle: Duration.default("1m").meta({ description: "0s: a machine without runs is destroyed at once" }),
     shutdown: Interval.default("10s"),
-    staleRun: Interval.optional().meta({
-      description: "how long leftovers of an ended run may remain; 5s if absent",
+    staleRun: Interval.default(formatDuration(STALE_RUN_MS)).meta({
+      description: "how long an ended run may leave something behind before its machine counts as broken",
     }),
-    unlisted: Interval.optional().meta({
-      description: "how long a new machine may be missing from listings; 2m if absent",
+    unlisted: Interval.default(formatDuration(UNLISTED_MS)).meta({
+      description: "how long a new machine may be missing from listings",
     }),
-    maxKill: PositiveDuration.optional().meta({
-      description: "the longest `killTimeout` of a run, longer ones are cut; 1h if absent",
+    maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).meta({
+      description: "the longest `killTimeout` of a run, longer ones are cut",
     }),
     lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
       error: "must be at least 2m",
@@ -109,8 +109,8 @@ const Fields = z.strictObject({
   maxInstances: z.int().min(0).max(10_000).default(64),
   maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
   maxConcurrentCreates: z.int().min(1).default(10),
-  priceFactor: z.number().min(1).max(1_000).optional().meta({
-    description: "highest price of a machine, as a multiple of the cheapest that fits; 1.5 if absent",
+  priceFactor: z.number().min(1).max(1_000).default(1.5).meta({
+    description: "highest price of a machine, as a multiple of the cheapest that fits",
   }),
   maxCloudOpsPerSecond: z
     .int()
@@ -120,13 +120,13 @@ const Fields = z.strictObject({
     .meta({
       description:
         "the most calls to the provider per second: listings first, then destroys, then creates; " +
-        "killing a worker by id does not wait",
+        "killing a worker by id is not delayed by this limit",
     }),
-  tags: Tags.optional(),
+  tags: Tags.default({}),
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),
-  allowFakeDriver: z.boolean().optional(),
-  allowRunsWithoutGpus: z.boolean().optional().meta({
+  allowFakeDriver: z.boolean().default(false),
+  allowRunsWithoutGpus: z.boolean().default(false).meta({
     description:
       "whether runs without GPUs may use machines with GPUs although a type without GPUs could hold them",
   }),
@@ -145,11 +145,11 @@ export const PoolConfig = Fields.superRefine(refuseContradictions);
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
-/** A pool's configuration as it is put. One that was read has no secret, and can be put again. */
+/** A pool's configuration in a PUT. One from a GET has no secret, and can be sent back as it is. */
 export const PutPoolConfig = Fields.extend({
   provider: ProviderConfig.extend({
     secret: ProviderConfig.shape.secret.optional().meta({
-      description: "kept if absent, as long as the pool exists and its provider's `url` is the same",
+      description: "if absent, the stored secret is kept, if the pool exists and has the same `url`",
     }),
   }).meta({ id: "Provider" }),
 })
@@ -164,8 +164,8 @@ export const ShownPoolConfig = Fields.extend({
 /** Planned fields: named so that the error can say that they are not supported yet. */
 export const LATER_POOL_FIELDS = ["term"] as const;
 
-export const WorkerState = z.enum(WORKER_STATES).meta({ id: "WorkerState" });
-export type WorkerState = z.output<typeof WorkerState>;
+export const WorkerStateName = z.enum(WORKER_STATES).meta({ id: "WorkerStateName" });
+export type WorkerStateName = z.output<typeof WorkerStateName>;
 
 export const IdleBehavior = z.enum(["run", "hold", "drain"]).meta({ id: "IdleBehavior" });
 
@@ -173,9 +173,7 @@ export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "inv
 
 export const HoldOff = z
   .object({
-    scope: z
-      .string()
-      .meta({ description: "all, group:NAME, group:NAME:spot, type:NAME, or list for listings" }),
+    scope: z.string().meta({ description: "`all`, `group:NAME`, `group:NAME:spot`, `type:NAME`, or `list`" }),
     cause: z.enum(HOLD_CAUSES),
     until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
     trying: z.boolean().meta({ description: "it has expired, and one machine at a time is tried" }),
@@ -198,7 +196,7 @@ export type PoolSpend = z.infer<typeof PoolSpend>;
 export const PoolView = z
   .object({
     name: z.string(),
-    config: ShownPoolConfig.meta({ description: "as put, without the provider's secret" }),
+    config: ShownPoolConfig.meta({ description: "as it was sent, without the provider's secret" }),
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
@@ -232,7 +230,9 @@ export const LeftBehind = z
 export const PoolDeletion = z
   .object({
     name: z.string(),
-    deleted: z.boolean().meta({ description: "false: it will be once its runs and machines have ended" }),
+    deleted: z
+      .boolean()
+      .meta({ description: "false: it will be deleted once its runs and machines have ended" }),
     leftBehind: z
       .array(LeftBehind)
       .optional()
@@ -246,15 +246,18 @@ export const PoolList = z
   .meta({ id: "PoolList" });
 export type PoolList = z.infer<typeof PoolList>;
 
-export const WorkerEvent = z
+export const WorkerHistoryEntry = z
   .object({
     at: InstantText,
     type: z.string(),
-    code: z.string().optional().meta({ description: "for a refusal: the reason, for programs" }),
+    code: z
+      .string()
+      .optional()
+      .meta({ description: "only if this entry is about a refusal: its reason, as a code for programs" }),
     message: z.string(),
   })
-  .meta({ id: "WorkerEvent" });
-export type WorkerEvent = z.infer<typeof WorkerEvent>;
+  .meta({ id: "WorkerHistoryEntry" });
+export type WorkerHistoryEntry = z.infer<typeof WorkerHistoryEntry>;
 
 export const MachineResources = z
   .object({
@@ -269,7 +272,7 @@ export const WorkerSummary = z
   .object({
     id: z.string(),
     pool: z.string(),
-    state: WorkerState,
+    state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
     providerType: z.string().nullable().meta({
@@ -281,7 +284,7 @@ export const WorkerSummary = z
     instance: z.string().nullable(),
     address: z.string().nullable(),
     price: z.number().nullable().meta({
-      description: "per hour, from the provider or else from the list; null: unknown",
+      description: "per hour: the provider's price, or else the type's list price; null: unknown",
     }),
     resources: MachineResources,
     runs: z.array(z.string()),
@@ -295,8 +298,8 @@ export const WorkerSummary = z
       .optional()
       .meta({
         description:
-          "other machines that the provider lists under its name: they cost money, and are left alone " +
-          "until this worker is gone, since its host may run on any of them",
+          "other machines that the provider lists under this worker's name; they cost money, and are not " +
+          "destroyed until this worker is gone, since its host may run on any of them",
       }),
     reason: z.string().meta({ description: "why it is in this state" }),
   })
@@ -311,7 +314,7 @@ export const ListedWorker = WorkerSummary.extend({
   lastRun: z
     .object({ run: z.string(), endedAt: InstantText })
     .nullable()
-    .meta({ description: "the run that ended there last; null: unknown" }),
+    .meta({ description: "the run that ended last on this worker; null: unknown" }),
 }).meta({ id: "ListedWorker" });
 export type ListedWorker = z.infer<typeof ListedWorker>;
 
@@ -347,7 +350,7 @@ export const WorkerStatus = ListedWorker.extend({
     .meta({ description: "its host's notice that the machine will end soon; it drains meanwhile" }),
   stale: z
     .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
-    .meta({ description: "runs that have ended there but left something behind" }),
+    .meta({ description: "runs that have ended on this worker but left something behind" }),
   createdAt: InstantText.nullable(),
   joinedAt: InstantText.nullable(),
   lastReportAt: InstantText.nullable(),
@@ -358,23 +361,23 @@ export const WorkerStatus = ListedWorker.extend({
   incarnation: z.int(),
   ordersRevision: z.int(),
   orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
-  events: z.array(WorkerEvent),
+  events: z.array(WorkerHistoryEntry),
 }).meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 /** A changed run or worker of a pool, as it is now. */
-export const PoolEvent = z
+export const PoolChange = z
   .object({
     number: z.int().meta({ description: "number of its latest change; higher is later" }),
     run: RunSummary.optional(),
     worker: WorkerSummary.optional(),
   })
-  .meta({ id: "PoolEvent" });
-export type PoolEvent = z.infer<typeof PoolEvent>;
+  .meta({ id: "PoolChange" });
+export type PoolChange = z.infer<typeof PoolChange>;
 
 export const PoolEventList = z
   .object({
-    items: z.array(PoolEvent),
+    items: z.array(PoolChange),
     next: z.int().meta({ description: "the `after` of the next request" }),
   })
   .meta({ id: "PoolEventList" });
@@ -383,6 +386,6 @@ export type PoolEventList = z.infer<typeof PoolEventList>;
 export const KillRequest = z.strictObject({
   reason: z.string().max(1_024).optional(),
   force: z.boolean().optional().meta({
-    description: "do not wait for a listing without its machine: the machine may be left behind",
+    description: "do not wait until the provider stops listing the machine, which may be left behind",
   }),
 });

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type ErrorCode as Code, STATUS_OF_CODE } from "../shared/errors.ts";
 
-// The keys of that table are the codes.
+// The keys of `STATUS_OF_CODE` are the codes.
 export const ErrorCode = z.enum(Object.keys(STATUS_OF_CODE) as Code[]).meta({ id: "ErrorCode" });
 
 /** Every error answer: RFC 9457, `application/problem+json`. */

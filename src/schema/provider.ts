@@ -1,4 +1,4 @@
-// What a provider of `kind: "http"` is sent and answers (host-protocol.md#provider-contract).
+// What is sent to a provider of `kind: "http"`, and what does it answer (host-protocol.md#provider-contract)?
 import { z } from "zod";
 
 export const LIFECYCLE_STATES = ["pending", "running", "stopping", "stopped", "error", "terminated"] as const;
@@ -19,7 +19,7 @@ export const Instance = z.object({
   instanceType: StoredText,
   tags: z.record(z.string(), z.string()),
   createdAt: z.string(),
-  /** The present price of an hour, if it differs from the list. Invalid values are ignored. */
+  /** The present price of an hour, if it differs from the price list. Invalid values are ignored. */
   price: z.number().min(0).optional().catch(undefined),
 });
 export type Instance = z.infer<typeof Instance>;
@@ -27,13 +27,13 @@ export type Instance = z.infer<typeof Instance>;
 /** An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page; the last has none. */
 export const InstancePage = z.object({
   items: z.array(Instance),
-  /** On the last page: the pages list everything that exists. Otherwise absence proves nothing. */
+  /** On the last page: whether the pages list everything that exists. If not, absence proves nothing. */
   complete: z.boolean().default(false),
   next: z.string().min(1).max(4_096).nullish(),
 });
 export type InstancePage = z.infer<typeof InstancePage>;
 
-/** A page with unchecked items: an invalid one must not hide the others. */
+/** A page with unchecked items: an invalid item must not hide the others. */
 export const UnreadPage = InstancePage.extend({ items: z.array(z.unknown()) });
 
 /** `POST /instances`. The same token gives the same instance. */
@@ -53,7 +53,7 @@ export type CreateInstance = z.infer<typeof CreateInstance>;
 export const ProviderProblem = z.object({
   class: z.enum(["rate_limit", "quota", "capacity", "invalid", "temporary"]),
   text: z.string(),
-  /** Whether it applies to all machines, a quota group, or the instance type. */
+  /** Whether the problem concerns all machines, a quota group, or the instance type. */
   scope: z.enum(["all", "group", "type"]).optional(),
   /** The least time before the next try. */
   retryAfterMs: z.number().min(0).optional(),

@@ -39,7 +39,7 @@ export const Next = z
       .enum(AWAITED)
       .nullable()
       .optional()
-      .meta({ description: "who may change it before; null: nobody" }),
+      .meta({ description: "who can change it sooner; null: nobody" }),
   })
   .meta({ id: "Next" });
 

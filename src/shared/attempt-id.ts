@@ -1,3 +1,4 @@
+// How are attempts and placements named?
 /**
  * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (decisions/tasks.md#attempt-ids).
  */
@@ -12,7 +13,7 @@ export function placementKey(run: string, epoch: number): string {
   return `${run}/${epoch}`;
 }
 
-/** The parts of an attempt's id. */
+/** What an attempt's id consists of. */
 export interface AttemptParts {
   run: string;
   task: string;
@@ -20,13 +21,13 @@ export interface AttemptParts {
   n: number;
 }
 
-/** Takes an attempt's id apart; undefined if it is none. */
+/** The parts of an attempt's id; undefined for any other text. */
 export function parseAttemptId(id: string): AttemptParts | undefined {
   const [, run, task, epoch, n] = ATTEMPT_ID_PATTERN.exec(id) ?? [];
   if (run === undefined || task === undefined) return undefined;
   return { run, task, epoch: Number(epoch), n: Number(n) };
 }
 
-/** What a process writes to. */
+/** The output streams of a process. */
 export const STREAMS = ["stdout", "stderr"] as const;
 export type StreamName = (typeof STREAMS)[number];

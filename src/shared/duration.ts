@@ -1,18 +1,16 @@
+// How is a duration written?
 import type { Millis } from "./machine.ts";
 
 const UNIT_MS: Record<string, Millis> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/**
- * The longest duration that is accepted anywhere: a hundred years. Above it sums of instants stop being
- * exact.
- */
+/** The longest duration that is accepted anywhere: a hundred years. Sums of instants stay exact up to it. */
 export const MAX_DURATION_MS: Millis = 100 * 365 * 86_400_000;
 
 /**
- * Reads a duration such as `250ms`, `10s`, `1h30m` or `0s`. Returns milliseconds, or undefined if the text is
- * no duration, is negative, or is longer than `MAX_DURATION_MS`.
+ * Parses a duration such as `250ms`, `10s`, `1h30m` or `0s` into milliseconds. Returns undefined for any
+ * other text, for a negative duration, and for one over `MAX_DURATION_MS`.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text.length > 32 || !WHOLE.test(text)) return undefined;
@@ -22,9 +20,7 @@ export function parseDuration(text: string): Millis | undefined {
   return ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
-/**
- * Writes milliseconds as people do: `90000` → `1m30s`. The inverse of `parseDuration` for whole milliseconds.
- */
+/** Formats milliseconds: `90000` → `1m30s`. The inverse of `parseDuration` for whole milliseconds. */
 export function formatDuration(ms: Millis): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
   let rest = Math.round(ms);
@@ -38,12 +34,12 @@ export function formatDuration(ms: Millis): string {
   return text;
 }
 
-/** Writes a duration for a reader who does not care for fractions of a second: `1791725` → `29m52s`. */
+/** Formats a duration rounded to seconds, if it is longer than one: `1791725` → `29m52s`. */
 export function formatSeconds(ms: Millis): string {
   return formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
 }
 
-/** Milliseconds of a duration that the schema has already let through. */
+/** The milliseconds of a duration that the schema has validated. */
 export function durationMs(text: string): number {
   return parseDuration(text) ?? 0;
 }

@@ -1,53 +1,93 @@
-/**
- * The one idea everywhere: a machine is three pure functions (shell.md#machine).
- *
- * Nothing in here, or in any implementation of it, reads a clock, a random source, an environment or a
- * network.
- */
+// What is a machine: the three pure functions that decide for one object (shell.md#machine)? No
+// implementation reads a clock, a random source, an environment or a network.
 
-/**
- * Milliseconds since the Unix epoch on the clock of whoever runs the machine. Always an argument, never read.
- */
+/** Milliseconds since the Unix epoch, on the clock of the machine's shell. Always an argument, never read. */
 export type Instant = number;
 
-/** A length of time in milliseconds. */
+/** A duration in milliseconds. */
 export type Millis = number;
 
 /**
- * What an object is, said as three pure functions.
- *
- * `apply` consumes the state that it is given (it changes bulk tables in place, see `rows.ts`): only what it
- * returns is valid afterwards. `due` and `wakeAt` change nothing: where there are tables, they take a view.
+ * The decisions of one object. `apply` consumes the state that it is given, since it changes tables in place
+ * (`rows.ts`): only the returned state is valid afterwards. `due` and `wakeAt` change nothing.
  */
 export interface Machine<State, Event, Message> {
-  /**
-   * Folds one fact in. Total: every event is legal in every state; one that means nothing there changes
-   * nothing.
-   */
+  /** The name for the log. */
+  name: string;
+  /** Folds one event into the state. Every event is legal in every state; it may change nothing. */
   apply(state: State, event: Event, now: Instant): State;
-  /** What is owed to others right now, derived from what is wanted and what has been acknowledged. */
+  /** The messages that are owed to others, derived from what is wanted and what has been acknowledged. */
   due(state: State, now: Instant): Message[];
-  /** When time alone will change `due`, or `apply` of a `tick`, next. */
+  /** The next instant at which time alone changes `due`, or the effect of a `tick`. */
   wakeAt(state: State): Instant | undefined;
+  /** What no `apply` may break, whatever the event. */
+  invariants: readonly Invariant<State>[];
 }
 
-/** What every message has, so that the shell can carry it without knowing what it says. */
+/** Something that holds for every step of a machine (shell.md#assertions). */
+export interface Invariant<State> {
+  /** Where the design states the invariant: page and anchor. */
+  rule: string;
+  /** How this step breaks the invariant; undefined: it does not. Changes nothing, and costs little. */
+  broken(before: State, after: State, now: Instant): string | undefined;
+}
+
+/** The part of every message that the shell reads to carry it. */
 export interface Envelope {
-  /** Whom it is for: the name of an object, a provider, a host. */
+  /** The receiver: the name of an object, a provider or a host. */
   to: string;
-  /** What it is. One message of a kind is in flight to one destination at any time (rule R7). */
+  /** The kind. At most one message of a kind is in flight to one receiver (rules.md#r7). */
   kind: string;
-  /** What it is about, if several of a kind may be in flight to one destination. */
+  /** The subject, if several messages of this kind may be in flight to one receiver. */
   about?: string;
   /**
-   * Who makes us say it again if this process dies right now. `self`: nobody else will, so the shell arms an
-   * alarm before it sends. `peer`: the other side repeats what made us say it, so an alarm would be a row for
-   * nothing.
+   * What repeats this message if the process dies now. `self`: only our alarm, so the shell arms it before
+   * sending. `peer`: the receiver repeats what caused the message, so an alarm would be a wasted row.
    */
   repeatedBy: "self" | "peer";
 }
 
-/** The earliest of some instants, of which any may be absent. */
+/** An invariant that a step has broken. `rule`: where the design states it. */
+export interface Violation {
+  machine: string;
+  rule: string;
+  what: string;
+}
+
+/**
+ * The invariants that a step of a machine has broken (shell.md#assertions). `before`: the state that `apply`
+ * was given; its tables are those of `after`, which know what has changed (`Rows.changes`). Call this before
+ * the changes are flushed. Never throws: an invariant that throws counts as broken.
+ */
+export function check<State, Event, Message>(
+  machine: Machine<State, Event, Message>,
+  before: State,
+  after: State,
+  now: Instant,
+): Violation[] {
+  const found: Violation[] = [];
+  for (const { rule, broken } of [...machine.invariants, wakesInTime(machine.wakeAt)]) {
+    let what: string | undefined;
+    try {
+      what = broken(before, after, now);
+    } catch (error) {
+      what = `cannot be judged: ${String(error)}`;
+    }
+    if (what !== undefined) found.push({ machine: machine.name, rule, what });
+  }
+  return found;
+}
+
+/** The next instant must be a whole number: any other deadline would never come. */
+function wakesInTime<State>(wakeAt: (state: State) => Instant | undefined): Invariant<State> {
+  const broken = (_before: State, after: State) => {
+    const at = wakeAt(after) ?? 0;
+    return Number.isInteger(at) ? undefined : `it asks to be woken at ${at}`;
+  };
+  return { rule: "rules.md#invariant-5", broken };
+}
+
+/** The earliest of these instants; undefined values do not count. */
 export function earliest(...instants: (Instant | undefined)[]): Instant | undefined {
   let first: Instant | undefined;
   for (const at of instants) {

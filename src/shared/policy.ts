@@ -1,21 +1,20 @@
+// What do restart and reschedule policies say, and when are they valid?
 import { durationMs, formatDuration } from "./duration.ts";
 import type { Millis } from "./machine.ts";
 
-/**
- * What a run is: `batch` ends, `service` shall go on for ever. Defaults depend on it (restart.md#default-1).
- */
+/** A `batch` run ends; a `service` should run for ever. The type sets defaults (restart.md#default-1). */
 export type RunType = "batch" | "service";
 
-/** How often, and how soon, a task is started again on the same machine (restart.md#restart-policy). */
+/** How often, and how soon, a task is restarted on the same machine (restart.md#restart-policy). */
 export interface RestartPolicy {
   attempts: number;
   intervalMs: Millis;
   delayMs: Millis;
-  /** `fail`: after the attempts the task has failed. `delay`: it waits for the end of the interval. */
+  /** After the last attempt, `fail` fails the task, and `delay` waits for the end of the interval. */
   mode: "fail" | "delay";
 }
 
-/** The same as a submission says it: what is absent is taken from the next layer below. */
+/** A restart policy in a submission. The next layer below fills in absent fields. */
 export interface RestartFields {
   attempts?: number;
   interval?: string;
@@ -24,7 +23,7 @@ export interface RestartFields {
 }
 
 /**
- * How often, and how soon, a run is placed anew when its placement was lost or has failed
+ * How often, and how soon, a run gets a new placement after one that failed or was lost
  * (restart.md#reschedule).
  */
 export interface ReschedulePolicy {
@@ -32,12 +31,12 @@ export interface ReschedulePolicy {
   intervalMs: Millis;
   delayMs: Millis;
   function: "constant" | "exponential" | "fibonacci";
-  /** 0: no bound. */
+  /** 0: unlimited. */
   maxDelayMs: Millis;
   unlimited: boolean;
 }
 
-/** The same as a submission says it. */
+/** A reschedule policy in a submission. */
 export interface RescheduleFields {
   attempts?: number;
   interval?: string;
@@ -47,7 +46,7 @@ export interface RescheduleFields {
   unlimited?: boolean;
 }
 
-/** A policy that breaks a rule: the field to blame, and what is allowed there. */
+/** The invalid field of a policy, and what is allowed there. */
 export interface PolicyFault {
   field: string;
   detail: string;
@@ -81,8 +80,9 @@ const RESCHEDULE_DEFAULTS: Record<RunType, ReschedulePolicy> = {
 };
 
 /**
- * The restart policy of a task: what it says itself, what its group says, the default of the type, field by
- * field (restart.md#policy-1). The short form restarts only if it says how often (api.md#forms-and-defaults).
+ * The restart policy of a task. Each field comes from the task, else from its group, else from the default of
+ * the run's type (restart.md#policy-1). The short form restarts only with explicit `attempts`
+ * (api.md#forms-and-defaults).
  */
 export function restartPolicy(
   type: RunType,
@@ -102,7 +102,7 @@ export function restartPolicy(
 
 const MIN_RESTART_INTERVAL_MS = 5_000;
 
-/** What is wrong with a restart policy; null if nothing is (restart.md#validity). */
+/** Why a restart policy is invalid; null if it is valid (restart.md#validity). */
 export function restartFault(policy: RestartPolicy): PolicyFault | null {
   const { attempts, intervalMs, delayMs, mode } = policy;
   const needed = attempts * delayMs;
@@ -118,8 +118,8 @@ export function restartFault(policy: RestartPolicy): PolicyFault | null {
 }
 
 /**
- * The reschedule policy of a run (restart.md#reschedule). `attempts` alone means that many, not endlessly.
- * The short form is not rescheduled unless it says so (api.md#forms-and-defaults).
+ * The reschedule policy of a run (restart.md#reschedule). `attempts` without `unlimited` is a limit. The
+ * short form is rescheduled only with an explicit policy (api.md#forms-and-defaults).
  */
 export function reschedulePolicy(
   type: RunType,
@@ -140,7 +140,7 @@ export function reschedulePolicy(
   };
 }
 
-/** A service that is to be rescheduled only so often needs an interval, of which its default has none. */
+/** The default interval. A service with limited attempts needs one, but the default of services has none. */
 function intervalOf(defaults: ReschedulePolicy, unlimited: boolean): Millis {
   return unlimited || defaults.intervalMs > 0 ? defaults.intervalMs : RESCHEDULE_DEFAULTS.batch.intervalMs;
 }
@@ -148,7 +148,7 @@ function intervalOf(defaults: ReschedulePolicy, unlimited: boolean): Millis {
 const MIN_RESCHEDULE_INTERVAL_MS = 15_000;
 const MIN_RESCHEDULE_DELAY_MS = 5_000;
 
-/** What is wrong with a reschedule policy; null if nothing is (restart.md#reschedule-validity). */
+/** Why a reschedule policy is invalid; null if it is valid (restart.md#reschedule-validity). */
 export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
   const { attempts, intervalMs, delayMs, maxDelayMs, unlimited } = policy;
   if (attempts === 0 && !unlimited) return null;
@@ -172,8 +172,8 @@ export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
 }
 
 /**
- * How many attempts fit into the interval, and which interval would do for all: a constant delay adds up; of
- * a growing one each must be shorter than the interval (the table of restart.md#reschedule-validity).
+ * How many attempts fit into the interval, and the interval that all of them would need. Constant delays add
+ * up; a growing delay must be shorter than the interval (restart.md#reschedule-validity).
  */
 function attemptsThatFit(policy: ReschedulePolicy): { fit: number; interval: Millis } {
   const { attempts, intervalMs, delayMs } = policy;
@@ -185,7 +185,7 @@ function attemptsThatFit(policy: ReschedulePolicy): { fit: number; interval: Mil
   return { fit: attempts - tooLong.length, interval: tooLong.reduce((sum, delay) => sum + delay, 0) };
 }
 
-/** The first delays of a policy, never reset: what `nextDelay` gives while nothing runs for long. */
+/** The first delays of a policy, as `nextDelay` gives them if no placement runs long enough to reset them. */
 function delaysOf({ function: how, delayMs, maxDelayMs }: ReschedulePolicy, count: number): Millis[] {
   const delays: Millis[] = [];
   for (let i = 0; i < count; i += 1) {

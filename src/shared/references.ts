@@ -1,18 +1,15 @@
-/** What a name stands for; undefined if it is not known. */
+// What does `${name}` in a spec stand for?
+/** The value of a name; undefined if the name is unknown. */
 export type LookUp = (name: string) => string | undefined;
 
-/** `${name}`, and `$${name}`, which is the text `${name}` itself. */
+/** `${name}`, or `$${name}`, which stands for the text `${name}`. */
 const REFERENCE = /(\$?)\$\{([A-Za-z0-9_.-]+)\}/g;
 /**
- * Names that mean something to Drover alone, or to a run that asks for Nomad's (`compat`). A shell knows none
- * with a dot in it.
+ * Names that belong to Drover, or to Nomad for a run with `compat`. No shell variable has a dot in its name.
  */
 const OWN = /^(DROVER_|NOMAD_|(node|attr|meta)\.)/;
 
-/**
- * Replaces each `${name}` by what it stands for. A name that is not known stays as it is
- * (tasks.md#environment). What was put in is not looked through again.
- */
+/** Replaces each `${name}` with its value, once. Unknown names stay as they are (tasks.md#environment). */
 export function interpolate(text: string, lookUp: LookUp): string {
   return text.replace(REFERENCE, (reference, escaped: string, name: string) =>
     escaped === "" ? (lookUp(name) ?? reference) : reference.slice(1),
@@ -20,8 +17,8 @@ export function interpolate(text: string, lookUp: LookUp): string {
 }
 
 /**
- * The same for a word of a command. It may be a script, so only names of Drover's own are looked at: all
- * others are the script's, and so is each dollar sign that escapes nothing.
+ * Like `interpolate`, for a word of a command. The word may be a script, so only Drover's own names are
+ * replaced: all other names, and dollar signs that escape nothing, belong to the script.
  */
 export function interpolateCommand(text: string, lookUp: LookUp): string {
   return text.replace(REFERENCE, (reference, escaped: string, name: string) => {
@@ -36,17 +33,14 @@ export function interpolateAll(map: Record<string, string>, lookUp: LookUp): Rec
   return Object.fromEntries(Object.entries(map).map(([key, text]) => [key, interpolate(text, lookUp)]));
 }
 
-/**
- * Escapes the references in text that `interpolate` will read, so that it comes out as it is. Names of
- * Drover's own are still looked up.
- */
+/** Escapes a text so that `interpolate` returns it unchanged, apart from Drover's own names. */
 export function escapeReferences(text: string): string {
   return text.replace(REFERENCE, (reference, _, name: string) =>
     OWN.test(name) ? reference : `$${reference}`,
   );
 }
 
-/** Looks a name up in several maps, in order. Names that every object has are none of them. */
+/** Looks a name up in several maps, in order, ignoring properties that every object inherits. */
 export function lookUpIn(...maps: Record<string, string>[]): LookUp {
   return (name) => maps.find((map) => Object.hasOwn(map, name))?.[name];
 }

@@ -1,15 +1,16 @@
-/** The part of a task that says what its end means for its run. */
-interface Placed {
+// Which task decides the result of a run?
+/** The fields of a task that decide what its end means for its run. */
+interface TaskRole {
   name: string;
   leader?: boolean | undefined;
   lifecycle?: { hook?: unknown } | undefined;
 }
 
 /**
- * The task whose end is the run's: its leader, or its one main task (api.md#result-task). None, if there are
- * several main tasks and no leader.
+ * The task whose result is the run's: the leader, or the only main task (api.md#result-task). Undefined if
+ * there are several main tasks and no leader.
  */
-export function resultTaskOf(tasks: readonly Placed[]): string | undefined {
+export function resultTaskOf(tasks: readonly TaskRole[]): string | undefined {
   const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);
   return tasks.find(({ leader }) => leader)?.name ?? (mains.length === 1 ? mains[0]?.name : undefined);
 }

@@ -1,4 +1,4 @@
-// In which states can runs and workers be, as the API names them?
+// Which states do runs and workers have in the API?
 
 /** The states of a run, in the order of their numbers (api.md#states). */
 export const RUN_STATES = [
@@ -12,10 +12,10 @@ export const RUN_STATES = [
 ] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
-/** The states in which a run stays. */
+/** The states in which a run has ended. */
 export type EndState = Exclude<RunState, "pending" | "running">;
 
-/** Whether a run in this state stays in it: all but `pending` and `running`. */
+/** Whether a run in this state has ended. */
 export function isTerminal(state: RunState): state is EndState {
   return state !== "pending" && state !== "running";
 }

@@ -1,4 +1,5 @@
-/** A command line as a shell would take it. */
+// How is a command line written for a shell?
+/** A command line, quoted for a shell. */
 export function quoteArgv(argv: readonly string[]): string {
   return argv
     .map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`))

@@ -1,6 +1,6 @@
-// Which signals can a task be sent?
+// Which signals can be sent to a task?
 
-/** The signals that the process of a task can be sent. */
+/** The signals that can be sent to the process of a task. */
 export const SIGNALS = [
   "SIGHUP",
   "SIGINT",

@@ -1,3 +1,4 @@
+// How is a size in bytes written?
 const UNIT_BYTES: Record<string, number> = {
   "": 1,
   B: 1,
@@ -12,9 +13,7 @@ const UNIT_BYTES: Record<string, number> = {
 };
 const SIZE = /^(\d+(?:\.\d+)?) ?([KMGT]i?B|B|)$/;
 
-/**
- * Reads a size such as `512MiB`, `2GB` or `1048576`. Returns whole bytes, or undefined if it is no such text.
- */
+/** Parses a size such as `512MiB`, `2GB` or `1048576` into whole bytes; undefined for any other text. */
 export function parseSize(text: string): number | undefined {
   const match = text.length <= 32 ? SIZE.exec(text) : null;
   if (match === null) return undefined;
@@ -22,7 +21,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Writes bytes as people do, with binary units and at most one decimal: `536870912` → `512MiB`. */
+/** Formats bytes with binary units and at most one decimal: `536870912` → `512MiB`. */
 export function formatSize(bytes: number): string {
   for (const unit of ["TiB", "GiB", "MiB", "KiB"]) {
     const size = UNIT_BYTES[unit] ?? 1;
@@ -31,7 +30,7 @@ export function formatSize(bytes: number): string {
   return `${bytes}B`;
 }
 
-/** Bytes of a size that the schema has already let through. */
+/** The bytes of a size that the schema has validated. */
 export function sizeBytes(size: number | string): number {
   return typeof size === "number" ? size : (parseSize(size) ?? 0);
 }

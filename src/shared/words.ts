@@ -1,14 +1,15 @@
-/** `what: reason`, or what alone where nobody has given a reason. */
+// How are parts of messages put together?
+/** `what: reason`, or only `what` if the reason is empty. */
 export function because(what: string, reason: string): string {
   return reason.trim() === "" ? what : `${what}: ${reason}`;
 }
 
-/** Text from elsewhere as a part of a sentence: without the full stop at its end. */
+/** A foreign text without its final period, to be used within a sentence. */
 export function clause(text: string): string {
   return text.trimEnd().replace(/(?<!\.)\.$/, "");
 }
 
-/** The text of anything that was thrown. */
+/** The message of any thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

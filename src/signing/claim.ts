@@ -1,4 +1,4 @@
-// What does a request on the platform claim to be signed for? The edge and the objects ask.
+// What does a request on the platform claim to be signed for? The edge and the objects read it here.
 import { EMPTY_DIGEST } from "./mac.ts";
 import { type ClaimedRequest, claimedRequest, type Purpose } from "./request.ts";
 
@@ -11,7 +11,7 @@ interface PlatformRequest {
 
 /**
  * Reads the claim of a request; undefined unless it is well formed and for this purpose. `keyid`: the key
- * that it must name, if given.
+ * that the claim must name, if given.
  */
 export function claimOf(
   { method, url, headers }: PlatformRequest,

@@ -223,7 +223,7 @@ describe("an artifact is fetched (api.md#artifacts)", () => {
       if (status === undefined) response.end(content);
       else response.writeHead(status).end();
     });
-    await fetchAll([artifact("/a", content)]);
+    await fetchAll([artifact("/a", content)], { bounds: PATIENT });
     expect(server.requests.length).toBe(4);
   });
 });
@@ -253,7 +253,7 @@ describe("one that cannot be had is a start error (api.md#artifacts)", () => {
     [
       "redirected to what is no web",
       () => server.on("/f", (_, r) => r.writeHead(301, { location: "file:///etc/passwd" }).end()),
-      "what it redirects to is no http or https URL",
+      "its redirect is not an http or https URL",
     ],
     [
       "endless",
@@ -300,12 +300,16 @@ describe("one that cannot be had is a start error (api.md#artifacts)", () => {
   });
 
   test.each([
-    ["a folder that references have led out", { to: "a/../../x" }, "is not inside of the task's directory"],
-    ["a URL without a name at its end", { url: "/" }, "has no file name at its end"],
-    ["a name with a NUL", { url: "/a%00b" }, "and no slash or NUL in them"],
-    ["a name with a slash", { url: "/..%2Fb" }, "and no slash or NUL in them"],
+    ["a folder that references have led out", { to: "a/../../x" }, "is not inside the task's directory"],
+    ["a URL without a name at its end", { url: "/" }, "does not end with a file name"],
+    ["a name with a NUL", { url: "/a%00b" }, "without a slash or NUL"],
+    ["a name with a slash", { url: "/..%2Fb" }, "without a slash or NUL"],
     ["a name of 256 bytes", { url: `/${"é".repeat(128)}` }, "it must have 1 to 255 bytes"],
-    ["a folder of 256 bytes", { to: `a/${"t".repeat(256)}/b` }, "a part of its `to` has more than 255 bytes"],
+    [
+      "a folder of 256 bytes",
+      { to: `a/${"t".repeat(256)}/b` },
+      "A name in the `to` of an artifact has more than 255 bytes",
+    ],
   ])("%s", async (_, { to = ".", url = "/f" }: { to?: string; url?: string }, words) => {
     for (const path of ["/f", new URL(url, server.url).pathname]) server.on(path, content);
     expect(await faultOf([artifact(url, content, to)])).toMatchObject({
@@ -319,7 +323,7 @@ describe("one that cannot be had is a start error (api.md#artifacts)", () => {
     mkdirSync(join(dir, "elsewhere"));
     symlinkSync(join(dir, "elsewhere"), local("data"));
     const fault = await faultOf([artifact("/f", content, "data/")]);
-    expect(fault).toMatchObject({ text: expect.stringContaining('"data" is no directory') });
+    expect(fault).toMatchObject({ text: expect.stringContaining('"data" is not a directory') });
     expect(readdirSync(join(dir, "elsewhere"))).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { spawnShim } from "../../agent/exec/processes/shim.ts";
 import { entrancesOf, membersOf } from "../../posix/cgroup.ts";
 import { killTree } from "../../posix/kill.ts";
 import { readProc } from "../../posix/proc.ts";
-import { ACTS } from "../../src/shared/means.ts";
+import { PROTOCOL } from "../../src/shared/compat.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";
@@ -54,7 +54,7 @@ describe("an agent on this machine", () => {
     const report = await bench.plane.until("a report", () => bench.plane.reports.at(-1));
     expect(report.means?.kill).toBe(hasGroups ? "cgroup" : "processes");
     expect(report.means?.limits).toEqual((["cpu", "memory", "pids"] as const).filter(can));
-    expect(report.means?.acts).toEqual([...ACTS]);
+    expect(report.means?.protocol).toBe(PROTOCOL);
   });
 
   // tasks.md#prepare-15; cases.md#case-12

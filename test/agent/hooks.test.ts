@@ -327,15 +327,19 @@ describe("user", () => {
       const { attempt } = await runToEnd(ID, "true", { user: "nobody" });
       const closed = `${bench.dir} (mode 0700)`;
       expect(attempt.startError?.code).toBe("directory_not_found");
-      expect(attempt.startError?.text).toContain(`${closed} is closed to that user. Open it by \`chmod o+x `);
-      expect(agent.stderr()).toContain(`others may not pass through ${closed} to their files. Open it by`);
+      expect(attempt.startError?.text).toContain(
+        `${closed} is closed to that user. Open it with \`chmod o+x `,
+      );
+      expect(agent.stderr()).toContain(
+        `other users cannot pass through ${closed} to their files. Open it with`,
+      );
       chmodSync(bench.dir, 0o711);
       expect((await runToEnd(SECOND, "true", { user: "nobody" })).attempt.exit?.code).toBe(0);
     },
   );
 
   test.each<[string, Parameters<typeof accountOf>[1], string]>([
-    ["does not answer in time", { withinMs: 100 }, "`getent` has not answered in 0.1 s"],
+    ["does not answer in time", { withinMs: 100 }, "`getent` has not answered within 0.1 s"],
     ["is not waited for any more", { signal: AbortSignal.abort(new Error("stopped")) }, "stopped"],
   ])("a list of users that %s ends the start, and nothing else waits", async (_, limits, said) => {
     const getent = join(dirname(bench.stateDir), "getent");

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { LEASE_KILL_MS, WATCHDOG_LOOK_MS } from "../../agent/core/bounds.ts";
+import { LEASE_KILL_MS } from "../../agent/core/bounds.ts";
+import { WATCHDOG_LOOK_MS } from "../../agent/watchdog.ts";
 import type { Bench } from "./support/bench.ts";
 import {
   busyAgent,

@@ -31,7 +31,7 @@ describe("a limit that the agent has reached fails that attempt, and ends neithe
     const { agent, lift } = await limited(limit, context);
     const { startError } = await bench.plane.untilState(REFUSED, "exited");
     expect(startError).toMatchObject(START_FAILED);
-    expect(startError?.text).toContain("This machine can start no more processes now");
+    expect(startError?.text).toContain("This machine cannot start more processes now");
     lift();
     await goesOn(agent);
   });
@@ -39,7 +39,7 @@ describe("a limit that the agent has reached fails that attempt, and ends neithe
   test("P4: it can open no file, and does not take that for the end of what runs", async (context) => {
     const { agent, lift } = await limited(noFiles, context);
     await vi.waitUntil(
-      () => agent.stderr().includes("cannot write its journal, and goes on: EMFILE"),
+      () => agent.stderr().includes("cannot write its journal, and continues: EMFILE"),
       PATIENT,
     );
     // It cannot look at the end of this one before it can open a file.

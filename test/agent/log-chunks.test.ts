@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { CHUNK_FROM_BYTES, PUNCH_STEP_BYTES } from "../../agent/core/bounds.ts";
+import { PUNCH_STEP_BYTES } from "../../agent/core/reports/chunks.ts";
+import { CHUNK_FROM_BYTES } from "../../agent/core/reports/logs.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 import type { Call } from "./support/fake-plane.ts";
 

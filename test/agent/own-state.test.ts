@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { strangeness } from "../../agent/own-state.ts";
+import { faultOfStats } from "../../agent/own-state.ts";
 import { type Bench, openBench } from "./support/bench.ts";
 
 // What lies in the state directory is started, by root too: nobody else may be able to change it.
@@ -20,12 +20,12 @@ test.each<[string, (dir: string) => void, boolean]>([
   ["of another user", (dir) => chownSync(dir, NOBODY, NOBODY), isRoot],
 ])("an agent takes no state directory %s", async (_what, spoil, canBe) => {
   if (!canBe)
-    return expect(strangeness({ uid: 1, mode: 0o700, isSymbolicLink: () => false }, 2)).toBeDefined();
+    return expect(faultOfStats({ uid: 1, mode: 0o700, isSymbolicLink: () => false }, 2)).toBeDefined();
   mkdirSync(bench.stateDir, { mode: 0o700 });
   spoil(bench.stateDir);
   const agent = bench.start();
   expect((await agent.ended).code).toBe(2);
-  expect(agent.stderr()).toContain("is no place for its state");
+  expect(agent.stderr()).toContain("is not safe as the state directory");
   expect(readdirSync(bench.stateDir)).toEqual([]);
 });
 

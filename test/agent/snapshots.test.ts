@@ -142,7 +142,7 @@ describe("one that cannot be had is the fault of the start", () => {
   test("with another digest", async () => {
     const snapshot = plane.snapshots.keep(one());
     plane.override = () => ({ status: 200, raw: one("other") });
-    const text = expect.stringMatching(/something else: its sha256 is .* \(5 tries in a row\)/);
+    const text = expect.stringMatching(/its content is wrong: its sha256 is .* \(5 tries in a row\)/);
     expect(await faultOf(snapshot)).toEqual({ code, text, recoverable: true });
     expect(readdirSync(local())).toEqual([]);
     expect(plane.calls.length).toBe(5);
@@ -278,7 +278,7 @@ describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpac
     ],
     ["they are too large", nothing, () => ({ bounds: small }), "larger than 10 bytes"],
     ["a link of them leads out", () => symlinkSync("/etc/passwd", local("l")), nothing, '"l" is a link'],
-    ["a link is in the place of the directory", toLink, nothing, "directory is none any more"],
+    ["a link is in the place of the directory", toLink, nothing, "directory is no longer a directory"],
   ])("or it is said why not: %s", async (_, prepare, more, words) => {
     prepare();
     expect(await collect(["**"], more())).toEqual({ error: expect.stringContaining(words) });
@@ -306,6 +306,6 @@ describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpac
     linkSync(pipe, other);
     const outcome = await collect(["**"], { stallsMs: 50 });
     closeSync(openSync(other, constants.O_RDONLY | constants.O_NONBLOCK));
-    expect(outcome).toEqual({ error: expect.stringContaining("packing them got no further for 0.05 s") });
+    expect(outcome).toEqual({ error: expect.stringContaining("packing them made no progress for 0.05 s") });
   });
 });

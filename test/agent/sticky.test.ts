@@ -56,10 +56,10 @@ async function runToEnd(id: string, script: string, from: number | null = null) 
   return { data, stdout: bench.plane.stored(id).toString() };
 }
 
-const keptNow = () => bench.plane.reports.at(-1)?.kept ?? [];
+const retainedNow = () => bench.plane.reports.at(-1)?.kept ?? [];
 const untilKept = (...placements: string[]) =>
   bench.plane.until(`${placements} are kept`, () => {
-    return JSON.stringify(keptNow()) === JSON.stringify(placements) && bench.plane.reports.at(-1);
+    return JSON.stringify(retainedNow()) === JSON.stringify(placements) && bench.plane.reports.at(-1);
   });
 
 /** The placement is over, as far as anybody has ordered. */
@@ -117,7 +117,7 @@ describe("a run that is placed anew on the same host", () => {
     await runToEnd(FIRST, LEAVE);
     await isOver("build-17/1");
     expect(await runToEnd("build-1/main/2.1", FIND, 1)).toEqual({ data: "empty", stdout: "" });
-    expect(keptNow()).toEqual(["build-17/1"]);
+    expect(retainedNow()).toEqual(["build-17/1"]);
   });
 
   test("a link that a task leaves in the place of a directory leads nowhere", async () => {
@@ -137,7 +137,7 @@ describe("a run that is placed anew on the same host", () => {
 describe("N9: a run that is placed again on another host", () => {
   const save = (id: string, script: string) => ({ ...sticky(id, script), save: true as const });
 
-  /** Has the data of the first placement stored, as everything of it has ended. */
+  /** Has the data of the first placement stored, as all of it has ended. */
   async function storedData(script: string) {
     await runToEnd(FIRST, script);
     bench.plane.order([save(FIRST, script)]);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptJournal } from "../../agent/core/journal.ts";
-import type { Driver, Killed, Recovered, TellEnd } from "../../agent/drivers/driver.ts";
+import type { Driver, KillResult, OnTaskEnd, RecoveredState } from "../../agent/drivers/driver.ts";
 import { AllocDirs } from "../../agent/exec/files/alloc-dirs.ts";
 import { StickyData } from "../../agent/exec/files/sticky-data.ts";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
@@ -42,9 +42,9 @@ const SCRIPTED: TaskSpec = { ...COMMAND, fake: SCRIPT };
 class NotingDriver implements Driver {
   readonly name: string;
   readonly log: string[];
-  found: Recovered | undefined;
+  found: RecoveredState | undefined;
   starts: Driver["start"] = async () => "processes";
-  killed: Killed = { killed: false };
+  killed: KillResult = { killed: false };
 
   constructor(name: string, log: string[]) {
     this.name = name;
@@ -77,7 +77,7 @@ let log: string[];
 let fake: NotingDriver;
 let exec: NotingDriver;
 let supervisor: Supervisor;
-let tellEnd: TellEnd;
+let tellEnd: OnTaskEnd;
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drover-supervisor-"));

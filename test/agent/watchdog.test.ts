@@ -1,14 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  LEASE_KILL_MS,
-  SHORT_STOP_MS,
-  WATCHDOG_BARE_LEAD_MS,
-  WATCHDOG_LAST_LEAD_MS,
-  WATCHDOG_LEAD_MS,
-  WATCHDOG_LOOK_MS,
-} from "../../agent/core/bounds.ts";
+import { LEASE_KILL_MS, SHORT_STOP_MS, WATCHDOG_LEAD_MS } from "../../agent/core/bounds.ts";
+import { WATCHDOG_BARE_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_LOOK_MS } from "../../agent/watchdog.ts";
 import { type Bench, run } from "./support/bench.ts";
 import {
   busyAgent,

@@ -29,9 +29,9 @@ test.each<[string, string]>([
   const archive = join(dir, "archive.tar");
   const options = [`--transform=s,x,${path},`, "-P", "-C", dir, "-cf", archive];
   execFileSync("tar", [...options, "x"]);
-  for (const wanted of [ALL_BUT_OWN, resultOf(["*a*a*a*a*b", "**/x"])]) {
-    const unpacked = unpack(archive, join(dir, "into"), signal, UNPACK_BOUNDS, { wanted });
-    await expect(unpacked).rejects.toThrow("longer than any disk takes");
+  for (const filter of [ALL_BUT_OWN, resultOf(["*a*a*a*a*b", "**/x"])]) {
+    const unpacked = unpack(archive, join(dir, "into"), signal, UNPACK_BOUNDS, { filter });
+    await expect(unpacked).rejects.toThrow("longer than any file system allows");
   }
   expect(readdirSync(join(dir, "into"))).toEqual([]);
 });

@@ -73,7 +73,7 @@ describe("X3: drover pull unpacks what the run's outputs name", () => {
     writeFileSync(inside("Makefile"), "mine\n");
     await lyingResult(["dist/**"], [{ path: "dist/x", content: "x" }, ...more]);
     const { code, stderr } = await bench.run(["pull", "r1", "--into", "into"]);
-    expect([code, stderr]).toEqual([125, expect.stringContaining("is nothing that the run's outputs name")]);
+    expect([code, stderr]).toEqual([125, expect.stringContaining("is not among the run's outputs")]);
     expect(readdirSync(inside())).toEqual(["Makefile"]);
     expect(readFileSync(inside("Makefile"), "utf8")).toBe("mine\n");
   });

@@ -1,20 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { foldObserved } from "../../src/core/allocation/placements/observe.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
-import type { Living } from "../../src/core/worker/state.ts";
-import { type AttemptReport, Report } from "../../src/schema/host.ts";
-import { placementKey } from "../../src/shared/attempt-id.ts";
+import { MAX_KEPT_ASKED } from "../../src/core/worker/host/retained-data.ts";
+import type { ExistingWorker } from "../../src/core/worker/state.ts";
+import { MAX_WORKER_EVENT_BYTES } from "../../src/core/worker/state.ts";
 import {
   MAX_HELD_LOG_CHARS,
-  MAX_HOST_NUMBER,
-  MAX_KEPT_ASKED,
-  MAX_STALE_RUNS,
   MAX_STRANGERS_ASKED,
   MAX_STRANGERS_LOOKED_UP,
-  MAX_TEXT_CHARS,
   MAX_UNORDERED_ATTEMPTS,
-  MAX_WORKER_EVENT_BYTES,
-} from "../../src/shared/limits.ts";
+} from "../../src/probes/believed.ts";
+import { MAX_STALE_RUNS } from "../../src/probes/stale.ts";
+import { type AttemptReport, MAX_HOST_NUMBER, Report } from "../../src/schema/host.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
+import { MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
 import { existing, FIRST, queued, RUN } from "../core/support/allocation.ts";
 import {
   at,
@@ -35,7 +34,7 @@ import {
 const MANY = 1_000;
 const names = (count: number, of = "x") => Array.from({ length: count }, (_, n) => `${of}${n}`);
 const strangers = (count: number, of = "x") => names(count, of).map((run) => runningOf(run));
-const asked = (state: Living, now = T0) => owed(state, now, "observed").map(({ run }) => run);
+const asked = (state: ExistingWorker, now = T0) => owed(state, now, "observed").map(({ run }) => run);
 
 describe("X5: placements that the worker was never given", () => {
   const told = at(holding(["a"]), T0, report(2, { attempts: [runningOf("a"), ...strangers(MANY)] }));
@@ -79,7 +78,13 @@ describe("X5: placements that the worker was never given", () => {
 });
 
 describe("X5: a run that this worker was not given is not taken over by saying that it is there", () => {
-  const claim = { run: RUN, epoch: 1, worker: "liar", attempts: [{ ...exitedOf("a"), id: FIRST }] };
+  const claim = {
+    run: RUN,
+    epoch: 1,
+    worker: "liar",
+    protocol: 1,
+    attempts: [{ ...exitedOf("a"), id: FIRST }],
+  };
 
   test("one that waits for its place stays as it is", () => {
     const waiting = queued();

@@ -58,12 +58,12 @@ const STRANGE: Strange[] = [
   {
     what: "X12: a pipe in the place of a file, which would be waited at for ever",
     make: () => spawnSync("mkfifo", [inState("up.json")]),
-    why: /up\.json is no file\./,
+    why: /up\.json is not a regular file\./,
   },
   {
     what: "X12: secrets that others can read",
     make: () => writeFileSync(inState("up.json"), "{}", { mode: 0o644 }),
-    why: /up\.json has mode 644, so that others may know its secrets\. Start anew with --fresh/,
+    why: /up\.json has mode 644, so other users may know its secrets\. Start over with --fresh/,
   },
   {
     what: "X12: what a repository brings along",
@@ -72,7 +72,7 @@ const STRANGE: Strange[] = [
       writeFileSync(inState("up.json"), "{}", { mode: 0o600 });
       git("add", "-f", ".drover/up.json");
     },
-    why: /Git tracks .*up\.json, so everybody who has the .* `git rm -r -f \.drover`\. Or name/,
+    why: /Git tracks .*up\.json, so everybody with the .* `git rm -r -f \.drover`\. Or choose/,
     needs: HAS_GIT,
   },
   {
@@ -96,7 +96,7 @@ const STRANGE: Strange[] = [
       git("config", "core.repositoryFormatVersion", "1");
       git("config", "extensions.nobodyKnows", "true");
     },
-    why: /Git cannot tell whether it tracks it: fatal: unknown repository extension/,
+    why: /Git cannot tell whether it tracks the directory: fatal: unknown repository extension/,
     needs: HAS_GIT,
   },
   {
@@ -167,7 +167,7 @@ test("X11: a file system that keeps no modes is named as the reason, at the firs
   // No such file system can be mounted here: this file is as one would show it.
   writeFileSync(inState("up.json"), "{}", { mode: 0o755 });
   expect(() => checkModesStay(state, inState("up.json"))).toThrow(
-    /is refused: its file system keeps no modes, so other users could read .* Name another directory/,
+    /is refused: its file system has no modes, so other users could read .* Choose another directory/,
   );
   chmodSync(inState("up.json"), 0o600);
   expect(() => checkModesStay(state, inState("up.json"))).not.toThrow();

@@ -1,14 +1,10 @@
 import { serialize } from "node:v8";
 import { expect, test } from "vitest";
+import { MAX_INLINE_LOG_BYTES } from "../../src/core/allocation/output/logs.ts";
+import { MAX_RUN_ATTEMPTS } from "../../src/core/allocation/read/texts.ts";
 import type { AttemptReport } from "../../src/schema/host.ts";
 import { MAX_TASKS } from "../../src/schema/run/task.ts";
-import {
-  MAX_INLINE_LOG_BYTES,
-  MAX_RUN_ATTEMPTS,
-  MAX_SPEC_BYTES,
-  MAX_TASK_ATTEMPTS,
-  MAX_TEXT_CHARS,
-} from "../../src/shared/limits.ts";
+import { MAX_SPEC_BYTES, MAX_TASK_ATTEMPTS, MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
 import {
   abort,
   at as after,

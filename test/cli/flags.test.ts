@@ -2,7 +2,7 @@ import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
-import { WorkerState } from "../../src/schema/pool.ts";
+import { WorkerStateName } from "../../src/schema/pool.ts";
 import { RunSpec, RunState } from "../../src/schema/run/run.ts";
 import { Signal } from "../../src/schema/run/task.ts";
 import { RUN_STATES, WORKER_STATES } from "../../src/shared/run-state.ts";
@@ -277,6 +277,6 @@ test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "stats", "why
 
 test("the command's names of states and signals are those of the wire", () => {
   expect(RunState.options).toEqual(RUN_STATES);
-  expect(WorkerState.options).toEqual(WORKER_STATES);
+  expect(WorkerStateName.options).toEqual(WORKER_STATES);
   expect(Signal.options).toEqual(SIGNALS);
 });

@@ -167,7 +167,7 @@ test("why answers for a run, else for a worker, else says that there is neither"
   const shown = (await bench.run(["why", "w-1"])).stdout.toString();
   expect(shown).toMatch(/^Why +it boots \(boot\)$/m);
   expect(shown).toMatch(/tries 2/);
-  expect(shown).toMatch(/^Next +gives up in (59m59s|1h) \(/m);
+  expect(shown).toMatch(/^Next +gives up \(in (59m59s|1h), at /m);
   expect(shown).toMatch(/^pool default +ok: may grow$/m);
   bench.plane.on("GET", /^\/v1\/workers\/x\/why$/, (_seen, res) => problem(res, 404, "unknown_worker"));
   const neither = await bench.run(["why", "x"]);

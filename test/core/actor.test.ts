@@ -1,16 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { loadedAllocation } from "../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../src/core/allocation/machine.ts";
-import { Actor } from "../../src/objects/actor.ts";
-import {
-  MAX_IN_FLIGHT,
-  REPEAT_AFTER_CRASH_MS,
-  RETRY_FIRST_MS,
-  RETRY_LONGEST_MS,
-  SEND_TIMEOUT_MS,
-} from "../../src/shared/limits.ts";
+import { Actor, REPEAT_AFTER_CRASH_MS, RETRY_FIRST_MS, SEND_TIMEOUT_MS } from "../../src/objects/actor.ts";
+import { MAX_IN_FLIGHT, RETRY_LONGEST_MS } from "../../src/shared/limits.ts";
+import type { Violation } from "../../src/shared/machine.ts";
 import { place, submit } from "./support/allocation.ts";
-import { type TinyEvent, tiny } from "./support/tiny.ts";
+import { type TinyEvent, type TinyState, TinyWorld, tiny, tinyMachine } from "./support/tiny.ts";
 
 const owe = (to: string, text = "hello"): TinyEvent => ({ type: "owe", to, text });
 const done = (to: string): TinyEvent => ({ type: "done", to });
@@ -68,6 +63,67 @@ describe("load, apply, commit, send (shell.md#shell)", () => {
     pass(RETRY_FIRST_MS);
     expect(world.sent).toHaveLength(2);
   });
+});
+
+describe("a step that breaks an invariant (shell.md#assertions)", () => {
+  const broken: Violation = { machine: "tiny", rule: "shell.md#machine", what: "it owes too much" };
+
+  function greedy(
+    judge = (after: TinyState) => (Object.keys(after.owes).length > 1 ? broken.what : undefined),
+  ) {
+    const world = new TinyWorld();
+    const invariants = [
+      { rule: broken.rule, broken: (_before: TinyState, after: TinyState) => judge(after) },
+    ];
+    return { world, actor: new Actor({ ...tinyMachine("self"), invariants }, world) };
+  }
+
+  test("is told, and its result is stored, sent and returned as any", () => {
+    const { world, actor } = greedy();
+    actor.apply(owe("b"));
+    expect(world.violations).toEqual([]);
+    world.violated = (violations) => {
+      expect(world.stored.owes).toEqual({ b: "hello", c: "hello" });
+      world.violations.push(...violations);
+    };
+    expect(actor.apply(owe("c")).owes).toEqual({ b: "hello", c: "hello" });
+    expect(world.violations).toEqual([broken]);
+    expect(world.sent.map(({ message }) => message.to)).toEqual(["b", "c"]);
+  });
+
+  test("is not told if its result could not be stored: nothing has come of it", () => {
+    const { world, actor } = greedy();
+    actor.apply(owe("b"));
+    world.crashes = true;
+    expect(() => actor.apply(owe("c"))).toThrow("the disk is gone");
+    expect(world.violations).toEqual([]);
+  });
+
+  test("is not seen if that step is not in the sample", () => {
+    const { world, actor } = greedy();
+    world.isChecked = () => false;
+    actor.apply(owe("b"));
+    expect(actor.apply(owe("c")).owes).toEqual({ b: "hello", c: "hello" });
+    expect(world.violations).toEqual([]);
+  });
+
+  test("is one that cannot be judged, too, and loses nothing either", () => {
+    const { world, actor } = greedy(() => {
+      throw new Error("oh");
+    });
+    expect(actor.apply(owe("b")).owes).toEqual({ b: "hello" });
+    expect(world.violations).toEqual([{ ...broken, what: "cannot be judged: Error: oh" }]);
+  });
+
+  test.each([0.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    "is one that leaves the alarm at %s, which never comes (rules.md#invariant-5)",
+    (at) => {
+      const { world, actor } = tiny();
+      actor.apply({ type: "wake", at });
+      const what = `it asks to be woken at ${at}`;
+      expect(world.violations).toEqual([{ machine: "tiny", rule: "rules.md#invariant-5", what }]);
+    },
+  );
 });
 
 describe("one message in flight for each destination and kind (R7)", () => {
@@ -229,6 +285,8 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
         wake: () => undefined,
         timer: () => () => undefined,
         failed: (_message, _error, tries) => failures.push(tries),
+        isChecked: () => true,
+        violated: (violations) => expect(violations).toEqual([]),
         send: async (message): Promise<AllocationEvent> => {
           now += 3;
           if (message.kind === "run")

@@ -81,7 +81,10 @@ describe("what does not exist is not brought about by a message (rule R6)", () =
     const another = { type: "end_run" as const, body: { ...end, submittedAt: T0 - 1 } };
     expect(runAt(started(), T0 + 1, another).record).toEqual(started().record);
     const ended = runAt(started(), T0 + 1, { type: "end_run", body: end });
-    expect(ended.record).toMatchObject({ wish: { state: "aborted", by: "ann" }, forced: { by: "ann" } });
+    expect(ended.record).toMatchObject({
+      stopRequest: { state: "aborted", by: "ann" },
+      forced: { by: "ann" },
+    });
     expect(owed(ended, T0 + 1).order?.attempts).toMatchObject([{ want: "stop", signal: "SIGKILL" }]);
   });
 });

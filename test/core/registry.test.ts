@@ -8,6 +8,7 @@ import {
 } from "../../src/core/registry/machine.ts";
 import { withSecret } from "../../src/core/registry/secret.ts";
 import { PoolConfig, type PutPoolConfig } from "../../src/schema/pool.ts";
+import { applied } from "./support/applied.ts";
 
 const small = configOf(1);
 const large = configOf(9);
@@ -35,7 +36,7 @@ const refused = (revision: number) =>
 
 function told(...events: RegistryEvent[]): RegistryState {
   const nothing: RegistryState = { record: null, refusals: {} };
-  return events.reduce((state, event) => registryMachine.apply(state, event, 0), nothing);
+  return events.reduce((state, event) => applied(registryMachine, state, event, 0), nothing);
 }
 
 const owed = (state: RegistryState) =>

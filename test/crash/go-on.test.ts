@@ -91,7 +91,7 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
     expect(await up.ended).toBe("SIGKILL");
     up = await startDrover(home);
     expect({ url: up.url, token: up.token }).toEqual({ url, token });
-    expect(up.said()).toContain("goes on with");
+    expect(up.said()).toContain("continues with");
     console.info(`round ${round}: SIGKILL to the group of drover up after ${afterMs} ms`);
   }
 

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FileServer, openFileServer, sha256Of } from "../agent/support/file-server.ts";
+import { sized } from "../chance/length.ts";
 import {
   endDrover,
   killIfThere,
@@ -30,6 +31,9 @@ const undisturbed = new Map<Phase, Json>();
 beforeAll(async () => {
   home = makeHome("phases");
   [up, server] = await Promise.all([startDrover(home), openFileServer()]);
+  // A machine that is about to stop refuses a run, which is then placed again: another number in each id.
+  const { timeouts } = await poolConfigOf(up);
+  await putPool(200, "default", { timeouts: { ...timeouts, idle: "10m" } });
   const plays = PHASES.map(async (phase) => {
     undisturbed.set(phase, await play(phase, "nobody", async () => undefined));
   });
@@ -53,7 +57,9 @@ async function strikeUp(): Promise<void> {
 }
 
 describe.each(PHASES)("a group $at goes on and ends as if nothing had been", (phase) => {
-  test.each(CRASHES)("after a SIGKILL to %s", async (at, crash) => {
+  // The short run strikes each phase once, and both processes by turns.
+  const turn = PHASES.indexOf(phase) % CRASHES.length;
+  test.each(sized(CRASHES.slice(turn, turn + 1), CRASHES))("after a SIGKILL to %s", async (at, crash) => {
     const played = await play(phase, at.replace(" ", "-"), crash);
     expect(played.run).toMatchObject(phase.end);
     expect(played.marks).toEqual(phase.marks);

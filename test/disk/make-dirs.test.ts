@@ -43,6 +43,6 @@ test("P37: drover up says that such a directory cannot be made", () => {
   const run = () =>
     execFileSync(process.execPath, [command, "/proc/drover"], { encoding: "utf8", timeout: 60_000 });
   expect(run).toThrow(
-    /drover: The state directory \/proc\/drover cannot be made or written: .*ENOENT.*--state/,
+    /drover: The state directory \/proc\/drover cannot be created or written: .*ENOENT.*--state/,
   );
 });

@@ -7,5 +7,5 @@ test("P40: the demo says how soon a command was started, which a warm machine ma
     startedAt: "2026-11-21T08:00:00.050Z",
     finishedAt: "2026-11-21T08:00:11.300Z",
   };
-  expect(startLine(run)).toBe("(the command was started 0.05 s after it was submitted)");
+  expect(startLine(run)).toBe("(the command started 0.05 s after it was submitted)");
 });

@@ -103,7 +103,7 @@ const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 /** Says which process it is, then does not end by itself. */
 const stays = (more = "") => ["sh", "-c", `echo $$ >>'${home}/pids'; echo begun; ${more}exec sleep 600`];
 
-test("it runs commands as submitted, and says how they ended, with all of their output", async () => {
+test("it runs commands as submitted, and reports ends and all output", async () => {
   const argument = 'a\'b "c" \\ \\n \n\t \u001b[1m ,"] ä…';
   const env = { QUOTED: 'it\'s "q" \\ :","', EMPTY: "" };
   const script = 'printf "%s|%s|%s" "$QUOTED" "$EMPTY" "$1"; seq 1 300000 >&2; exit 3';
@@ -152,7 +152,7 @@ test("a command runs where its task says, whatever its variables are called", as
   }
 });
 
-test("a command that always has more to say than was sent hears of an abort all the same", async () => {
+test("a command that always has more to send hears of an abort all the same", async () => {
   const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
   const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
   await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });

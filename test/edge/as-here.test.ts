@@ -20,7 +20,8 @@ const PROBE = `umask=$(umask)
 echo "umask $umask"
 echo "directory $(pwd)"
 echo "stdin $(readlink /proc/$$/fd/0)"
-echo "files $(ls /proc/$$/fd | grep -v '[0-9][0-9]' | tr '\\n' ' ')"
+# Without a process of its own: a shell that has just started one still has both ends of its pipe.
+printf files; for fd in /proc/$$/fd/[0-9]; do printf ' %s' "\${fd##*/}"; done; echo
 echo "terminal $( (: </dev/tty) 2>/dev/null && echo yes || echo no)"
 echo "nice $(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 17)"
 echo "oom_score_adj $(cat /proc/$$/oom_score_adj)"

@@ -2,8 +2,13 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { START_ERROR_CODES } from "../../src/schema/run/task.ts";
-import { DroverError, type ErrorCode, type FailureCode, STATUS_OF_CODE } from "../../src/shared/errors.ts";
+import {
+  DroverError,
+  type ErrorCode,
+  type FailureCode,
+  START_ERROR_CODES,
+  STATUS_OF_CODE,
+} from "../../src/shared/errors.ts";
 import { MAX_BODY_BYTES } from "../../src/shared/limits.ts";
 import { until } from "../local/support/scratch.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";

@@ -120,7 +120,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     await server.json(200, "POST", `/v1/workers/${worker}/drain`);
     await isIn(worker, "gone");
     expect(await machine.ended).toBe(0);
-    expect(machine.said()).toContain("the control plane is done with this machine");
+    expect(machine.said()).toContain("the control plane no longer needs this machine");
   });
 
   test("finishes its runs first", async () => {
@@ -181,7 +181,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     const { command, worker: unused } = await invite();
     const again = type(`${command} --foreground --state mine`);
     await until("it has joined again", async () => (await workerNow(worker)).incarnation === 2 || undefined);
-    expect(again.said()).toContain("it stays what it is");
+    expect(again.said()).toContain("it keeps its identity");
     expect((await workerNow(unused)).joinedAt).toBeNull();
     await server.json(200, "POST", `/v1/workers/${worker}/drain`);
     expect(await again.ended).toBe(0);
@@ -194,7 +194,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     expect(await machine.ended).toBe(0);
     const refused = type(`exec sh -c '${script()} | sh -s -- --foreground --state mine'`);
     expect(await refused.ended).toBe(3);
-    expect(refused.said()).toContain(`worker "${worker}" is over`);
+    expect(refused.said()).toContain(`worker "${worker}" has been terminated`);
     const other = await joined();
     expect(other.worker).not.toBe(worker);
     await server.json(200, "POST", `/v1/workers/${other.worker}/drain`);
@@ -232,7 +232,7 @@ test("of two clones of one host's state the first is told to end, then neither m
     });
   const second = start("second");
   expect(await machine.ended).toBe(3);
-  expect(machine.said()).toContain("a later start of the agent speaks for this host");
+  expect(machine.said()).toContain("a later start of this host's agent has taken over");
   const again = start("first");
   expect(await again.ended).toBe(3);
   expect(again.said()).toContain("its disk, or its Drover state, was copied");
@@ -250,11 +250,11 @@ describe("the script", () => {
   };
 
   test.each([
-    ["a flag that is none", "--cod x", "--cod is not known"],
+    ["a flag that is none", "--cod x", "Unknown option --cod"],
     ["a flag without its value", "--url", "--url needs a value"],
     ["a code that others could read", "--code x", "set DROVER_CODE instead"],
-    ["no code, at first", "--foreground --state fresh", "get a code by `drover enroll`"],
-    ["a state that a unit could not name", '--state "a b"', "must not have blanks"],
+    ["no code, at first", "--foreground --state fresh", "get a code with `drover enroll`"],
+    ["a state that a unit could not name", '--state "a b"', "must not contain blanks"],
     ["a Drover that is not there", "--state fresh --url http://127.0.0.1:9", "Cannot fetch the agent"],
   ])("says what is wrong with %s, and what to do", async (_what, args, text) => {
     const { code, said } = await run(args);
@@ -309,7 +309,7 @@ describe("the script", () => {
     machine.end("SIGTERM");
     await machine.ended;
     const { code, said } = await run("--uninstall --state mine");
-    expect([code, said]).toEqual([0, expect.stringContaining("is no host any more")]);
+    expect([code, said]).toEqual([0, expect.stringContaining("is no longer a host")]);
     for (const file of ["code", "secret", "setup.json"])
       expect(existsSync(join(home, "mine", file))).toBe(false);
     await server.json(200, "POST", `/v1/workers/${worker}/kill`, {});

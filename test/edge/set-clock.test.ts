@@ -111,7 +111,7 @@ async function setClock(
 
 describe.skipIf(!HAS_COMPILER)("N10: a wall clock that is set moves no delay of the control plane", () => {
   test(
-    "back by two hours, then forth by four, under a command that is watched",
+    "back by two hours, then forward by four, under a command that is watched",
     async () => {
       const home = makeHome("set-clock");
       let up: RunningDrover | undefined;
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_COMPILER)("N10: a wall clock that is set moves no delay of 
           "-c",
           "until [ -e end ]; do sleep 0.1; done; echo seen",
         ]);
-        for (const [how, hours] of [["back", -2] as const, ["forth", 2] as const]) {
+        for (const [how, hours] of [["back", -2] as const, ["forward", 2] as const]) {
           for (const { what, spec, hasBegun, begin } of DELAYS) {
             await up.json(201, "POST", "/v1/runs", { id: `${how}-${what}`, resources, ...spec });
             await seen(up, `${how}-${what}`, hasBegun);

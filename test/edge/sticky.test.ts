@@ -66,7 +66,7 @@ test("a group that has failed goes on with its data on the worker that had it", 
   expect(await outputOf("again")).toBe("x\nx\ny\ny\n");
   expect(await dataEventsOf("again")).toEqual([
     expect.stringMatching(/^Data Stored: /),
-    "Data Moved: its directories go on with what placement 1 left on this worker",
+    "Data Moved: its directories continue with what placement 1 left on this worker",
   ]);
   // Its end is known on the machine by the word of the control plane alone.
   await until("nothing of it is kept", () => keptHere().length === 0 || undefined);
@@ -86,7 +86,7 @@ test("N9: one whose worker takes nothing more goes on with its data on another",
   expect(await outputOf("carried")).toBe("x\nx\ny\ny\n");
   expect(await dataEventsOf("carried")).toEqual([
     expect.stringMatching(/^Data Stored: its data \(\d files, \w+\) are stored as sha256:[0-9a-f]{64}$/),
-    `Data Moved: its directories go on with what placement 1 left on worker ${first.worker}`,
+    `Data Moved: its directories continue with what placement 1 left on worker ${first.worker}`,
   ]);
 }, 120_000);
 
@@ -101,7 +101,7 @@ test("one whose machine is killed begins with nothing elsewhere, and says so", a
   expect(run.placements[1].worker).not.toBe(placements[0].worker);
   expect(await outputOf("moved")).toBe("x\ny\n");
   expect(await dataEventsOf("moved")).toEqual([
-    `Data Lost: it begins with empty directories: its data were on worker ${placements[0].worker}, ` +
+    `Data Lost: it begins with empty directories: its data stayed on worker ${placements[0].worker}, ` +
       "which was lost",
   ]);
 }, 120_000);

@@ -190,8 +190,8 @@ test.each([
   "ServiceStatus",
   "Signal",
   "Task",
-  "WorkerEvent",
-  "WorkerState",
+  "WorkerHistoryEntry",
+  "WorkerStateName",
 ])("W6: %s is a component with a name, and is used by it", (name) => {
   expect(schemas[name]).toBeDefined();
   const used = objects.filter(({ schema }) => schema.$ref === ref(name).$ref);

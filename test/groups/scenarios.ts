@@ -244,7 +244,7 @@ export const SCENARIOS: Scenario[] = [
     tasks: [task("work", MORTAL), task("other", ON), clean],
     act: { once: ["work", "other"], what: "agent dies" },
     end: {
-      ...failedBy('task "work" was lost: how it ended is not known', null, "status_lost"),
+      ...failedBy('task "work" was lost, and its exit is unknown', null, "status_lost"),
       tasks: {
         work: { failed: true, exits: ["none"], events: "Started, Lost, Not Restarting" },
         other: stoppedBy(SIBLING),

@@ -131,7 +131,7 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
     const first = await startCloud();
     const { id, second } = await machineOf(first);
     const { cloud } = await nextOn(first.dir);
-    cloud.letGo();
+    cloud.detach();
     const { stateOf } = await nextOn(first.dir);
     expect([stateOf(id), runs(second)]).toEqual(["running", true]);
   });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Clocks, DroverClock, firstLook, look } from "../../local/clock.ts";
+import { type Clocks, DroverClock, firstReading, nextReading } from "../../local/clock.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 
 const HOUR = 3_600_000;
@@ -21,13 +21,13 @@ describe("N10: Drover's time goes on with the time since boot", () => {
     { what: "a clock that is slowed or hastened", seen: later(200_000, 200_100), aheadMs: 0 },
     { what: "a step that no delay feels", seen: later(100, 900), aheadMs: 0 },
   ])("$what", ({ seen, aheadMs }) => {
-    expect(look(BEFORE, seen)).toEqual({ ...seen, aheadMs });
-    expect(look({ ...BEFORE, aheadMs: -7 }, seen)).toEqual({ ...seen, aheadMs: aheadMs - 7 });
+    expect(nextReading(BEFORE, seen)).toEqual({ ...seen, aheadMs });
+    expect(nextReading({ ...BEFORE, aheadMs: -7 }, seen)).toEqual({ ...seen, aheadMs: aheadMs - 7 });
   });
 
   test("a clock that is set back and then right again needs no correction any more", () => {
-    const wrong = look(BEFORE, later(100, 100 - HOUR));
-    expect(look(wrong, later(200, 200)).aheadMs).toBe(0);
+    const wrong = nextReading(BEFORE, later(100, 100 - HOUR));
+    expect(nextReading(wrong, later(200, 200)).aheadMs).toBe(0);
   });
 
   test.each([
@@ -38,17 +38,17 @@ describe("N10: Drover's time goes on with the time since boot", () => {
     { what: "a reboot into the past", seen: { bootId: "two", upMs: 1, wallMs: 0 }, aheadMs: BEFORE.wallMs },
     { what: "a container that began again", seen: { ...later(0, HOUR), upMs: 1 }, aheadMs: 0 },
   ])("drover up goes on after the last one: $what", ({ seen, aheadMs }) => {
-    expect(firstLook(BEFORE, seen)).toEqual({ ...seen, aheadMs });
+    expect(firstReading(BEFORE, seen)).toEqual({ ...seen, aheadMs });
   });
 
   test("after a reboot a correction is left away if that is no step back", () => {
     const seen = { bootId: "two", upMs: 1, wallMs: BEFORE.wallMs + HOUR };
-    expect(firstLook({ ...BEFORE, aheadMs: -HOUR }, seen).aheadMs).toBe(0);
-    expect(firstLook({ ...BEFORE, aheadMs: 3 * HOUR }, seen).aheadMs).toBe(2 * HOUR);
+    expect(firstReading({ ...BEFORE, aheadMs: -HOUR }, seen).aheadMs).toBe(0);
+    expect(firstReading({ ...BEFORE, aheadMs: 3 * HOUR }, seen).aheadMs).toBe(2 * HOUR);
   });
 
   test("at first Drover's time is that of the wall clock", () => {
-    expect(firstLook(undefined, BEFORE)).toEqual(BEFORE);
+    expect(firstReading(undefined, BEFORE)).toEqual(BEFORE);
   });
 });
 
@@ -66,8 +66,8 @@ describe("N10: all that lives is woken when alarms go by another time", () => {
         if (fails) throw new Error("the Worker is not there");
       },
       confirm: async (wallMs) => void confirmed.push(wallMs),
-      tell: (byMs) => told.push(byMs),
-      failed: () => {},
+      onSet: (byMs) => told.push(byMs),
+      onFailure: () => {},
     });
     onTestFinished(end);
     const set = (wallMs: number) => Object.assign(at, { wallMs: at.wallMs + wallMs });

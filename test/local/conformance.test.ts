@@ -1,11 +1,11 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { CHECKS } from "../../cli/provider-test/checks.ts";
+import { type Report, testProvider } from "../../cli/provider-test/suite.ts";
 import type { Cloud } from "../../local/loopback/faults.ts";
 import { ProviderError } from "../../local/loopback/provider-error.ts";
 import { serveCloud } from "../../local/loopback/server.ts";
-import { CHECKS } from "../../src/providers/conformance/checks.ts";
-import { type Report, testProvider } from "../../src/providers/conformance/suite.ts";
 import { httpProvider } from "../../src/providers/http.ts";
 import { SECRET, startCloud } from "./support/cloud.ts";
 import { PaperCloud } from "./support/paper-cloud.ts";
@@ -70,7 +70,7 @@ async function tested(cloud: Cloud, options: Options): Promise<Report & { alive:
       names += 1;
       return String(names);
     },
-    over: () => calls >= (options.endsAfter ?? Infinity),
+    interrupted: () => calls >= (options.endsAfter ?? Infinity),
   };
   const machine = options.creates === false ? null : MACHINE;
   const subject = { provider: counted, stranger, tag: "drover-pool:p", machine };

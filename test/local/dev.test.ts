@@ -53,7 +53,7 @@ test("a change is built and restarts `drover up`, a mistake does not; Ctrl-C end
   expect(await agentOf()).toContain("process.title;");
 
   change("local/up-command.ts", "const EXIT_FAILURE = 125;", "const EXIT_FAILURE = ;");
-  await until("it says what is wrong", () => dev.said().includes("the command is not built"));
+  await until("it says what is wrong", () => dev.said().includes("the command could not be built"));
   expect(dev.said()).toContain("local/up-command.ts:");
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 

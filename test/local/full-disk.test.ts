@@ -54,7 +54,7 @@ describe("P4: a full disk below the state directory does not end drover up", { t
     const log = await drover(home, ["logs", "big"]);
     expect(log.stdout.length).toBe(ran.stdout.length);
     expect(up.said()).toContain(`disk full: ${small.dir}.`);
-    await until("there is room again", () => up?.said().includes("there is room again") || undefined);
+    await until("there is room again", () => up?.said().includes("has free space again") || undefined);
     expect(await drover(home, ["run", "--", "true"])).toMatchObject({ code: 0 });
     expect(await up.stop()).toBe(0);
   });
@@ -98,7 +98,7 @@ describe("P4: a full disk below the state directory does not end drover up", { t
     small.readOnly(true);
     const closed = launchDrover(home);
     expect(await closed.ended).toBe(125);
-    expect(closed.said()).toMatch(/The state directory .*\.drover cannot be made or written: .*EROFS/);
+    expect(closed.said()).toMatch(/The state directory .*\.drover cannot be created or written: .*EROFS/);
     small.readOnly(false);
     up = await startDrover(home);
     expect(await up.stop()).toBe(0);

@@ -111,9 +111,9 @@ describe("what a provider may answer that is none of the contract", () => {
     ["nothing at all", "", /it is empty/],
     ["HTML", "<html>welcome</html>", /it is not valid JSON/],
     ["half a JSON", '{"items": [', /it is not valid JSON/],
-    ["another JSON", '{"machines": []}', /not as agreed: `/],
-    ["no list", '{"items": {"id": "i-1"}, "complete": true}', /not as agreed: `/],
-    ["null", "null", /not as agreed/],
+    ["another JSON", '{"machines": []}', /is invalid: `/],
+    ["no list", '{"items": {"id": "i-1"}, "complete": true}', /is invalid: `/],
+    ["null", "null", /is invalid/],
   ])("200 with %s: whether it had its effect a listing will show", async (_what, body, text) => {
     const [create, list, destroy] = await failures(says(200, body));
     for (const failure of [create, list]) {
@@ -150,12 +150,12 @@ describe("a machine in a listing that is none of the contract is left out, and t
   const { address: _none, ...unaddressed } = good("i-2");
 
   it.each<[string, unknown[], RegExp]>([
-    ["an unknown state", [{ ...good("i-2"), state: "hibernating" }], /machine i-2 is not as agreed: `state`/],
-    ["no address, not even null", [unaddressed], /machine i-2 is not as agreed: `address`/],
-    ["no id", [{ ...good("i-2"), id: undefined }], /a machine without an id is not as agreed: `id`/],
-    ["no object", [7], /a machine without an id is not as agreed/],
-    ["too long an id", [good("i".repeat(1_000))], /machine i{256} is not as agreed: `id`/],
-    ["several", [7, { id: "i-4" }, null], /a machine without an id is not as agreed: .*, nor are 2 more/],
+    ["an unknown state", [{ ...good("i-2"), state: "hibernating" }], /machine i-2 is invalid: `state`/],
+    ["no address, not even null", [unaddressed], /machine i-2 is invalid: `address`/],
+    ["no id", [{ ...good("i-2"), id: undefined }], /a machine without an id is invalid: `id`/],
+    ["no object", [7], /a machine without an id is invalid/],
+    ["too long an id", [good("i".repeat(1_000))], /machine i{256} is invalid: `id`/],
+    ["several", [7, { id: "i-4" }, null], /a machine without an id is invalid: .*, and 2 more are invalid/],
   ])("%s", async (_what, bad, text) => {
     const [before, after] = [good("i-1"), good("i-3")];
     answer = says(200, { items: [before, ...bad, after], complete: true });

@@ -177,8 +177,8 @@ describe("the loopback cloud runs what it is given, so it asks who gives it", ()
 describe("bad requests are classified (host-protocol.md#provider-errors)", () => {
   const good = creation("w1", FOREVER);
   const bad: [string, string, string, unknown, number, RegExp][] = [
-    ["no JSON", "POST", "/instances", "{", 400, /not JSON/],
-    ["nothing", "POST", "/instances", "", 400, /not JSON/],
+    ["no JSON", "POST", "/instances", "{", 400, /not valid JSON/],
+    ["nothing", "POST", "/instances", "", 400, /not valid JSON/],
     ["a missing field", "POST", "/instances", { ...good, userData: undefined }, 400, /userData/],
     ["a wrong type", "POST", "/instances", { ...good, tags: "a" }, 400, /tags/],
     ["an unknown field", "POST", "/instances", { ...good, size: 1 }, 400, /size/],

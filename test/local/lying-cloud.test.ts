@@ -21,6 +21,8 @@ interface Row {
   machines: number;
   /** Whether a worker may have got two of them. */
   twice?: boolean;
+  /** The first machine does not boot, so the row waits until its boot is late. */
+  dead?: true;
   /** What the story of the first machine must tell: that the fault struck, and was taken for what it was. */
   tells?: RegExp;
 }
@@ -33,7 +35,13 @@ const stormOf = (cls: string) => ({ refusedCalls: { times: 3, class: cls, retryA
 
 const ROWS: Row[] = [
   { lie: "boots slowly", faults: { bootDelayMs: 3_000 }, machines: 1 },
-  { lie: "makes a machine that never reports", faults: { deadBoots: 1 }, machines: 2, tells: /in time/ },
+  {
+    lie: "makes a machine that never reports",
+    faults: { deadBoots: 1 },
+    machines: 2,
+    dead: true,
+    tells: /in time/,
+  },
   { lie: "loses the answer to a create", faults: { lostCreateAnswers: 1 }, machines: 1 },
   { lie: "lists late what boots slowly", faults: { listDelayMs: 8_000, bootDelayMs: 4_000 }, machines: 1 },
   { lie: "omits what exists from listings", faults: { omittingListings: 5 }, machines: 1 },
@@ -43,6 +51,7 @@ const ROWS: Row[] = [
     lie: "does not destroy what never reports",
     faults: { deadBoots: 1, ignoredDestroys: 3 },
     machines: 2,
+    dead: true,
     tells: /in time/,
   },
   { lie: "has no capacity", faults: refused("capacity", 2_000), machines: 2, tells: /\(capacity\)/ },
@@ -107,12 +116,12 @@ afterAll(async () => {
 });
 
 /** Submits runs to a cloud that lies, and waits until all is over: the runs, and the machines too. */
-async function play({ faults }: Row, pool: string, config: Json): Promise<Story> {
+async function play({ faults, dead }: Row, pool: string, config: Json): Promise<Story> {
   const dir = `${home}/${pool}`;
   const ask = await startLiar(dir);
   const before = await ask("PUT", "/faults", faults);
   expect(before).toMatchObject(faults);
-  const timeouts = { ...config.timeouts, boot: "8s", idle: "1s", shutdown: "1s" };
+  const timeouts = { ...config.timeouts, boot: dead ? "8s" : "60s", idle: "1s", shutdown: "1s" };
   const provider = { kind: "http", url: ask.url, secret: SECRET };
   await server.json(201, "PUT", `/v1/pools/${pool}`, {
     ...config,

@@ -28,7 +28,9 @@ test("P10: what was applied to the pool `default` stays over a restart, and that
   expect(await up.stop()).toBe(0);
   up = await startDrover(home);
   expect(await poolConfigOf(up)).toMatchObject({ maxInstances: 1, timeouts: { idle: "7m" } });
-  expect(up.said()).toContain("The pool `default` has been changed by `drover apply`, and stays as it is");
+  expect(up.said()).toContain(
+    "The pool `default` has been changed with `drover apply`, so the flags for its size are ignored",
+  );
   await up.json(200, "PUT", "/v1/pools/default", config);
   expect(await up.stop()).toBe(0);
   up = await startDrover(home);

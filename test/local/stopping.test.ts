@@ -38,8 +38,8 @@ test("P19: Ctrl-C of drover up aborts what runs, and leaves in the queue what wa
   await inState("deaf", "running");
   await submit("queued", "true");
   expect(await up.stop()).toBe(0);
-  expect(up.said()).toContain("2 runs are running, and are being ended.");
-  expect(up.said()).not.toContain("Not all runs");
+  expect(up.said()).toContain("2 runs are running. Aborting");
+  expect(up.said()).not.toContain("Some runs did not end");
   expect(leftOf(up.stateDir)).toEqual([]);
   up = await startDrover(home);
   for (const id of ["polite", "deaf"]) {
@@ -57,7 +57,7 @@ test("P36: drover up says that workerd or a machine was killed, and what ran the
   const [workerd] = childrenOf(up.pid).filter(({ pid }) => pid !== machine?.pid);
   process.kill(workerd?.pid ?? 0, "SIGKILL");
   await until("the control plane is back", () => up.said().includes("is running again") || undefined);
-  expect(up.said()).toMatch(/the control plane \(workerd\) was killed by SIGKILL, and is started again/);
+  expect(up.said()).toMatch(/the control plane \(workerd\) was killed by SIGKILL, and is being restarted/);
   expect(up.said()).toMatch(/the control plane is running again: 1 run running, 0 waiting\./);
   process.kill(machine?.pid ?? 0, "SIGKILL");
   await until("the machine is told of", () => up.said().includes("with 1 run on it (busy)") || undefined);

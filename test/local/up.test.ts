@@ -142,7 +142,7 @@ describe("drover up", () => {
     const stateDir = join(scratchDir(), "state");
     const running = startUp(stateDir, `--port=${port}`);
     expect(await running.ended).toBe(125);
-    expect(running.said()).toMatch(new RegExp(`Port ${port} .* is taken .*--port`));
+    expect(running.said()).toMatch(new RegExp(`Port ${port} .* is in use .*--port`));
     expect(existsSync(join(stateDir, "lock"))).toBe(false);
   });
 
@@ -159,7 +159,7 @@ describe("drover up", () => {
     const { stateDir, context, machine } = await killedWithMachine();
     const next = startUp(stateDir);
     expect(await whenUp(next, stateDir)).toEqual(context);
-    expect(next.said()).toContain("goes on with 1 machine");
+    expect(next.said()).toContain("continues with 1 machine");
     expect(leftOf(stateDir)).toEqual(expect.arrayContaining(machine));
     expect(await ask(context, "POST", "/count")).toBe(1);
     next.interrupt();

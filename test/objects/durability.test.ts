@@ -103,7 +103,7 @@ describe("an object without state writes nothing (rule R6)", () => {
     address: null,
   };
   const provider = { kind: "http" as const, url: "http://cloud.test", secret: "s" };
-  const rest = { readyAt: null, booted: true, reason: "", wantsStop: false };
+  const rest = { readyAt: null, bootOutcome: "success" as const, protocol: 1, reason: "", wantsStop: false };
 
   const objectOf = { ALLOCATION: "allocation", CLOUD_WORKER: "worker", POOL: "pool" } as const;
   test.each([
@@ -114,7 +114,10 @@ describe("an object without state writes nothing (rule R6)", () => {
     },
     {
       binding: "ALLOCATION",
-      message: { type: "ended", body: { run: "none", epoch: 1, worker: "w", how: "lost", held: true } },
+      message: {
+        type: "ended",
+        body: { run: "none", epoch: 1, worker: "w", how: "lost", held: true, at: 0 },
+      },
     },
     { binding: "ALLOCATION", message: { type: "poke_run", body: { run: "none", submittedAt: 1 } } },
     {

@@ -22,7 +22,7 @@ test.each<[first: object, second: object, pointers: string[], said: RegExp]>([
   [{ dir: "/a" }, { dir: "/b" }, ["/dir"], /is another one: its `dir` differs$/],
   [{ env: { A: "secret" } }, {}, ["/env"], /its `env` differs$/],
   [{ argv: ["a"], priority: 7 }, { argv: ["b"] }, ["/argv", "/priority"], /`argv`, `priority` differ$/],
-  [{}, { priority: 50 }, [], /was submitted in other words, such as with a default written out$/],
+  [{}, { priority: 50 }, [], /was submitted in a different form, such as with a default written out$/],
 ])("P33: %j and %j differ in %j", (first, second, pointers, said) => {
   const { fields, message } = refusalOf(first, second);
   expect(fields?.map(({ pointer }) => pointer).sort()).toEqual(pointers);

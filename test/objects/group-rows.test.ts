@@ -146,7 +146,7 @@ interface Restarted {
   others?: AttemptReport[];
   /** Whether each attempt is reported to run before it ends. */
   seen?: boolean;
-  acts?: string[];
+  protocol?: number;
 }
 
 const loop = (others: TaskInput[] = []) => {
@@ -159,13 +159,13 @@ test.each<[string, number, Restarted]>([
   // That an attempt runs is stored before anybody reads it (rule R1).
   ["that is seen to run", 3, { spec: loop(), seen: true }],
   // Its delay needs an alarm.
-  ["whose agent does not wait by itself", 3, { spec: loop(), acts: [] }],
-  ["of such an agent, seen to run", 4, { spec: loop(), acts: [], seen: true }],
+  ["whose agent does not wait by itself", 3, { spec: loop(), protocol: 0 }],
+  ["of such an agent, seen to run", 4, { spec: loop(), protocol: 0, seen: true }],
 ])("a restart of a task %s costs at most %i rows", async (what, budget, restarted) => {
-  const { spec, others = [], seen = false, acts } = restarted;
+  const { spec, others = [], seen = false, protocol } = restarted;
   const host = await readyHost();
-  if (acts !== undefined) {
-    host.acts = acts;
+  if (protocol !== undefined) {
+    host.protocol = protocol;
     await host.report();
   }
   await submit("loop", spec);

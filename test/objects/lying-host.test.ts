@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { MAX_KEPT_ASKED } from "../../src/core/worker/host/retained-data.ts";
 import { meter } from "../../src/objects/meter.ts";
+import { MAX_STRANGERS_ASKED } from "../../src/probes/believed.ts";
 import type { AttemptReport, Report } from "../../src/schema/host.ts";
-import { MAX_KEPT_ASKED, MAX_STRANGERS_ASKED, MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
+import { MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
 import type { TestHost } from "./support/host.ts";
 import { openSocket } from "./support/socket-host.ts";
 import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";

@@ -3,9 +3,9 @@ import type { RunRow } from "../../src/core/pool/record.ts";
 import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/rows/changes.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
 import { RunLists } from "../../src/objects/reads/run-lists.ts";
-import { RunWaits } from "../../src/objects/reads/run-waits.ts";
+import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS, RunWaits } from "../../src/objects/reads/run-waits.ts";
 import type { SqlRowDisk } from "../../src/objects/store.ts";
-import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS, MAX_QUERY_IDS } from "../../src/shared/limits.ts";
+import { MAX_QUERY_IDS } from "../../src/shared/limits.ts";
 import type { RunState } from "../../src/shared/run-state.ts";
 import { upsert } from "./support/told-pool.ts";
 
@@ -75,7 +75,7 @@ test("of the runs that are kept at hand, those go that were heard of the longest
   const lists = new RunLists(none);
   const { state } = rowsOf(["first", "second"]);
   const has = (id: string) => lists.rowsOf(state as never, [id]).length === 1;
-  for (const id of ["first", "second", "first"]) lists.seen(id, id);
-  for (let other = 0; has("second"); other += 1) lists.seen(`other-${other}`, "");
+  for (const id of ["first", "second", "first"]) lists.noteKey(id, id);
+  for (let other = 0; has("second"); other += 1) lists.noteKey(`other-${other}`, "");
   expect(has("first")).toBe(true);
 });

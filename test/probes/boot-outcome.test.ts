@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../src/core/worker/machine.ts";
 import { upsertOf } from "../../src/core/worker/read/summary.ts";
-import type { Living } from "../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../src/core/worker/state.ts";
 import type { BootOutcome } from "../../src/probes/boot.ts";
 import {
   at,
@@ -17,9 +17,9 @@ import {
   T0,
 } from "../core/support/worker.ts";
 
-const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
-const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };
-const terminated: WorkerEventIn = {
+const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
+const drain: WorkerEvent = { type: "behavior", behavior: "drain", by: "ann" };
+const terminated: WorkerEvent = {
   type: "sighting",
   body: {
     worker: "default-s-1",
@@ -29,17 +29,17 @@ const terminated: WorkerEventIn = {
     consistencyMs: 0,
   },
 };
-const refused: WorkerEventIn = {
+const refused: WorkerEvent = {
   type: "create_answered",
   answer: { kind: "failed", failure: { class: "quota", text: "no more" } },
 };
 
 const asked = at(nothing(), T0, { type: "create", body: intent() });
 const enrolled = at(asked, T0, created, { type: "enroll", secret: "s", bootId: "b" });
-const outcomeOf = (state: Living, now = T0) => upsertOf(state, now).bootOutcome;
+const outcomeOf = (state: ExistingWorker, now = T0) => upsertOf(state, now).bootOutcome;
 
 describe("a boot has one outcome, and the first one stays (workers.md#boot-outcomes)", () => {
-  test.each<[string, Living, BootOutcome | undefined]>([
+  test.each<[string, ExistingWorker, BootOutcome | null]>([
     [
       "workers.md#boot-1: success: the boot probe has succeeded",
       at(enrolled, T0, report(1, BOOTED)),
@@ -62,14 +62,14 @@ describe("a boot has one outcome, and the first one stays (workers.md#boot-outco
       at(enrolled, T0, terminated),
       "disappeared",
     ],
-    ["workers.md#boot-outcomes: none, it boots", enrolled, undefined],
-    ["workers.md#boot-outcomes: none, no machine was made", at(asked, T0, refused), undefined],
-    ["workers.md#boot-outcomes: none, killed before there was a machine", at(asked, T0, kill), undefined],
+    ["workers.md#boot-outcomes: none, it boots", enrolled, null],
+    ["workers.md#boot-outcomes: none, no machine was made", at(asked, T0, refused), null],
+    ["workers.md#boot-outcomes: none, killed before there was a machine", at(asked, T0, kill), null],
   ])("%s", (_what, state, outcome) => {
     expect(outcomeOf(state)).toBe(outcome);
   });
 
-  test.each<[string, Living, BootOutcome]>([
+  test.each<[string, ExistingWorker, BootOutcome]>([
     [
       "workers.md#broken-5: success, then broken",
       at(enrolled, T0, report(1, BOOTED), report(2, { broken: "no disk" })),
@@ -90,14 +90,7 @@ describe("a boot has one outcome, and the first one stays (workers.md#boot-outco
 
   test("held or drained, that it is broken is none yet (workers.md#broken-hosts)", () => {
     const held = at(enrolled, T0, { type: "behavior", behavior: "hold", by: "ann" });
-    expect(outcomeOf(at(held, T0, report(1, { broken: "no disk" })))).toBeUndefined();
-  });
-
-  test("what an earlier version has stored without one was a success if it was ever ready", () => {
-    const { bootOutcome: _, ...record } = ready().record;
-    const old = { ...ready(), record };
-    expect(outcomeOf(old)).toBe("success");
-    expect(outcomeOf(at(old, T0, terminated))).toBe("success");
+    expect(outcomeOf(at(held, T0, report(1, { broken: "no disk" })))).toBeNull();
   });
 
   // decisions/pool.md#d24
@@ -107,6 +100,6 @@ describe("a boot has one outcome, and the first one stays (workers.md#boot-outco
       text: "broken: no disk",
     });
     expect(upsertOf(at(enrolled, T0, terminated), T0).failure?.class).toBe("boot");
-    expect(upsertOf(at(enrolled, T0, drain), T0).failure).toBeUndefined();
+    expect(upsertOf(at(enrolled, T0, drain), T0).failure).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { observationsDue } from "../../src/core/worker/host/report.ts";
-import type { Living } from "../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../src/core/worker/state.ts";
 import { type HostClock, readClock } from "../../src/probes/host-clock.ts";
 import { at, attemptOf, holding, reloaded, report, T0 } from "../core/support/worker.ts";
 
@@ -98,7 +98,8 @@ test.each([false, true])(
     // The object of its worker may have been evicted while nobody could reach it.
     const before = evicted ? reloaded(heard) : heard;
     const read = T0 + 29 * SECOND;
-    const after = at(before, read, report(8, { clock: UP + 10 * SECOND, attempts: [ended] })) as Living;
+    const later = report(8, { clock: UP + 10 * SECOND, attempts: [ended] });
+    const after = at(before, read, later) as ExistingWorker;
     expect(observationsDue(after, read)).toMatchObject([
       { run: "a", attempts: [{ startedAgoMs: 28_000 - DRIFTED, endedAgoMs: 20_000 - DRIFTED }] },
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../src/core/worker/machine.ts";
 import { livePlacements } from "../../src/core/worker/state.ts";
 import { plainReport, readRunProbe } from "../../src/probes/plain-text.ts";
 import { Report } from "../../src/schema/host.ts";
@@ -15,7 +15,7 @@ import {
   T0,
 } from "../core/support/worker.ts";
 
-const HOST: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
+const HOST: WorkerEvent = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
 
 const NOTHING = { runs: [] as string[], stale: [] as string[], broken: false, booted: false, ordersSeen: 0 };
 const read = (text: string) => {
@@ -69,7 +69,7 @@ describe("the report that it is", () => {
 
   test("A6 plain-boot: a provider's machine is ready once its host says so in plain text", () => {
     const booting = at(nothing(), T0, { type: "create", body: intent() }, created, HOST);
-    const says = (text: string): WorkerEventIn => {
+    const says = (text: string): WorkerEvent => {
       return { type: "report", report: plainReport(text, 1, booting.record.incarnation, []) };
     };
     expect(at(booting, T0, says("orders 0\n")).record.phase).toBe("booting");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { answerOrder } from "../../src/core/worker/placements.ts";
 import { statusOf } from "../../src/core/worker/read/status.ts";
-import type { Living } from "../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../src/core/worker/state.ts";
 import type { Report } from "../../src/schema/host.ts";
 import { STALE_RUN_MS } from "../../src/shared/limits.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../core/support/worker.ts";
 
 /** Reports one after the other, each so many milliseconds after `T0`, on a machine with a run on it. */
-function reported(...reports: [afterMs: number, more: Partial<Report>][]): Living {
+function reported(...reports: [afterMs: number, more: Partial<Report>][]): ExistingWorker {
   const attempts = [runningOf("b")];
   return reports.reduce(
     (state, [afterMs, more], i) => at(state, T0 + afterMs, report(i + 2, { attempts, ...more })),

@@ -3,9 +3,9 @@ import { type BootProbe, readBoot } from "../../src/probes/boot.ts";
 import { troubleIn } from "../../src/probes/broken.ts";
 import { isSameNotice, noticeIn } from "../../src/probes/notice.ts";
 import { judgeReport, type Verdict } from "../../src/probes/report.ts";
-import { staleAfter } from "../../src/probes/stale.ts";
+import { MAX_STALE_RUNS, staleAfter } from "../../src/probes/stale.ts";
 import type { Report } from "../../src/schema/host.ts";
-import { MAX_STALE_RUNS, NOTICE_DRIFT_MS } from "../../src/shared/limits.ts";
+import { NOTICE_DRIFT_MS } from "../../src/shared/limits.ts";
 
 const NOW = 1_000_000;
 

@@ -1,4 +1,4 @@
-import type { AllocationRecord } from "../../src/core/allocation/state.ts";
+import type { AllocationRecord, Tombstone } from "../../src/core/allocation/state.ts";
 import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.ts";
 import { remaining } from "../../src/core/resources.ts";
 import type { Group } from "../../src/core/spec.ts";
@@ -67,10 +67,17 @@ export class Audit implements ObjectsAudit {
     this.pleas = new Pleas(world, this.ended, () => [...this.#started.values()].flat());
   }
 
-  allocation(name: string, before: AllocationRecord | null, after: AllocationRecord | null): void {
+  allocation(name: string, stored: AllocationRecord | Tombstone | null, after: typeof stored): void {
     const world = this.#world;
     if (after === null) {
       if (this.acknowledged.has(name)) world.violated(`1: ${name} was acknowledged, and is forgotten`, name);
+      return;
+    }
+    const before = stored !== null && "forgotten" in stored ? null : stored;
+    if ("forgotten" in after) {
+      const until = (before?.outcome?.at ?? 0) + this.retentionMs;
+      const early = before !== null && after.forgotten < until - 2 * MOST_OFF_MS;
+      if (early) world.violated(`1: ${name} is forgotten before its retention is over`, name);
       return;
     }
     const onLiar = after.placements.find(({ worker }) => worker.endsWith("-liar"));
@@ -93,12 +100,6 @@ export class Audit implements ObjectsAudit {
   }
 
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
-    if (after.forgotten !== undefined) {
-      const until = (before.outcome?.at ?? 0) + this.retentionMs;
-      const early = before.forgotten === undefined && after.forgotten < until - 2 * MOST_OFF_MS;
-      if (early) this.#world.violated(`1: ${name} is forgotten before its retention is over`, name);
-      return;
-    }
     const same = after.ended && JSON.stringify(after.outcome) === JSON.stringify(before.outcome);
     if (!same)
       this.#world.violated(`1 and 9: ${name} had ended ${before.outcome?.state}, and changes its end`, name);
@@ -138,7 +139,7 @@ export class Audit implements ObjectsAudit {
     if (last?.epoch !== endedEpoch || last.state !== "exited" || last.exit?.code !== 0) return;
     // Without its result it has failed: it was to be placed again when its time was over.
     if (last.outputs !== undefined && "error" in last.outputs) return;
-    const inTime = [...this.hosts.values()].some((host) => host.endedByItself(last.id));
+    const inTime = [...this.hosts.values()].some((host) => host.endedInTime(last.id));
     if (inTime) this.#world.violated(`P1: ${name} ends timedout, and its command had ended in time`, name);
   }
 
@@ -289,7 +290,7 @@ export class Audit implements ObjectsAudit {
     for (const [worker, needs] of used) {
       const row = this.#workerRow(worker);
       if (row === undefined) continue;
-      const left = remaining(capacityOfRow(row), needs, row.measuredMemory);
+      const left = remaining(capacityOfRow(row), needs, row.measuredMemory ?? undefined);
       for (const what of ["vcpus", "memoryBytes"] as const)
         if (left[what] < 0)
           this.#world.violated(`9: on ${worker} ${-left[what]} more ${what} are used than it has`, worker);
@@ -299,9 +300,8 @@ export class Audit implements ObjectsAudit {
   /** Whether every run that was acknowledged has ended, but for those that only a host that lies can end. */
   isAllEnded(): boolean {
     const ended = (name: string) => {
-      const record = this.objects?.allocations.get(name)?.disk.value;
-      const worker = record?.placements.findLast(({ to }) => to === null)?.worker;
-      return record?.ended === true || worker?.endsWith("-liar") === true;
+      const worker = this.#stored.get(name)?.placements.findLast(({ to }) => to === null)?.worker;
+      return this.ended.has(name) || worker?.endsWith("-liar") === true;
     };
     return this.acknowledged.size === this.submitted && [...this.acknowledged].every(ended);
   }
@@ -312,7 +312,7 @@ export class Audit implements ObjectsAudit {
     if (size < this.submitted)
       return { text: `1: ${this.submitted - size} runs are never acknowledged`, about: [] };
     for (const name of this.acknowledged) {
-      if (this.objects?.allocations.get(name)?.disk.value?.ended !== true) {
+      if (!this.ended.has(name)) {
         return { text: `1 and 5: ${name} was acknowledged and never ends`, about: [name] };
       }
     }

@@ -4,9 +4,10 @@ import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { runKey } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
 import { goneNow } from "../../src/core/worker/life/shutdown.ts";
-import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../src/core/worker/machine.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { placementKey } from "../../src/shared/attempt-id.ts";
+import { PROTOCOL } from "../../src/shared/compat.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
 /**
@@ -41,7 +42,7 @@ export const BUGS: Record<string, Machines> = {
       ...REAL_MACHINES.allocation,
       apply(state, event, now) {
         const forgets = event.type === "signal" || event.type === "restart";
-        return REAL_MACHINES.allocation.apply(state, forgets ? { ...event, ask: undefined } : event, now);
+        return REAL_MACHINES.allocation.apply(state, forgets ? { ...event, key: undefined } : event, now);
       },
     },
   },
@@ -51,8 +52,10 @@ export const BUGS: Record<string, Machines> = {
     allocation: {
       ...REAL_MACHINES.allocation,
       apply(state, event, now) {
-        const waits = event.type === "observed" && !event.body.kept;
-        const asIfWaiting = waits ? { ...event, body: { ...event.body, waits } } : event;
+        const asIfWaiting =
+          event.type === "observed" && !event.body.kept
+            ? { ...event, body: { ...event.body, protocol: PROTOCOL } }
+            : event;
         return REAL_MACHINES.allocation.apply(state, asIfWaiting, now);
       },
     },
@@ -134,13 +137,13 @@ function asIfHeld(event: AllocationEvent): AllocationEvent {
   return event.type === "observed" ? { ...event, body: { ...event.body, held: true } } : event;
 }
 
-function asIfPatient(event: WorkerEventIn): WorkerEventIn {
+function asIfPatient(event: WorkerEvent): WorkerEvent {
   if (event.type !== "create") return event;
   const { settings } = event.body;
   return { ...event, body: { ...event.body, settings: { ...settings, idleMs: 100 * settings.idleMs } } };
 }
 
-function asIfWell(event: WorkerEventIn): WorkerEventIn {
+function asIfWell(event: WorkerEvent): WorkerEvent {
   return event.type === "report" ? { ...event, report: { ...event.report, broken: null } } : event;
 }
 
@@ -162,7 +165,7 @@ function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
   };
 }
 
-function asIfUnneeded(event: WorkerEventIn): WorkerEventIn {
+function asIfUnneeded(event: WorkerEvent): WorkerEvent {
   const asked = event.type === "observed_answered" && event.sent.kept === true;
   return asked ? { ...event, answer: { kind: "no_such" } } : event;
 }

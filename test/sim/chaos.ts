@@ -81,7 +81,7 @@ const RATES: Record<Fault, number> = {
   planeAway: 0,
   planeClock: 0,
   hostClock: 0,
-  oldAgent: 0,
+  shellScript: 0,
   slowSignal: 0.5,
   drift: 1,
   fullDisk: 0,

@@ -5,9 +5,8 @@ import type {
   ListAnswer,
   ProviderFailure,
 } from "../../src/core/messages.ts";
-import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
+import { LATE_MACHINE_MS, POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
-import { LATE_MACHINE_MS } from "../../src/shared/limits.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 

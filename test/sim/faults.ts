@@ -68,8 +68,8 @@ export const FAULTS = {
   liar: 0.15,
   /** A signal takes its time to have an effect. */
   slowSignal: 0.5,
-  /** A host's agent is of the first version: it does not wait for restart delays by itself. */
-  oldAgent: 0.3,
+  /** A host is a shell script: restart delays and time limits are the control plane's to see to. */
+  shellScript: 0.3,
   /** The disk below the objects takes no writes for some minutes. */
   fullDisk: 0.03,
   /** The disk of a machine is full for some minutes: no journal is written there, and nothing starts. */

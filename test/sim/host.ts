@@ -7,8 +7,8 @@ import {
 } from "../../agent/core/host.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
 import type { LeaseJournal } from "../../agent/core/lease.ts";
-import type { HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
-import { ACTS } from "../../src/shared/means.ts";
+import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
+import { PROTOCOL } from "../../src/shared/compat.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
 import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";
@@ -26,9 +26,9 @@ export interface ControlPlane {
 /** It never says anything; it stops answering one day; it finds out one day that it is broken. */
 export type Ill = "silent" | "deaf" | "broken";
 
-export const MEANS: Means = { kill: "cgroup", limits: [], acts: [...ACTS] };
-/** Of an agent that starts what it is ordered at once. */
-const OLD_MEANS: Means = { ...MEANS, acts: ACTS.filter((act) => act !== "startInMs") };
+export const MEANS: Means = { kill: "cgroup", limits: [], protocol: PROTOCOL };
+/** Of a shell script: it starts what it is ordered at once, and knows nothing of time limits. */
+const SCRIPT_MEANS: Means = { ...MEANS, protocol: 0 };
 const AGENT_RESTART_MS = 3_000;
 const RETRY_MS = 5_000;
 const HEARTBEAT_MS = 30_000;
@@ -85,7 +85,7 @@ export class Host {
     this.worker = worker;
     this.#plane = plane;
     const drift = (MOST_DRIFT * world.chance.between(-100, 100)) / 100;
-    this.#means = world.strikes("oldAgent") ? OLD_MEANS : MEANS;
+    this.#means = world.strikes("shellScript") ? SCRIPT_MEANS : MEANS;
     this.#state = initialHost({ attempts: [], means: this.#means });
     const awake = localClock(world, world.strikes("drift") ? 1 + drift : 1);
     this.#clock = sleepyClock(awake);
@@ -179,8 +179,9 @@ export class Host {
     if (this.#booted) this.#apply({ type: "tick" });
   }
 
-  /** Whether an attempt has ended by itself, as this host saw it. */
-  endedByItself(id: string): boolean {
+  /** Whether an attempt has ended by itself and in time, as this host saw it: a shell script sees no time. */
+  endedInTime(id: string): boolean {
+    if (this.#means === SCRIPT_MEANS) return false;
     const known = this.#journal.get(id);
     return known?.exit !== undefined && known.stop === undefined && !known.timedOut;
   }
@@ -238,12 +239,12 @@ export class Host {
     return this.#world.now < this.fullUntil;
   }
 
-  /** What its agent makes of orders: an old one passes over what it does not know. */
+  /** What it makes of orders: a shell script passes over what it does not know. */
   #understood(event: HostEvent): HostEvent {
     if (event.type !== "orders" || this.#means === MEANS) return event;
-    const attempts = event.orders.attempts.map((order) => {
-      const { startInMs: _, ...known } = { startInMs: 0, ...order };
-      return known;
+    const attempts = event.orders.attempts.map((order): AttemptOrder => {
+      if (order.want === "stop") return { ...order, timedOut: undefined };
+      return { ...order, startInMs: undefined, timeoutMs: undefined };
     });
     return { ...event, orders: { ...event.orders, attempts } };
   }
@@ -274,13 +275,13 @@ export class Host {
 
   #connect(): void {
     const life = this.#agentLife;
-    this.#state = hostMachine.apply(this.#state, { type: "line_opening" }, this.#localNow);
+    this.#state = hostMachine.apply(this.#state, { type: "socket_opening" }, this.#localNow);
     let mine: SimSocket | undefined;
     const end: HostEnd = {
       frame: (frame) => {
         if (life !== this.#agentLife || mine !== this.#socket) return;
         if (this.#isCutOff()) this.#lose(mine);
-        else if ("ask" in frame) this.#apply({ type: "full_wanted" });
+        else if ("ask" in frame) this.#apply({ type: "full_requested" });
         else if (!("refused" in frame)) this.#hear(frame.answers, frame);
         else if (frame.refused.status === STALE)
           this.#apply({ type: "stale", code: 1, reason: "a later start speaks" });
@@ -288,11 +289,11 @@ export class Host {
       closed: () => {
         if (life !== this.#agentLife || mine !== this.#socket) return;
         this.#socket = undefined;
-        this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+        this.#apply({ type: "socket_closed", random: this.#world.chance.next() });
       },
     };
     const failed = () => {
-      if (life === this.#agentLife) this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+      if (life === this.#agentLife) this.#apply({ type: "socket_closed", random: this.#world.chance.next() });
     };
     if (this.#isCutOff()) {
       this.#world.time.after(RETRY_MS, failed);
@@ -302,14 +303,14 @@ export class Host {
       if (life !== this.#agentLife || this.dead) return socket.abandon();
       mine = socket;
       this.#socket = socket;
-      this.#apply({ type: "line_opened" });
+      this.#apply({ type: "socket_opened" });
     }, failed);
   }
 
   #hangUp(): void {
     this.#socket?.abandon();
     this.#socket = undefined;
-    this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+    this.#apply({ type: "socket_closed", random: this.#world.chance.next() });
   }
 
   /** What is said while it is cut off breaks the line, which the agent finds out by its heartbeat. */
@@ -446,7 +447,7 @@ export class Host {
         answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
         break;
       case "look":
-        answer(this.#world.chance.between(1, 100), { type: "noticed", said: this.#lookForNotice() });
+        answer(this.#world.chance.between(1, 100), { type: "noticed", raw: this.#lookForNotice() });
         break;
       case "sample": {
         const used = { cpuMs: this.#localNow, memoryBytes: 4_096, pids: 1 };

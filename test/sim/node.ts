@@ -195,6 +195,11 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           if (alive()) happen();
         }),
       failed: () => undefined,
+      isChecked: () => true,
+      violated: (violations) => {
+        for (const { machine, rule, what } of violations)
+          this.#world.violated(`${signOf(rule)}: ${machine} ${this.name}: ${what}`, this.name);
+      },
       unheard: (error) => this.#judge(error),
     });
     this.#wiring.started?.(actor, alive);
@@ -278,6 +283,11 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       this.#firing = false;
     });
   }
+}
+
+/** A rule as the audit names it: 4 of invariants, R2 of rules; others by their anchor. */
+function signOf(rule: string): string {
+  return rule.replace(/^rules.md#(invariant-)?/, "").toUpperCase();
 }
 
 function describe(error: unknown): string {

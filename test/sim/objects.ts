@@ -5,7 +5,7 @@ import {
   type AllocationMessage,
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
-import type { AllocationRecord, AllocationState } from "../../src/core/allocation/state.ts";
+import type { AllocationRecord, AllocationState, Tombstone } from "../../src/core/allocation/state.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { CreateAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
@@ -13,7 +13,7 @@ import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
-import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
+import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
   loadedWorker,
@@ -23,7 +23,7 @@ import {
   type WorkerState,
 } from "../../src/core/worker/state.ts";
 import type { WorkerActor } from "../../src/objects/host/exchange.ts";
-import { HostLine, resumed } from "../../src/objects/host/host-line.ts";
+import { HostSocketSession, resumeAll } from "../../src/objects/host/host-socket-session.ts";
 import { type Mailboxes, post, receive } from "../../src/objects/messages/post.ts";
 import type { Machine } from "../../src/shared/machine.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
@@ -31,14 +31,15 @@ import { Node } from "./node.ts";
 import type { SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
-export type AllocationNode = Node<AllocationRecord, AllocationState, AllocationEvent, AllocationMessage>;
-export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEventIn, WorkerMessage>;
+type StoredRun = AllocationRecord | Tombstone;
+export type AllocationNode = Node<StoredRun, AllocationState, AllocationEvent, AllocationMessage>;
+export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEvent, WorkerMessage>;
 export type PoolNode = Node<PoolRecord, PoolState, PoolEvent, PoolMessage>;
 
 /** The machines under test: the real ones, or ones with a bug put in by hand. */
 export interface Machines {
   allocation: Machine<AllocationState, AllocationEvent, AllocationMessage>;
-  worker: Machine<WorkerState, WorkerEventIn, WorkerMessage>;
+  worker: Machine<WorkerState, WorkerEvent, WorkerMessage>;
   pool: Machine<PoolState, PoolEvent, PoolMessage>;
 }
 
@@ -50,7 +51,7 @@ export const REAL_MACHINES: Machines = {
 
 /** Who is told what has just been stored. */
 export interface Audit {
-  allocation(name: string, before: AllocationRecord | null, after: AllocationRecord | null): void;
+  allocation(name: string, before: StoredRun | null, after: StoredRun | null): void;
   worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void;
   /** The hosts, by their workers. */
   hosts: ReadonlyMap<string, { fallSilent(sockets: SimSocket[]): void }>;
@@ -65,7 +66,7 @@ export class Objects {
   readonly pool: PoolNode;
   /** What the platform keeps for workers: their hosts' sockets; and each process's side of the exchange. */
   readonly #sockets = new Map<string, SimSocket[]>();
-  readonly lines = new WeakMap<WorkerActor, HostLine>();
+  readonly lines = new WeakMap<WorkerActor, HostSocketSession>();
   /** How often each worker has told or asked a run something because of what its host says. */
   readonly askedBy = new Map<string, number>();
   readonly #world: World;
@@ -138,7 +139,7 @@ export class Objects {
         machine: this.#machines.worker,
         load: (disk) => {
           const rows = node.rows<PlacementRow>("placements", isLivePlacement, TRACKED_OF_PLACEMENTS);
-          return resumed(loadedWorker(disk.value, rows), this.socketsOf(name));
+          return resumeAll(loadedWorker(disk.value, rows), this.socketsOf(name));
         },
         save: (disk, state) => {
           state.placements.flush();
@@ -146,7 +147,7 @@ export class Objects {
         },
         started: (actor, alive) => {
           const sockets = () => (alive() ? this.socketsOf(name) : []);
-          this.lines.set(actor, new HostLine(actor, sockets, () => world.planeNow));
+          this.lines.set(actor, new HostSocketSession(actor, sockets, () => world.planeNow));
         },
         died: () => {
           for (const socket of this.socketsOf(name)) socket.cut();
@@ -158,7 +159,7 @@ export class Objects {
     return node;
   }
 
-  async #sendOfWorker(name: string, message: WorkerMessage): Promise<WorkerEventIn> {
+  async #sendOfWorker(name: string, message: WorkerMessage): Promise<WorkerEvent> {
     const world = this.#world;
     switch (message.kind) {
       case "create": {
@@ -242,7 +243,7 @@ export class Objects {
     };
   }
 
-  #lineOf(actor: WorkerActor): HostLine {
+  #lineOf(actor: WorkerActor): HostSocketSession {
     const line = this.lines.get(actor);
     if (line === undefined) throw new Error("a worker was started without its side of the exchange");
     return line;

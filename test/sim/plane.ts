@@ -1,5 +1,5 @@
 import { resourcesOfType } from "../../src/core/spec.ts";
-import { isLateJoin, isOutrunJoin } from "../../src/core/worker/host/enrollment.ts";
+import { isLateJoin, isSupersededJoin } from "../../src/core/worker/host/enrollment.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { exchange } from "../../src/objects/host/exchange.ts";
 import type { Timer } from "../../src/objects/waiting.ts";
@@ -75,7 +75,7 @@ export class Plane implements ControlPlane {
     return this.#call("join", () =>
       this.#node.serve((actor) => {
         const { record } = actor.state;
-        if (record !== null && isOutrunJoin(record, id)) throw new NoReply("a later start has joined");
+        if (record !== null && isSupersededJoin(record, id)) throw new NoReply("a later start has joined");
         if (record !== null && isLateJoin(record, event)) throw new NoReply("signed before the latest join");
         return setupOf(actor.apply(event), this.#sockets);
       }),

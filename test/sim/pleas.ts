@@ -69,32 +69,32 @@ export class Pleas {
     }
   }
 
-  #wasDoneOnce({ run, plea: { type, wish }, answer }: Answered, lossless: boolean): void {
+  #wasDoneOnce({ run, plea: { type, request }, answer }: Answered, lossless: boolean): void {
     const events = this.#ended.get(run)?.events ?? [];
     const [name, reason] =
       type === "signal"
         ? (["Signaling", "task_signal_reason"] as const)
         : (["Restart Signaled", "restart_reason"] as const);
     const theirs = events.filter(
-      (one) => one.type === name && one.details[reason] === `${wish.by} asked for it`,
+      (one) => one.type === name && one.details[reason] === `${request.by} asked for it`,
     );
     const twice = theirs.find((one) => countOf(theirs, one.task) > 1);
     if (twice !== undefined)
-      this.#world.violated(`4.6: the ${type} of ${wish.by} is done twice to ${twice.task}`, run);
+      this.#world.violated(`4.6: the ${type} of ${request.by} is done twice to ${twice.task}`, run);
     // A request that arrives a second time may be taken then: what is refused is not remembered.
     if (lossless && answer === "refused" && theirs.length > 0)
-      this.#world.violated(`4.6: the ${type} of ${wish.by} was refused, and is done`, run);
+      this.#world.violated(`4.6: the ${type} of ${request.by} was refused, and is done`, run);
     // Somebody else's restart of the same attempt does for both.
     if (answer === "done" && type === "signal" && theirs.length === 0)
-      this.#world.violated(`4.6: the signal of ${wish.by} was taken, and is not sent`, run);
+      this.#world.violated(`4.6: the signal of ${request.by} was taken, and is not sent`, run);
   }
 
   /** An attempt that is stopped for a restart is followed by one, unless its group is stopped meanwhile. */
   #restartedAsOften(record: AllocationRecord, lossless: boolean): void {
-    const { events, tasks, wish, kill, placements } = record;
+    const { events, tasks, stopRequest, kill, placements } = record;
     const again = this.#answered.some(
       ({ run, plea }) =>
-        run === record.id && plea.type === "restart" && "all" in plea.wish && plea.wish.all === true,
+        run === record.id && plea.type === "restart" && "all" in plea.request && plea.request.all === true,
     );
     if (again) return;
     for (const { name } of tasks) {
@@ -106,7 +106,8 @@ export class Pleas {
         events.filter((one) => one.type === "Restarting" && one.details.restart_reason === "asked_for"),
         name,
       );
-      const owed = lossless && wish === null && kill === undefined && placements.length === 1 ? asked : 0;
+      const owed =
+        lossless && stopRequest === null && kill === undefined && placements.length === 1 ? asked : 0;
       if (done > asked || done < owed) {
         const text = `3.3: ${asked} restarts of ${name} were asked for, and ${done} done`;
         this.#world.violated(text, record.id);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { MAX_KEPT_ASKED } from "../../src/core/worker/host/retained-data.ts";
+import { MAX_STRANGERS_ASKED } from "../../src/probes/believed.ts";
 import { durationMs } from "../../src/shared/duration.ts";
-import { LAST_BYTE_MS, MAX_KEPT_ASKED, MAX_STRANGERS_ASKED } from "../../src/shared/limits.ts";
+import { LAST_BYTE_MS } from "../../src/shared/limits.ts";
 import { sized } from "../chance/length.ts";
 import { BUGS } from "./bugs.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";

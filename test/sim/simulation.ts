@@ -1,7 +1,7 @@
-import { isAccepted } from "../../src/core/allocation/machine.ts";
+import { isAccepted } from "../../src/core/allocation/placements/placed.ts";
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { isRepeated } from "../../src/core/allocation/user/idempotency.ts";
-import { refusalOfWish } from "../../src/core/allocation/user/requests.ts";
+import { whyRefused } from "../../src/core/allocation/user/requests.ts";
 import { groupOf } from "../../src/core/spec.ts";
 import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
@@ -160,10 +160,10 @@ class Simulation {
 
   result(steps: number): Result {
     const ends: Record<string, number> = {};
-    for (const { disk } of this.#objects.allocations.values()) {
+    for (const [name, { disk }] of this.#objects.allocations) {
       // One of nobody, of which a host has lied.
       if (disk.value === null) continue;
-      const end = disk.value?.ended ? (disk.value.outcome?.state ?? "?") : "none";
+      const end = this.#audit.ended.get(name)?.outcome?.state ?? "none";
       ends[end] = (ends[end] ?? 0) + 1;
     }
     const { violation, story } = this.#world;
@@ -325,20 +325,23 @@ class Simulation {
 
   /** As the object serves it: what was refused is told, and what was done is not done again. */
   async #plead({ id }: Job, plea: Plea): Promise<void> {
-    const { wish } = plea;
-    const ask = { key: wish.by, hash: wish.by };
+    const { request } = plea;
+    const ask = { key: request.by, hash: request.by };
     const serve = () =>
       this.#objects.allocation(id).serve((actor): PleaAnswer => {
         const { record } = actor.state;
         if (record === null) return "no such run";
         if (isRepeated(record, ask)) return "done";
-        if (refusalOfWish({ ...actor.state, record }, wish) !== null) return "refused";
-        actor.apply({ ...plea, ask });
+        if (whyRefused({ ...actor.state, record }, request) !== null) return "refused";
+        actor.apply({ ...plea, key: ask });
         return "done";
       });
     await this.#retrying(async () => {
       const answer = await this.#world.call("client", id, plea.type, serve);
-      this.#world.tell(id, `${wish.by} asks for a ${plea.type} of ${wish.task ?? "its tasks"}: ${answer}`);
+      this.#world.tell(
+        id,
+        `${request.by} asks for a ${plea.type} of ${request.task ?? "its tasks"}: ${answer}`,
+      );
       this.#audit.pleas.answered({ run: id, plea, answer });
     });
   }

@@ -1,5 +1,5 @@
-import type { LineNote } from "../../src/core/worker/host/host-socket.ts";
-import type { HostSocket } from "../../src/objects/host/host-line.ts";
+import type { SocketAttachment } from "../../src/core/worker/host/host-socket.ts";
+import type { HostSocket } from "../../src/objects/host/host-socket-session.ts";
 import type { HostFrame, Report } from "../../src/schema/host.ts";
 import type { World } from "./world.ts";
 
@@ -24,7 +24,7 @@ export class SimSocket implements HostSocket {
   readonly #host: HostEnd;
   readonly #receive: (socket: SimSocket, report: Report) => void;
   readonly #bornAt: number;
-  #note: LineNote | null = null;
+  #note: SocketAttachment | null = null;
   #brokenAt: number | undefined;
   #goneAt = Number.POSITIVE_INFINITY;
   #readyAt = { host: 0, object: 0 };
@@ -56,14 +56,14 @@ export class SimSocket implements HostSocket {
   }
 
   heardAt(): number {
-    return this.#brokenAt ?? this.#world.now;
+    return this.#world.planeTime(this.#brokenAt ?? this.#world.now);
   }
 
-  note(): LineNote | null {
+  note(): SocketAttachment | null {
     return this.#note;
   }
 
-  keep(note: LineNote): void {
+  keep(note: SocketAttachment): void {
     this.#note = structuredClone(note);
   }
 

@@ -6,8 +6,8 @@ import { runKey } from "../../src/core/pool/record.ts";
 import { Rows } from "../../src/core/rows.ts";
 import { whyOf as whyOfWorker } from "../../src/core/worker/read/status.ts";
 import {
+  type ExistingWorker,
   isLivePlacement,
-  type Living,
   type PlacementRow,
   TRACKED_OF_PLACEMENTS,
   type WorkerState,
@@ -51,7 +51,7 @@ export class Truth {
     if (run !== undefined && known !== undefined) {
       this.#lookAtRun(run.name, known);
       // A reader may come when it was evicted.
-      this.#lookForPlace(run.name, allocationFrom(run.disk.value, null, this.#world.now));
+      this.#lookForPlace(run.name, allocationFrom(run.disk.value, null, this.#world.planeNow));
     }
     const worker = pick([...this.#objects.workers.values()], look);
     const state = worker?.peek();
@@ -61,7 +61,7 @@ export class Truth {
   #lookAtRun(name: string, state: AllocationState): void {
     const { record } = state;
     if (record === null) return;
-    const { now } = this.#world;
+    const { planeNow: now } = this.#world;
     const run = { ...state, record };
     const lie = lieOfRun(run, null, now);
     if (lie !== undefined) this.#world.violated(`5: ${name} lies: ${lie}`, name);
@@ -75,7 +75,7 @@ export class Truth {
     const pool = this.#objects.pool.peek();
     const key = runKey(submittedAt, id);
     const row = pool?.runs.get(key);
-    if (ended || pool === undefined || row === undefined || pool.memo.index.untold.has(key)) return;
+    if (ended || pool === undefined || row === undefined || pool.memo.index.unacknowledged.has(key)) return;
     if (row.opened > Math.max(row.ended, endedEpoch))
       this.#world.violated(`5: ${name} says that it waits for a place, and has one`, name);
   }
@@ -83,7 +83,7 @@ export class Truth {
   #lookAtWorker(name: string, state: WorkerState): void {
     const { record } = state;
     if (record === null) return;
-    const { now } = this.#world;
+    const { planeNow: now } = this.#world;
     const worker = { ...state, record };
     const lie = lieOfWorker(worker, copyOf, now);
     if (lie !== undefined) this.#world.violated(`5: ${name} lies: ${lie}`, name);
@@ -94,7 +94,7 @@ export class Truth {
   #hasCome(name: string, { reason, next }: Why): void {
     // Where nothing can be stored nothing can come.
     const lateMs = LATE_MS + this.#world.readOnlyMs;
-    if (next.at === null || Date.parse(next.at) > this.#world.now - lateMs) return;
+    if (next.at === null || Date.parse(next.at) > this.#world.planeNow - lateMs) return;
     this.#world.violated(`5: ${name} is ${reason.code}, and should long "${next.action}" (${next.at})`, name);
   }
 }
@@ -104,7 +104,7 @@ function pick<One>(all: readonly One[], n: number): One | undefined {
 }
 
 /** The state with a table of its own: what is tried on it is forgotten. */
-function copyOf(state: Living): Living {
+function copyOf(state: ExistingWorker): ExistingWorker {
   const placements = new Rows(new MapDisk<PlacementRow>(), isLivePlacement, TRACKED_OF_PLACEMENTS);
   for (const row of state.placements.live()) placements.set(placementKey(row.run, row.epoch), row, 0);
   placements.flush();

@@ -1,13 +1,14 @@
-import type { RestartWish, SignalWish } from "../../src/core/allocation/user/requests.ts";
+import type { TaskRestart, TaskSignal } from "../../src/core/allocation/user/requests.ts";
 import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
+import type { FakeScript } from "../../src/schema/run/task.ts";
 import { SIGNALS } from "../../src/shared/signals.ts";
 import type { Chance } from "./rng.ts";
 
-/** A signal or a restart that a user asks for. `wish.by` is its own alone, so that what it does is found. */
+/** A signal or a restart that a user requests. `request.by` is unique, so that its effects can be found. */
 export type Plea = { atMs: number } & (
-  | { type: "signal"; wish: SignalWish }
-  | { type: "restart"; wish: RestartWish }
+  | { type: "signal"; request: TaskSignal }
+  | { type: "restart"; request: TaskRestart }
 );
 
 /** One run that the simulation submits, and what its user does later. */
@@ -75,30 +76,28 @@ function plea(by: string, names: string[], atMs: number, chance: Chance): Plea {
   const signal = chance.pick(SIGNALS) ?? "SIGHUP";
   const all = task === undefined && chance.chance(0.3);
   return chance.chance(0.6)
-    ? { atMs, type: "signal", wish: { by, task, signal } }
-    : { atMs, type: "restart", wish: { by, task, all } };
+    ? { atMs, type: "signal", request: { by, task, signal } }
+    : { atMs, type: "restart", request: { by, task, all } };
 }
 
 /**
- * A script of the fake driver. `maybeLost`: the end of its agent may be its own, because a start is under way
- * or it dies with it. `argv` is there because every task has one.
+ * A command that plays a script of the fake driver (`Player`), so that every host takes it. `maybeLost`: the
+ * end of its agent may be its own, because a start is under way or it dies with it.
  */
 function played(chance: Chance, exitCode: number, longest = 600_000, maybeLost = false) {
   const runForMs = chance.chance(0.7) ? chance.between(1, 30_000) : chance.between(30_000, longest);
   const [missing, recoverable] = [chance.chance(0.05), chance.chance(0.5)];
   const startError = { code: "command_not_found" as const, text: "there is no such command", recoverable };
-  return {
-    argv: ["play"],
-    driver: "fake" as const,
-    fake: {
-      runFor: `${runForMs}ms`,
-      exitCode,
-      ignoreSignals: chance.chance(0.3),
-      dieWithAgent: maybeLost && chance.chance(0.1),
-      blockStart: `${maybeLost && chance.chance(0.1) ? chance.between(1, 20_000) : 0}ms`,
-      ...(missing ? { startError } : {}),
-    },
+  const script: FakeScript = {
+    runForMs,
+    exitCode,
+    ignoreSignals: chance.chance(0.3),
+    dieWithAgent: maybeLost && chance.chance(0.1),
+    blockStartMs: maybeLost && chance.chance(0.1) ? chance.between(1, 20_000) : 0,
+    output: [],
+    ...(missing ? { startError } : {}),
   };
+  return { argv: ["play"], env: { SCRIPT: JSON.stringify(script) } };
 }
 
 /** One task, which like a command by itself is not started or placed again unless that is said. */

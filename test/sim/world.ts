@@ -61,9 +61,14 @@ export class World {
     return this.time.now;
   }
 
-  /** The control plane's clock. */
+  /** The control plane's clock, in whole milliseconds as any clock of a Worker. */
   get planeNow(): number {
-    return this.now + this.planeAheadMs;
+    return this.planeTime(this.now);
+  }
+
+  /** An instant of the world on that clock. */
+  planeTime(at: number): number {
+    return Math.floor(at + this.planeAheadMs);
   }
 
   /**

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 
-/** Puts a process at a limit. Returns what lifts that, or why it cannot be done here. */
+/** Puts a process at a limit. Returns what lifts the limit, or why that cannot be done here. */
 export type Limit = (pid: number) => (() => void) | string;
 
-/** It can open no file. */
+/** The process can open no file. */
 export const noFiles: Limit = (pid) => {
   const usual = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"))?.[1];
   const set = (soft = "1024") => execFileSync("prlimit", ["--pid", `${pid}`, `--nofile=${soft}:`]);
@@ -19,7 +19,7 @@ export const noFiles: Limit = (pid) => {
   return () => set(usual);
 };
 
-/** It, and what it starts, can have so many processes more together. */
+/** The process and its descendants can start only this many more processes together. */
 export const noProcesses =
   (spare: number): Limit =>
   (pid) => {
@@ -40,7 +40,7 @@ export const noProcesses =
     return () => writeFileSync(most, "max");
   };
 
-/** Whatever is left in it goes back to where it came from. */
+/** Removes a cgroup. Its remaining processes go back to where they came from. */
 async function removed(group: string): Promise<void> {
   for (let tries = 0; existsSync(group) && tries < 1_000; tries += 1) {
     try {

@@ -6,7 +6,7 @@ import { type Purpose, type SignedHeaders, signRequest } from "../../src/signing
 /** Who signs: a host by its worker's name and its secret, or a machine by its code. */
 export type Signer = { worker: string; secret: string } | { code: string };
 
-/** What a test may sign otherwise than it is sent. */
+/** What a test may sign differently from what it sends. */
 export interface Otherwise {
   nonce?: string;
   atMs?: number;
@@ -41,7 +41,7 @@ function identityOf(signer: Signer): { key: Key; keyid: string } {
   return { key, keyid: claim };
 }
 
-/** For what route a call is signed: by its method and path. */
+/** The purpose for which a call is signed, by its method and path. */
 export function purposeOf(method: string, path: string): Purpose {
   if (path.endsWith("/enroll")) return "enroll";
   if (path.includes("/snapshots/")) return method === "PUT" ? "put-snapshot" : "get-snapshot";

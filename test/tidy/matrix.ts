@@ -66,9 +66,9 @@ export const MATRIX: Zone[] = [
   // and `drover provider test`, which calls a cloud itself.
   { of: "cli/", values: [SHARED, "client/", "archive/", "disk/", "local/up-command.ts"], types: [] },
   {
-    of: "cli/provider-test.ts",
-    values: [SHARED, "cli/", "src/providers/", "src/schema/pool.ts"],
-    types: [],
+    of: "cli/provider-test/",
+    values: [SHARED, "cli/", "src/providers/", "src/schema/"],
+    types: ["src/core/"],
   },
   {
     of: "local/",

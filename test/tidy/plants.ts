@@ -47,7 +47,7 @@ export const PLANTS: Plant[] = [
       "cli/a.ts": "// Which question?\nconst a = 1;",
       "cli/b.ts": "/** A doc block. */\nconst b = 1;",
       "cli/c.ts": "// 1\n// 2\n// 3\n// 4\nconst c = 1;",
-      "local/d.ts": "const d = 1;",
+      "demo/d.ts": "const d = 1;",
     },
     at: ["cli/b.ts:1", "cli/c.ts:1"],
   },

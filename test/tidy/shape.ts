@@ -20,37 +20,9 @@ const MAX_FILES_OF_FOLDER = 15;
 const MAX_HEAD_LINES = 3;
 /** The folders in which every file says what it answers. The list grows. */
 const HEADED = below(
-  ...[
-    "agent/core/",
-    "agent/drivers/",
-    "agent/exec/files/",
-    "agent/plane/",
-    "archive/",
-    "bench/",
-    "cli/",
-    "client/",
-  ],
-  ...["scripts/", "src/providers/http.ts", "src/providers/pages.ts", "src/providers/provider.ts"],
-  ...["src/providers/veil.ts", "src/schema/", "src/signing/"],
-  ...[
-    "app",
-    "edge",
-    "events",
-    "health",
-    "metrics",
-    "pool-directory",
-    "pools",
-    "proof",
-    "reference",
-    "snapshots",
-  ].map((name) => `src/routes/${name}.ts`),
-  ...[
-    "src/routes/hosts/",
-    "src/routes/http/",
-    "src/routes/openapi/",
-    "src/routes/runs/",
-    "src/routes/workers.ts",
-  ],
+  ...["agent/", "archive/", "bench/", "cli/", "client/", "disk/", "local/", "posix/", "scripts/"],
+  ...["src/core/", "src/objects/", "src/probes/", "src/providers/"],
+  ...["src/routes/", "src/schema/", "src/shared/", "src/signing/"],
 );
 
 const objectClasses = below(

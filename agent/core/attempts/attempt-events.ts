@@ -1,4 +1,4 @@
-// What do events about one attempt change: start, exit, failure, output?
+// What does an event change in its attempt: start, exit, failure, output?
 import type { StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";
@@ -9,17 +9,17 @@ import { isCollecting } from "./outputs.ts";
 
 export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
 
-/** Folds in what the shell says of one attempt. What is said of one that is not known changes nothing. */
+/** Folds in an event of one attempt. An event of an unknown attempt changes nothing. */
 export function applyToAttempt(state: HostState, event: AttemptEvent, now: Instant): HostState {
   const attempt = state.attempts[event.id];
   if (attempt === undefined) return state;
-  if (event.type === "forgotten") return forgotten(state, attempt);
+  if (event.type === "forgotten") return withoutForgotten(state, attempt);
   const changed = attemptAfter(attempt, event, now);
   return changed === attempt ? state : { ...state, attempts: { ...state.attempts, [event.id]: changed } };
 }
 
-/** Its data are gone. If orders name it again by now, it stays, to be reported. */
-function forgotten(state: HostState, attempt: AttemptState): HostState {
+/** Drops an attempt whose data are deleted, unless newer orders name it again: then it is reported. */
+function withoutForgotten(state: HostState, attempt: AttemptState): HostState {
   if (attempt.wanted !== "nothing" || !attempt.treeGone) return state;
   const { [attempt.id]: _, ...attempts } = state.attempts;
   return { ...state, attempts };
@@ -64,7 +64,7 @@ function attemptAfter(
   }
 }
 
-/** What is not to be started any more need not be kept in mind. */
+/** Drops the task, which is only needed for the start. */
 function withoutTask({ task: _, ...rest }: AttemptState): AttemptState {
   return rest;
 }
@@ -78,10 +78,7 @@ function withOutput(
   return { ...attempt, logs: { ...attempt.logs, [stream]: { ...before, size } } };
 }
 
-/**
- * Nothing lives of it. If its main process was running and no exit was told, its status will never be
- * known.
- */
+/** Notes that no process is left. If the main process was running, its exit status is lost. */
 function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
   return {
     ...withoutTask(attempt),

@@ -1,18 +1,22 @@
-// How an attempt is created, stopped and killed; every change of its phase goes through here.
+// How is an attempt created, stopped and killed, and what is due for it?
 import type { HostStop, StreamName } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
-import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, NumberedSignal, StopPlan } from "../types.ts";
 import { isOver, isStoppable } from "./outputs.ts";
+
+/** How long each try of a kill waits for an empty tree (tasks.md#kill-6). The last wait is repeated. */
+export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
+/** Kill timeout of an attempt whose task is not known: the default (api.md#forms-and-defaults). */
+const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
 
 const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
   stdout: { size: 0, acked: 0 },
   stderr: { size: 0, acked: 0 },
 };
 
-/** An attempt that was heard of first just now. Without a task it is none to start, only one to be rid of. */
+/** A new attempt. Without a task it is never started, only removed. */
 export function newAttempt(
   id: string,
   wanted: AttemptState["wanted"],
@@ -32,7 +36,7 @@ export function newAttempt(
   };
 }
 
-/** Whether it only waits for its time, and nothing of it is here. */
+/** Whether the attempt only waits for its time to start. */
 export function isWaiting({ notBefore, stop }: AttemptState): boolean {
   return notBefore !== undefined && stop === undefined;
 }
@@ -42,16 +46,15 @@ export function planOf({ killSignal, killTimeoutMs }: TaskSpec): StopPlan {
   return { signal: killSignal, timeoutMs: killTimeoutMs };
 }
 
-/** The stop that an attempt's own task asks for, as far as it is known. */
+/** The stop that an attempt's task asks for, or the default one if the task is not known. */
 export function ownStop({ plan }: AttemptState): StopPlan {
   return plan ?? { signal: "SIGTERM", timeoutMs: DEFAULT_KILL_TIMEOUT_MS };
 }
 
 /**
- * Begins to stop an attempt: signal, grace, SIGKILL to the tree (tasks.md#kill). A stop that has begun is
- * never undone and keeps its signal and its reason; another one can only shorten its grace. `by`: the host
- * begins it by itself. What has ended on its own then was not stopped by anybody,
- * unless its outputs were still being collected: they end with it.
+ * Begins to stop an attempt: signal, grace period, SIGKILL to the tree (tasks.md#kill). A stop is never
+ * undone and keeps its signal and reason; a later stop can only shorten the grace period. `by`: why the host
+ * itself begins the stop. Not noted once the main process has ended, unless outputs are still to be stored.
  */
 export function stopAttempt(
   attempt: AttemptState,
@@ -69,30 +72,32 @@ export function stopAttempt(
   return killAt < stop.killAt ? { ...attempt, stop: { ...stop, killAt } } : attempt;
 }
 
-/** What is owed to one attempt now. `mayStart`: the lease lasts, and the agent is not ending. */
+/**
+ * What is due for one attempt now. `mayStart`: the lease lasts, the agent is not ending, the data are there.
+ */
 export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
   const { id, main, stop, task } = attempt;
   const envelope = { to: id, repeatedBy: "self" as const, id };
   if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...envelope, kind: "forget" }] : [];
-  // A stopped attempt that was not started is killed too: what is on its way to be started must not outlive
-  // that.
+  // A stopped attempt that has not started is killed, too: its start may be in progress.
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
   if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
-  if (main === "waiting" && task !== undefined && mayStart)
+  if (main === "waiting" && task !== undefined && mayStart) {
     return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
+  }
   const [next] = main === "running" ? signalsLeft(attempt) : [];
   return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
 }
 
-/** The signals that it has not got yet, in their order (host-protocol.md#orders). */
+/** The signals that have not been sent yet, in their order (host-protocol.md#orders). */
 function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): NumberedSignal[] {
   return signals.filter(({ n }) => n > signaledUpTo).sort((a, b) => a.n - b.n);
 }
 
 /**
- * Whether something of a task may take long before it can start. Then that is a step of its own: it can be
- * stopped, and the lease is looked at again when it is done (rule R4).
+ * Whether the preparation of a task may take long. Then it is a step of its own, which can be stopped, and
+ * the lease is checked again after it (rule R4).
  */
 function needsPreparation({ artifacts = [], snapshot }: TaskSpec): boolean {
   return artifacts.length > 0 || snapshot !== undefined;
@@ -103,14 +108,11 @@ function killWaitMs({ kill }: AttemptState): Millis {
 }
 
 /**
- * A try of the kill has left something alive. After the fifth the error is reported, so that the worker
+ * Notes that a kill has left something alive. After the fifth try the error is reported, so that the worker
  * drains; the tries go on (tasks.md#kill-6).
  */
 export function killFailed(attempt: AttemptState, error: string): AttemptState {
   const { tries, failed } = attempt.kill;
-  const givenUp = failed + 1 >= KILL_WAITS_MS.length;
-  return {
-    ...attempt,
-    kill: { tries: tries + 1, failed: failed + 1, error: givenUp ? error : null },
-  };
+  const isReported = failed + 1 >= KILL_WAITS_MS.length;
+  return { ...attempt, kill: { tries: tries + 1, failed: failed + 1, error: isReported ? error : null } };
 }

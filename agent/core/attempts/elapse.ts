@@ -1,4 +1,4 @@
-// What has time alone changed? Deadlines that have passed are latched here, at each tick.
+// What has time alone changed?
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";
@@ -11,9 +11,9 @@ import { isStoppable, owesOutputs } from "./outputs.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
 
 /**
- * Latches what time alone has brought about: the time to start, time limits, the end of the lease or of the
- * machine, graces that are over, the boot probe, looks for a notice, data that are kept for too long, and the
- * end of a machine that can end itself. What has begun stays begun, even if a later answer extends the lease.
+ * Notes for good what has become due: starts, time limits, ends of the lease or the machine, grace periods,
+ * the boot probe, checks for a notice, samples, bounds of kept data, the power-off. A later answer that
+ * extends the lease does not undo what has begun.
  */
 export function elapse(state: HostState, now: Instant): HostState {
   let { attempts, boot } = state;
@@ -28,11 +28,14 @@ export function elapse(state: HostState, now: Instant): HostState {
   const sampleAt = sampleDueAt(state);
   const usage = sampleAt !== undefined && sampleAt <= now ? { ...state.usage, sampling: true } : state.usage;
   const sticky = elapseKept(state, now);
-  const known = sticky === state.sticky && usage === state.usage;
   const notice = elapseNotice(state.notice, now);
-  const looks = boot === state.boot && notice === state.notice;
-  const same = attempts === state.attempts && looks && known;
-  const next = same ? state : { ...state, attempts, boot, notice, usage, sticky };
+  const isSame =
+    attempts === state.attempts &&
+    boot === state.boot &&
+    usage === state.usage &&
+    sticky === state.sticky &&
+    notice === state.notice;
+  const next = isSame ? state : { ...state, attempts, boot, usage, sticky, notice };
   const powerOffAt = leasePowerOffAt(next);
   if (powerOffAt === undefined || powerOffAt > now) return next;
   return endHost(next, { code: 0, reason: "its lease is over", powerOff: true, by: "lease" }, now);
@@ -60,7 +63,7 @@ function withoutWait({ notBefore: _, ...attempt }: AttemptState): AttemptState {
   return attempt;
 }
 
-/** The instants at which time alone will do something to this attempt; absent where it has, or never will. */
+/** The instants at which time alone changes this attempt; undefined where it already has, or never will. */
 function momentsOf(state: HostState, attempt: AttemptState) {
   const { main, stop, deadline, notBefore: start } = attempt;
   const runs = main === "running" || owesOutputs(attempt);
@@ -78,11 +81,8 @@ function momentsOf(state: HostState, attempt: AttemptState) {
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  const looks = earliest(state.boot.nextAt, state.notice.nextAt);
-  let at = earliest(looks, leasePowerOffAt(state), sampleDueAt(state), keptUntil(state));
-  for (const attempt of Object.values(state.attempts)) {
-    const { start, timeout, leaseStop, noticeStop, kill } = momentsOf(state, attempt);
-    at = earliest(at, start, timeout, leaseStop, noticeStop, kill);
-  }
-  return at;
+  const { boot, notice, attempts } = state;
+  const moments = Object.values(attempts).map((one) => earliest(...Object.values(momentsOf(state, one))));
+  const dueAt = [boot.nextAt, notice.nextAt, leasePowerOffAt(state), sampleDueAt(state), keptUntil(state)];
+  return earliest(...dueAt, ...moments);
 }

@@ -7,18 +7,18 @@ import { withNews } from "../reports/pace.ts";
 import type { Ending, HostState } from "../types.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 
-/** Why and how the agent ends. `graceMs`: the longest kill timeout that is still granted. */
+/** Why and how the agent ends. `graceMs`: no attempt gets a longer kill timeout. */
 export interface EndPlan {
   code: number;
   reason: string;
   graceMs?: Millis;
   silent?: boolean;
   powerOff?: boolean;
-  /** Whose end it is: unless it is said, the agent's own. */
+  /** Why attempts are stopped; absent: because the agent ends. */
   by?: HostStop;
 }
 
-/** Begins to end: every attempt is stopped, none is started. The first reason stays. */
+/** Begins to end the agent: every attempt is stopped, none is started. A second call changes nothing. */
 export function endHost(state: HostState, plan: EndPlan, now: Instant): HostState {
   if (state.ending !== undefined) return state;
   const { code, reason, graceMs = Infinity, silent = false, powerOff = false, by: why = "agent" } = plan;
@@ -37,19 +37,18 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
 }
 
 /**
- * The end of this process: owed when no tree is left and the control plane has been told so, or when the
- * time for that is over. A lease that runs out then tells it anyway.
+ * The end of this process: due when no tree is left and the control plane has answered the report of that, or
+ * when the time for both is over; after that only the end of the lease tells the control plane.
  */
 export function dueExit({ ending, setup, attempts, exchange }: HostState, now: Instant): HostMessage[] {
   if (ending === undefined) return [];
-  const nobodyToTell = ending.silent || setup === undefined;
-  const told = nobodyToTell || (exchange.newsBy === undefined && exchange.sent === undefined);
-  const left = Object.values(attempts).filter(({ treeGone }) => !treeGone);
-  if (!(told && left.length === 0) && now < ending.by) return [];
-  const leaving = left.length === 0 ? "" : `; could not end ${left.map(({ id }) => id).join(", ")}`;
-  const code = left.length === 0 ? ending.code : Math.max(1, ending.code);
+  const reportsNothing = ending.silent || setup === undefined;
+  const isReported = reportsNothing || (exchange.newsBy === undefined && exchange.sent === undefined);
+  const alive = Object.values(attempts).filter(({ treeGone }) => !treeGone);
+  if (!(isReported && alive.length === 0) && now < ending.by) return [];
   const { powerOff } = ending;
-  return [
-    { to: "process", kind: "exit", repeatedBy: "self", code, reason: ending.reason + leaving, powerOff },
-  ];
+  const failure = alive.length === 0 ? "" : `; could not end ${alive.map(({ id }) => id).join(", ")}`;
+  const code = alive.length === 0 ? ending.code : Math.max(1, ending.code);
+  const reason = ending.reason + failure;
+  return [{ to: "process", kind: "exit", repeatedBy: "self", code, reason, powerOff }];
 }

@@ -5,20 +5,19 @@ const SHORT_ID_CHARS = 8;
 /** Nomad counts processor time in MHz. One vCPU of a task counts as this many. */
 const MHZ_PER_VCPU = 1_000;
 
-/** Variables of Drover that Nomad has under another prefix, with the same value. */
+/** Variables that have the same value under Nomad's prefix as under Drover's. */
 const SAME = ["ALLOC_DIR", "TASK_DIR", "SECRETS_DIR", "TASK_NAME", "MEMORY_LIMIT"] as const;
 
 /**
- * What Drover tells a task, under the names that Nomad has for it (`compat: "nomad"`). A run is the only
- * alloc of its only group, in a job of its own. What has no counterpart (regions, ports, tokens) has no
- * variable.
+ * Nomad's variables for a task (`compat: "nomad"`), from Drover's `variables`. A run counts as the only alloc
+ * of the only group of a job. What has no counterpart here (regions, ports, tokens) has no variable.
  */
 export function nomadVariables(
   { resources }: Pick<TaskSpec, "resources">,
   run: string,
-  told: Record<string, string>,
+  variables: Record<string, string>,
 ): Record<string, string> {
-  const same = SAME.map((name) => [`NOMAD_${name}`, told[`DROVER_${name}`] ?? ""]);
+  const same = SAME.map((name) => [`NOMAD_${name}`, variables[`DROVER_${name}`] ?? ""]);
   return {
     ...Object.fromEntries(same),
     NOMAD_ALLOC_ID: run,

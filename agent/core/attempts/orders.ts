@@ -1,4 +1,4 @@
-// What does an answer of the control plane change: attempts to start, stop or forget?
+// What do the orders in an answer change: which attempts start, stop or are forgotten?
 import type { AttemptOrder, Orders, StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";
@@ -6,23 +6,23 @@ import { reportAnswered } from "../reports/exchange.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { isWaiting, newAttempt, ownStop, planOf, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
-import { dropped } from "./sticky.ts";
+import { withDrops } from "./sticky.ts";
 
-type Answered = Extract<HostEvent, { type: "orders" }>;
+type OrdersEvent = Extract<HostEvent, { type: "orders" }>;
 
 /**
- * Folds an answer in. Orders are absolute: what they want is started or kept, what they want stopped or do
- * not mention is stopped. They are ordered by (incarnation, revision), and older ones change nothing.
+ * Folds in the orders of an answer. Orders are absolute: an attempt that they want is started or kept, any
+ * other is stopped. Orders for another incarnation, or of an older revision, change nothing.
  */
-export function applyOrders(before: HostState, { orders, seq }: Answered, now: Instant): HostState {
+export function applyOrders(before: HostState, { orders, seq }: OrdersEvent, now: Instant): HostState {
   let state = before;
   if (orders.incarnation === state.setup?.incarnation && orders.revision >= state.ordersSeen) {
     const newer = orders.revision > state.ordersSeen;
-    const attempts = attemptsOrdered(state, orders, newer, now);
+    const attempts = orderedAttempts(state, orders, newer, now);
     state = { ...state, attempts, ordersSeen: orders.revision, reportWithinMs: orders.reportWithinMs };
-    state = withLease(dropped(state, orders.drop), orders, seq);
+    state = withLease(withDrops(state, orders.drop), orders, seq);
     if (orders.powerOff) {
-      const reason = "the control plane is done with this machine";
+      const reason = "the control plane no longer needs this machine";
       state = endHost(state, { code: 0, reason, powerOff: true }, now);
     }
   }
@@ -30,9 +30,8 @@ export function applyOrders(before: HostState, { orders, seq }: Answered, now: I
 }
 
 /**
- * The lease counts from when the report that the orders answer was sent (rule R4); an answer that does not
- * name the report it came for grants nothing. It is never shortened: the control plane has stored the
- * longest.
+ * Extends the lease, which counts from when the answered report was sent (rule R4). An answer that names
+ * another report grants nothing. The lease is never shortened: the control plane has stored the longest one.
  */
 function withLease(state: HostState, orders: Orders, seq: number): HostState {
   const { sent } = state.exchange;
@@ -40,7 +39,7 @@ function withLease(state: HostState, orders: Orders, seq: number): HostState {
   return { ...state, leaseUntil: Math.max(state.leaseUntil ?? 0, sent.at + orders.leaseMs) };
 }
 
-function attemptsOrdered(
+function orderedAttempts(
   state: HostState,
   orders: Orders,
   newer: boolean,
@@ -49,11 +48,11 @@ function attemptsOrdered(
   const attempts: Record<string, AttemptState> = {};
   for (const order of orders.attempts) {
     const known = state.attempts[order.id];
-    // An agent that ends takes nothing on; the absence of the attempt in its report says so.
+    // An ending agent accepts no new attempt. Its report shows that: the attempt is missing there.
     if (known === undefined && state.ending !== undefined) continue;
     attempts[order.id] =
       newer || known === undefined
-        ? withSignals(ordered(taken(known, order, now), order, now), orders)
+        ? withSignals(withOrder(baseOf(known, order, now), order, now), orders)
         : known;
   }
   for (const [id, attempt] of Object.entries(state.attempts)) {
@@ -61,17 +60,16 @@ function attemptsOrdered(
   }
   for (const [id, acks] of Object.entries(orders.logs)) {
     const attempt = attempts[id];
-    if (attempt !== undefined) attempts[id] = { ...attempt, logs: acknowledged(attempt.logs, acks) };
+    if (attempt !== undefined) attempts[id] = { ...attempt, logs: withAcks(attempt.logs, acks) };
   }
   return attempts;
 }
 
 /**
- * The attempt that an order is about. One that only waits for its time is as the latest orders say, but for
- * its time limit, which counts. The wait counts from when the orders came: their answer may have been held,
- * and what is early by that would not have waited.
+ * The attempt to which an order is applied. An attempt that only waits for its time is created anew from the
+ * latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
  */
-function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
+function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
   if (known !== undefined && !isWaiting(known)) return known;
   const limit = known === undefined ? {} : { deadline: known.deadline, timeoutMs: known.timeoutMs };
   if (order.want === "stop") return { ...newAttempt(order.id, "stop"), ...limit };
@@ -81,35 +79,34 @@ function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instan
 }
 
 /**
- * What one order changes. The time limit counts from the arrival of the first orders that say it: the same
- * words again, because something else in the orders is new or the agent is, do not put it off. Words that
- * come with the task are all there are: without a limit there is none. Those without it only say what is to
- * be kept.
+ * Applies one order. A time limit counts from the arrival of the first orders with it; the same limit in
+ * later orders does not extend it. An order with a task is complete: no limit in it means none. An order
+ * without a task only keeps the attempt, so a missing limit changes nothing.
  */
-function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
+function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
   if (order.save !== wanted.save) wanted.save = order.save;
   if (order.want === "stop") {
     const stopped = stopAttempt(wanted, order, now);
     const begins = wanted.stop === undefined && stopped.stop !== undefined;
-    // What had ended by itself was not ended by the limit, however little was to be done yet.
+    // An attempt that had ended by itself has not timed out, even if it was still being cleaned up.
     const ended = wanted.exit !== undefined || wanted.startError !== undefined;
     return begins && !ended && order.timedOut === true ? { ...stopped, timedOut: true } : stopped;
   }
   const { timeoutMs, task } = order;
-  const told = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
-  if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return told;
-  return { ...told, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
+  const next = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
+  if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return next;
+  return { ...next, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
 }
 
-/** Orders say all the signals that it shall have had by now; which of them it has had, it knows itself. */
+/** Notes the signals in the orders, which list all so far; `signaledUpTo` says which of them were sent. */
 function withSignals(attempt: AttemptState, orders: Orders): AttemptState {
   const wanted = (orders.signals ?? []).filter(({ id }) => id === attempt.id);
   if (wanted.length === 0 && attempt.signals === undefined) return attempt;
   return { ...attempt, signals: wanted.map(({ signal, n }) => ({ signal, n })) };
 }
 
-function acknowledged(
+function withAcks(
   { stdout, stderr }: AttemptState["logs"],
   acks: Partial<Record<StreamName, number>>,
 ): AttemptState["logs"] {

@@ -1,43 +1,35 @@
-// When are the outputs of an attempt collected, and when is that settled?
+// When are the outputs of an attempt collected, and when is the attempt over?
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 
 /**
- * Whether the outputs of an attempt are still to come: it has ended by itself, and what becomes of them is
- * not known yet. A stop ends that like anything else of an attempt.
+ * Whether outputs are still to be stored: the attempt has ended by itself, no stop has begun, and no outcome
+ * is known yet.
  */
 export function owesOutputs({ exit, stop, outputs, collected }: AttemptState): boolean {
   const endedByItself = exit !== undefined && stop === undefined;
   return endedByItself && outputs !== undefined && collected === undefined;
 }
 
-/** Whether they are being collected: nothing lives any more that could change them. */
+/** Whether outputs are being collected: no process is left that could change them. */
 export function isCollecting(attempt: AttemptState): boolean {
   return attempt.treeGone && owesOutputs(attempt);
 }
 
-/** Whether nothing more becomes of it. */
+/** Whether the attempt is over: no process is left, and no outputs are being collected. */
 export function isOver(attempt: AttemptState): boolean {
   return attempt.treeGone && !isCollecting(attempt);
 }
 
-/** Whether a stop takes something away: it waits or runs, or its outputs are still to come. */
+/** Whether a stop changes anything: the attempt waits or runs, or its outputs are still to be stored. */
 export function isStoppable(attempt: AttemptState): boolean {
   return attempt.main !== "over" || owesOutputs(attempt);
 }
 
-/**
- * The outputs to be collected. Until this host has joined nobody knows where they go.
- */
+/** The outputs to collect: none before this host has joined and knows where to store them. */
 export function dueCollections({ setup, attempts }: HostState): HostMessage[] {
   if (setup === undefined) return [];
   return Object.values(attempts)
     .filter(isCollecting)
-    .map(({ id, outputs = [] }) => ({
-      to: id,
-      repeatedBy: "self",
-      kind: "collect",
-      id,
-      globs: outputs,
-    }));
+    .map(({ id, outputs: globs = [] }) => ({ to: id, repeatedBy: "self", kind: "collect", id, globs }));
 }

@@ -1,30 +1,29 @@
-// Which placement does an attempt belong to? Its tasks share directories.
+// Which placements have directories here, and when are these deleted?
 import type { HostMessage } from "../messages.ts";
 import type { HostState } from "../types.ts";
 
-/** The placement that an attempt is of, `<run>/<epoch>`: its tasks share directories. */
+/** The placement of an attempt, `<run>/<epoch>`. The tasks of a placement share directories. */
 export function placementOf(id: string): string {
   const attempt = id.lastIndexOf("/") + 1;
   return `${id.slice(0, id.indexOf("/"))}/${id.slice(attempt, id.indexOf(".", attempt))}`;
 }
 
-/** Remembers the placements of all attempts that are known now. */
+/** Adds the placements of all attempts to those that may have directories. */
 export function withPlacements(state: HostState): HostState {
   const known = new Set(state.placements);
   for (const id of Object.keys(state.attempts)) known.add(placementOf(id));
   return known.size === state.placements.length ? state : { ...state, placements: [...known] };
 }
 
-/** The directories of a placement are gone. If orders name an attempt of it again by now, it stays. */
+/** Removes a placement whose directories are deleted, unless newer orders name an attempt of it again. */
 export function placementCleared(state: HostState, placement: string): HostState {
   const placements = state.placements.filter((one) => one !== placement);
   return withPlacements({ ...state, placements });
 }
 
 /**
- * Directories that nobody needs any more: no attempt of their placement is left. Of a sticky one,
- * which a note in it says, the data are kept. What earlier starts of the agent have left is judged after the
- * first orders only, because these may go on with it.
+ * Directories to delete: those of placements without attempts. None is deleted before the first orders, which
+ * may continue a placement of an earlier start of the agent. The shell keeps the data of a sticky placement.
  */
 export function dueClears({ placements, attempts, ordersSeen }: HostState): HostMessage[] {
   if (ordersSeen === 0 || placements.length === 0) return [];

@@ -1,7 +1,6 @@
 // What happens to the data of sticky runs when a placement ends (tasks.md#sticky-data)?
 import type { StickyData } from "../../../src/schema/host.ts";
-import { earliest, type Instant } from "../../../src/shared/machine.ts";
-import { KEPT_DATA_MS, MAX_KEPT_DATA } from "../bounds.ts";
+import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";
 import { mayStart } from "../lease.ts";
 import type { HostMessage } from "../messages.ts";
@@ -9,26 +8,28 @@ import type { AttemptState, HostState, KeptData } from "../types.ts";
 import { isOver } from "./outputs.ts";
 import { placementOf } from "./placements.ts";
 
-/**
- * The data of sticky runs (tasks.md#sticky-data). When a placement is over its data are kept; the next
- * one of its run here begins with them. Otherwise they go when the orders say that nobody needs them, or at
- * a bound: that the orders do not mention them says nothing.
- */
+/** Longest time for which unused sticky data are kept. Usually the control plane has them dropped sooner. */
+export const KEPT_DATA_MS: Millis = 24 * 3_600_000;
+/** The maximum number of placements whose unused data are kept. */
+export const MAX_KEPT_DATA = 32;
 
-/** The placement whose data an attempt's placement begins with, if it is here. */
+// The data of a placement that is over are kept, for the next placement of its run on this host. They are
+// deleted when the orders drop them, or at a bound; orders that do not mention them change nothing.
+
+/** The earlier placement on this host with whose data an attempt's placement begins. */
 function sourceOf({ id, sticky }: AttemptState): string | undefined {
   const [run] = id.split("/");
   return sticky?.from ? `${run}/${sticky.from}` : undefined;
 }
 
-/** Whether an attempt has its placement's directory, if it must wait for that. */
+/** Whether the directory of an attempt's placement has its data; always true for a run that is not sticky. */
 export function hasBegun({ sticky }: HostState, attempt: AttemptState): boolean {
   return attempt.sticky === undefined || sticky.begun[placementOf(attempt.id)] !== undefined;
 }
 
 /**
- * Sticky placements that must have their directory before an attempt of theirs can start. Nothing that lives
- * may have its files taken away: they wait until all of what was there before has ended.
+ * Sticky placements whose directory must be created before their attempts can start. The data are only moved
+ * when every attempt of the earlier placement is over.
  */
 export function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
   const waiting = Object.values(state.attempts).filter(
@@ -37,30 +38,30 @@ export function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
   const due = new Map<string, HostMessage>();
   for (const attempt of waiting) {
     const [placement, from] = [placementOf(attempt.id), sourceOf(attempt)];
-    if (!mayStart(state, attempt, now) || lives(state, from)) continue;
+    if (!mayStart(state, attempt, now) || isAlive(state, from)) continue;
     const snapshot = attempt.sticky?.snapshot;
     due.set(placement, { kind: "begin", to: placement, repeatedBy: "self", placement, from, snapshot });
   }
   return [...due.values()];
 }
 
-function lives({ attempts }: HostState, placement: string | undefined): boolean {
+function isAlive({ attempts }: HostState, placement: string | undefined): boolean {
   return Object.values(attempts).some((one) => !isOver(one) && placementOf(one.id) === placement);
 }
 
-/** Placements whose data are to be stored: the orders say so, and nothing that could change them is left. */
+/** Placements whose data are to be stored: the orders say so, and all their attempts are over. */
 export function dueSaves(state: HostState): HostMessage[] {
   if (state.setup === undefined) return [];
-  const wanted = Object.values(state.attempts).filter(
-    ({ wanted: now, save, saved }) => now !== "nothing" && save && saved === undefined,
+  const unsaved = Object.values(state.attempts).filter(
+    ({ wanted, save, saved }) => wanted !== "nothing" && save && saved === undefined,
   );
-  const placements = new Set(wanted.map(({ id }) => placementOf(id)));
+  const placements = new Set(unsaved.map(({ id }) => placementOf(id)));
   return [...placements]
-    .filter((placement) => !lives(state, placement))
+    .filter((placement) => !isAlive(state, placement))
     .map((placement) => ({ kind: "save", to: placement, repeatedBy: "self", placement }));
 }
 
-/** What became of the data of a placement is said with each of its attempts. */
+/** Records in each attempt of a placement how storing its data went, for the attempts' reports. */
 export function foldSaved(
   state: HostState,
   { placement, outcome }: Extract<HostEvent, { type: "saved" }>,
@@ -71,30 +72,33 @@ export function foldSaved(
   return { ...state, attempts: Object.fromEntries(attempts) };
 }
 
-/** Kept data that are to be deleted. */
+/** Kept data to delete. */
 export function dueDrops({ sticky }: HostState): HostMessage[] {
   return Object.entries(sticky.kept)
     .filter(([, { unneeded }]) => unneeded)
     .map(([placement]) => ({ kind: "drop", to: placement, repeatedBy: "self", placement }));
 }
 
-/** A placement has its directory. */
+/** Notes that a placement has its directory, and with which data. */
 export function foldBegun(
   state: HostState,
   { placement, from = "", data }: Extract<HostEvent, { type: "begun" }>,
 ): HostState {
   const { begun, kept } = state.sticky;
-  const left = data === "moved" ? without(kept, from) : kept;
-  return { ...state, sticky: { begun: { ...begun, [placement]: data }, kept: left } };
+  const next = {
+    begun: { ...begun, [placement]: data },
+    kept: data === "moved" ? without(kept, from) : kept,
+  };
+  return { ...state, sticky: next };
 }
 
-/** Of a placement that is over the data are kept from now on. */
+/** Notes that the data of a placement are kept from now on. */
 export function foldKept(state: HostState, placement: string, now: Instant): HostState {
   const { begun, kept } = withoutData(state, placement).sticky;
   return { ...state, sticky: { begun, kept: { ...kept, [placement]: { since: now } } } };
 }
 
-/** Nothing is left of a placement, kept or not. */
+/** Removes a placement of which nothing is left. */
 export function withoutData(state: HostState, placement: string): HostState {
   const { begun, kept } = state.sticky;
   return { ...state, sticky: { begun: without(begun, placement), kept: without(kept, placement) } };
@@ -106,12 +110,12 @@ function without<T>(entries: Record<string, T>, key: string): Record<string, T> 
 }
 
 /**
- * The orders say that nobody needs the data of these placements any more. That is never taken back; but what
- * a placement waits here to begin with stays, since whoever said so did not know.
+ * Marks the kept data of these placements as unneeded, as the orders say; that is final. Data are kept if
+ * another placement waits for them, since the orders may be older than its wait.
  */
-export function dropped(state: HostState, placements: string[] = []): HostState {
-  const wanted = awaitedOf(state);
-  const known = placements.filter((one) => state.sticky.kept[one] !== undefined && !wanted.has(one));
+export function withDrops(state: HostState, placements: string[] = []): HostState {
+  const awaited = awaitedPlacements(state);
+  const known = placements.filter((one) => state.sticky.kept[one] !== undefined && !awaited.has(one));
   return known.length === 0 ? state : { ...state, sticky: withUnneeded(state, known) };
 }
 
@@ -124,40 +128,40 @@ function withUnneeded({ sticky: { begun, kept } }: HostState, placements: string
   return { begun, kept: next };
 }
 
-/** Latches the bounds: what is kept for too long is dropped, and the oldest of too many. */
+/** Marks as unneeded what has been kept too long, and, above the maximum number, the oldest. */
 export function elapseKept(state: HostState, now: Instant): HostState["sticky"] {
-  const kept = bounded(state);
+  const kept = boundedData(state);
   const tooMany = kept.slice(0, Math.max(0, kept.length - MAX_KEPT_DATA));
   const tooOld = kept.filter(([, { since }]) => since + KEPT_DATA_MS <= now);
-  const over = [...tooMany, ...tooOld].map(([placement]) => placement);
-  return over.length === 0 ? state.sticky : withUnneeded(state, over);
+  const excess = [...tooMany, ...tooOld].map(([placement]) => placement);
+  return excess.length === 0 ? state.sticky : withUnneeded(state, excess);
 }
 
-/** When the next of them has been kept for long enough. */
+/** When `elapseKept` will next mark data. */
 export function keptUntil(state: HostState): Instant | undefined {
-  return earliest(...bounded(state).map(([, { since }]) => since + KEPT_DATA_MS));
+  return earliest(...boundedData(state).map(([, { since }]) => since + KEPT_DATA_MS));
 }
 
-/** What the bounds apply to, oldest first: not what is about to be used. */
-function bounded({ sticky, attempts }: HostState): [string, KeptData][] {
+/** The kept data to which the bounds apply, oldest first, except those that a placement waits for. */
+function boundedData({ sticky, attempts }: HostState): [string, KeptData][] {
   const entries = Object.entries(sticky.kept).filter(([, { unneeded }]) => !unneeded);
   if (entries.length === 0) return entries;
-  const wanted = awaitedOf({ attempts });
-  return entries.filter(([placement]) => !wanted.has(placement)).sort(([, a], [, b]) => a.since - b.since);
+  const awaited = awaitedPlacements({ attempts });
+  return entries.filter(([placement]) => !awaited.has(placement)).sort(([, a], [, b]) => a.since - b.since);
 }
 
-/** The placements whose data attempts wait to begin with. */
-function awaitedOf({ attempts }: Pick<HostState, "attempts">): Set<string | undefined> {
+/** The placements whose data are needed by waiting attempts. */
+function awaitedPlacements({ attempts }: Pick<HostState, "attempts">): Set<string | undefined> {
   return new Set(Object.values(attempts).flatMap((one) => (one.main === "waiting" ? [sourceOf(one)] : [])));
 }
 
-/** What a report says of all this: which placements are kept. */
+/** The placements with kept data, for a report. */
 export function keptReport({ sticky }: HostState): { kept?: string[] } {
   const kept = Object.keys(sticky.kept).filter((one) => !sticky.kept[one]?.unneeded);
   return kept.length === 0 ? {} : { kept };
 }
 
-/** What the report of an attempt says: with what its placement has begun, if anything was there before. */
+/** The data with which an attempt's placement began, for a report. */
 export function dataReport({ sticky }: HostState, id: string): { data?: StickyData } {
   const data = sticky.begun[placementOf(id)];
   return data === undefined || data === "first" ? {} : { data };

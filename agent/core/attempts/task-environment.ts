@@ -9,19 +9,19 @@ import {
 } from "../../../src/shared/references.ts";
 import { nomadVariables } from "./nomad-names.ts";
 
-/** What an attempt is given by its host, beside what its task says. */
+/** What the host provides for an attempt. */
 export interface Surroundings {
   id: string;
   /** `PATH`, `HOME`, `USER` and `LANG`. */
   base: Record<string, string>;
   dirs: { alloc: string; local: string; secrets: string; tmp: string };
-  /** What `node.…` and `attr.…` stand for. */
+  /** Values of `node.…` and `attr.…`. */
   node: Record<string, string>;
   /** Marks every process of this host (`DROVER_INSTANCE`). */
   instance: string | undefined;
 }
 
-/** A task in which nothing is to be looked up any more. */
+/** The fields of a task with all references resolved. */
 export interface ReadyTask {
   argv: string[];
   env: Record<string, string>;
@@ -33,12 +33,12 @@ export interface ReadyTask {
 const MEBIBYTE = 1024 * 1024;
 
 /**
- * The environment of a task, and what it says with all references looked up. By precedence
- * (tasks.md#environment): the base, what Drover tells, `meta`, the task's own `env`. The last few stand above
- * that, because the agent finds the processes of an attempt by them.
+ * The environment of a task, and its fields with all references resolved. Each layer overrides the previous
+ * ones (tasks.md#environment): the base, Drover's variables, `meta`, the task's `env`, and finally the
+ * variables by which the agent finds the processes of an attempt.
  *
  * A reference is looked up in the environment, then in the values of the node, then in `meta.…`. Values of
- * `meta` and of `env` can refer to what stands below them, not to each other: they have no order.
+ * `meta` and of `env` can refer to previous layers, but not to each other: they have no order.
  */
 export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask {
   const { id, base, dirs, node, instance } = surroundings;
@@ -48,31 +48,31 @@ export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask
     DROVER_TASK_DIR: dirs.local,
     ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }),
   };
-  const own = { ...toldOf(task, surroundings), ...marks };
-  const nomad = task.compat === "nomad" ? nomadVariables(task, marks.DROVER_RUN_ID, own) : {};
-  const told = { ...base, ...nomad, ...own };
-  const meta = interpolateAll(task.meta, lookUpIn(told, node));
+  const drover = { ...droverVariables(task, surroundings), ...marks };
+  const nomad = task.compat === "nomad" ? nomadVariables(task, marks.DROVER_RUN_ID, drover) : {};
+  const variables = { ...base, ...nomad, ...drover };
+  const meta = interpolateAll(task.meta, lookUpIn(variables, node));
   const prefixes = task.compat === "nomad" ? ["NOMAD", "DROVER"] : ["DROVER"];
-  const below = { ...told, ...metaEnvironment(meta, prefixes), ...marks };
+  const below = { ...variables, ...metaEnvironment(meta, prefixes), ...marks };
   const more = Object.fromEntries(Object.entries(meta).map(([key, value]) => [`meta.${key}`, value]));
   const env = { ...below, ...interpolateAll(task.env, lookUpIn(below, node, more)), ...marks };
-  return { env, ...saidOf(task, lookUpIn(env, node, more)) };
+  return { env, ...interpolatedFields(task, lookUpIn(env, node, more)) };
 }
 
 /**
- * Whether a directory, its references looked up, leads out of those that the task has on its host. One that
- * was written as absolute may be anywhere: its pool allows that.
+ * Whether a directory, with its references resolved, is outside the task's own directories. A path that the
+ * task itself gives as absolute (`written`) may lead anywhere: its pool allows that.
  */
 export function straysFrom(
   { alloc, local, secrets, tmp }: Surroundings["dirs"],
-  said: string | undefined,
+  written: string | undefined,
   dir: string,
 ): boolean {
-  if (said?.startsWith("/")) return false;
+  if (written?.startsWith("/")) return false;
   return ![alloc, local, secrets, tmp].some((own) => dir === own || dir.startsWith(`${own}/`));
 }
 
-function toldOf({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<string, string> {
+function droverVariables({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<string, string> {
   return {
     TMPDIR: dirs.tmp,
     DROVER_ALLOC_DIR: dirs.alloc,
@@ -84,7 +84,10 @@ function toldOf({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<s
   };
 }
 
-function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): Omit<ReadyTask, "env"> {
+function interpolatedFields(
+  { argv, dir, user, artifacts = [] }: TaskSpec,
+  lookUp: LookUp,
+): Omit<ReadyTask, "env"> {
   const filled = (text: string) => interpolate(text, lookUp);
   return {
     argv: argv.map((word) => interpolateCommand(word, lookUp)),
@@ -94,7 +97,9 @@ function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): 
   };
 }
 
-/** Each key as written and upper-cased; what cannot stand in a name becomes `_` (tasks.md#environment). */
+/**
+ * Variables for each key, as written and in upper case. Invalid characters become `_` (tasks.md#environment).
+ */
 function metaEnvironment(meta: Record<string, string>, prefixes: readonly string[]): Record<string, string> {
   const names: Record<string, string> = {};
   for (const [key, value] of Object.entries(meta)) {

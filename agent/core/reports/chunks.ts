@@ -1,13 +1,21 @@
-// When is a log shipped in chunks instead of reports, and what became of each chunk?
+// When is a log uploaded in chunks instead of reports, and when is its disk space given back?
 import type { StreamName } from "../../../src/schema/host.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/shared/limits.ts";
-import { earliest, type Instant } from "../../../src/shared/machine.ts";
-import { CHUNK_REFUSED_MS, LEAST_CHUNK_BYTES, MAX_CHUNKS_IN_FLIGHT, PUNCH_STEP_BYTES } from "../bounds.ts";
+import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
-import { ridesInReports, unackedBytes } from "./logs.ts";
+import { travelsInReports, unackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
+
+/** After a failed chunk the next one has half the size, but at least this. */
+export const LEAST_CHUNK_BYTES = 256 * 1024;
+/** The most chunks of one host in flight at the same time: each takes memory at the edge. */
+export const MAX_CHUNKS_IN_FLIGHT = 2;
+/** A stream whose chunk was refused for good uses reports for this long. */
+export const CHUNK_REFUSED_MS: Millis = 30_000;
+/** The disk space of stored bytes is given back in steps of this size: each step starts a process. */
+export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
 
 const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
 
@@ -16,23 +24,23 @@ export type ChunkEvent = Extract<
   { type: "chunk_sent" | "chunk_stored" | "chunk_failed" | "punched" | "punch_failed" }
 >;
 
-interface Found {
+interface LogStream {
   attempt: AttemptState;
   stream: StreamName;
   log: StreamState;
 }
 
-function streamsOf(state: HostState): Found[] {
+function streamsOf(state: HostState): LogStream[] {
   return Object.values(state.attempts).flatMap((attempt) =>
     STREAMS.map((stream) => ({ attempt, stream, log: attempt.logs[stream] })),
   );
 }
 
 /**
- * The chunks that are owed: of each stream that has outgrown reports what comes next, one at a time. A few
- * are under way at once, the stream whose turn was longest ago first, so that one that floods cannot silence
- * the others. None before the first answer, which says what is stored already; and none while a report with
- * log bytes is on its way, because these bytes may be in it.
+ * The chunks to send: the next one of each stream that has outgrown reports, a few at the same time. The
+ * stream that sent longest ago comes first, so that a flooding stream cannot silence the others. None before
+ * the first answer, which says what is already stored; and none while a report with log bytes is in flight,
+ * which may have the same bytes.
  */
 export function dueChunks(state: HostState): HostMessage[] {
   const { setup, exchange, ending } = state;
@@ -42,7 +50,7 @@ export function dueChunks(state: HostState): HostMessage[] {
   const streams = streamsOf(state);
   const underWay = streams.filter(({ log }) => log.chunk?.sent !== undefined).length;
   return streams
-    .filter(({ attempt, log }) => log.chunk?.sent === undefined && !ridesInReports(state, attempt, log))
+    .filter(({ attempt, log }) => log.chunk?.sent === undefined && !travelsInReports(state, attempt, log))
     .filter(({ attempt }) => attempt.wanted !== "nothing")
     .sort((a, b) => (a.log.chunk?.turnAt ?? 0) - (b.log.chunk?.turnAt ?? 0))
     .slice(0, Math.max(0, MAX_CHUNKS_IN_FLIGHT - underWay))
@@ -53,12 +61,12 @@ export function dueChunks(state: HostState): HostMessage[] {
     });
 }
 
-/** When a stream whose chunk has failed may try another; undefined if none waits for that. */
+/** When a stream whose chunk has failed may try again; undefined if none waits for that. */
 export function chunkRetryAt(state: HostState): Instant | undefined {
   return earliest(...streamsOf(state).map(({ log }) => log.chunk?.notBefore));
 }
 
-/** The wait of a stream is over: it may go by chunk again. */
+/** Ends the waits that are over: these streams may use chunks again. */
 export function elapseChunks(attempt: AttemptState, now: Instant): AttemptState {
   return STREAMS.reduce((next, stream) => {
     const { chunk } = next.logs[stream];
@@ -68,7 +76,7 @@ export function elapseChunks(attempt: AttemptState, now: Instant): AttemptState 
   }, attempt);
 }
 
-/** Folds in what became of a chunk, or of giving back the disk. */
+/** Folds in an event of a chunk, or of giving back disk space. */
 export function applyToStream(state: HostState, event: ChunkEvent, now: Instant): HostState {
   if (event.type === "punch_failed") return { ...state, punches: false };
   const attempt = state.attempts[event.id];
@@ -77,9 +85,9 @@ export function applyToStream(state: HostState, event: ChunkEvent, now: Instant)
   const after = streamAfter(before, event, now);
   const next = withStream(attempt, event.stream, after);
   const changed = { ...state, attempts: { ...state.attempts, [event.id]: next } };
-  const whole = next.treeGone && STREAMS.every((stream) => unackedBytes(next.logs[stream]) === 0);
-  // The worker hears from nobody else that the last byte of what has ended is stored.
-  return whole && after.acked > before.acked ? withNews(changed, now) : changed;
+  const isStored = next.treeGone && STREAMS.every((stream) => unackedBytes(next.logs[stream]) === 0);
+  // Only a report tells the worker that the last byte of an ended attempt is stored.
+  return isStored && after.acked > before.acked ? withNews(changed, now) : changed;
 }
 
 function streamAfter(
@@ -93,22 +101,22 @@ function streamAfter(
       return { ...log, chunk: { ...chunk, turnAt: now, sent: { from: event.from, bytes: event.bytes } } };
     case "chunk_stored": {
       if (event.stored <= log.acked)
-        return { ...log, chunk: failed(chunk, retryDelayMs(chunk.failures, 1), now) };
+        return { ...log, chunk: backedOff(chunk, retryDelayMs(chunk.failures, 1), now) };
       const limit = Math.min(MAX_LOG_CHUNK_BYTES, chunk.limit * 2);
       const size = Math.max(log.size, event.stored);
       return { ...log, size, acked: event.stored, chunk: { ...chunk, failures: 0, limit } };
     }
     case "chunk_failed": {
       const delayMs = event.refused ? CHUNK_REFUSED_MS : retryDelayMs(chunk.failures, event.random);
-      return { ...log, chunk: failed(chunk, Math.max(delayMs, event.retryAfterMs ?? 0), now) };
+      return { ...log, chunk: backedOff(chunk, Math.max(delayMs, event.retryAfterMs ?? 0), now) };
     }
     case "punched":
       return event.from < MAX_LOG_BYTES ? { ...log, punched: event.end } : { ...log, dropped: event.end };
   }
 }
 
-/** A smaller one next time: a slow network must get one through before its time is over. */
-function failed(chunk: NonNullable<StreamState["chunk"]>, delayMs: number, now: Instant) {
+/** Makes the next chunk smaller: over a slow network it must arrive before its timeout. */
+function backedOff(chunk: NonNullable<StreamState["chunk"]>, delayMs: number, now: Instant) {
   const limit = Math.max(LEAST_CHUNK_BYTES, Math.floor(chunk.limit / 2));
   return { ...chunk, failures: chunk.failures + 1, limit, notBefore: now + delayMs };
 }
@@ -118,8 +126,8 @@ function withStream(attempt: AttemptState, stream: StreamName, log: StreamState)
 }
 
 /**
- * The disk that is owed back: of each stream what is stored elsewhere, and what lies beyond the cap. Not for
- * less than a step, because each takes a process; and not of what is about to be deleted.
+ * The disk space to give back: of bytes that are stored elsewhere, and of bytes beyond the cap. Attempts that
+ * are about to be deleted are left out.
  */
 export function duePunches(state: HostState): HostMessage[] {
   if (!state.punches) return [];

@@ -1,36 +1,37 @@
-// Which report is sent when by webhook, and what does its answer or failure change?
-import { earliest, type Instant } from "../../../src/shared/machine.ts";
+// When is the next report sent, and what does its answer or failure change?
+import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
-import {
-  EMPTY_ANSWER_PAUSE_MS,
-  EXCHANGE_TIMEOUT_MS,
-  LINE_LOG_RETRY_FIRST_MS,
-  LOG_RETRY_FIRST_MS,
-  LOG_RETRY_LONGEST_MS,
-  MAX_REPORT_LOG_BYTES,
-} from "../bounds.ts";
+import { EXCHANGE_TIMEOUT_MS, MAX_REPORT_LOG_BYTES } from "../bounds.ts";
 import type { HostEvent } from "../events.ts";
 import type { ExchangeState, HostState, SentReport } from "../types.ts";
-import { lineReportAt, reportedOnLine } from "./line.ts";
 import { allUnackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
 import { makeReport } from "./report.ts";
+import { reportedOnSocket, socketReportAt } from "./socket.ts";
 
-/** Before the first report: it goes at once. */
+/** Pause after an immediate answer that brought nothing: a server may be unable to hold answers back. */
+export const EMPTY_ANSWER_PAUSE_MS: Millis = 1_000;
+/** Log bytes that were sent but not acknowledged are sent again after this time, which doubles. */
+export const LOG_RETRY_FIRST_MS: Millis = 100;
+/** The same on a socket, where the acknowledgment comes after the answer. */
+export const SOCKET_LOG_RETRY_FIRST_MS: Millis = 1_000;
+const LOG_RETRY_LONGEST_MS: Millis = 5_000;
+
+/** The state before the first report, which is sent at once. */
 export function newExchange(): ExchangeState {
   return { seq: 0, restUntil: 0, notBefore: 0, failures: 0, logStalls: 0 };
 }
 
 /**
- * When the next report is to be sent; undefined if none ever is. While one is held, news takes its place;
- * while one is on its way that is not held, its answer is awaited, because it comes at once.
+ * When the next report is due; undefined if none is. While the answer to a report is held back, news is sent
+ * in a new report. An answer that is not held back comes at once, so the next report waits for it.
  */
 export function reportDueAt(state: HostState): Instant | undefined {
   const { setup, exchange, ending } = state;
   if (setup === undefined || ending?.silent === true) return undefined;
   const { sent, newsBy, logRetryAt, notBefore } = exchange;
   const retryAt = logRetryAt !== undefined && allUnackedBytes(state) > 0 ? logRetryAt : undefined;
-  if (state.line.phase === "open") return lineReportAt(state, retryAt);
+  if (state.socket.phase === "open") return socketReportAt(state, retryAt);
   let at: Instant | undefined;
   if (sent === undefined)
     at = earliest(newsBy ?? (ending === undefined ? exchange.restUntil : undefined), retryAt);
@@ -41,7 +42,7 @@ export function reportDueAt(state: HostState): Instant | undefined {
   return at === undefined ? undefined : Math.max(at, notBefore);
 }
 
-/** A report is about to be sent: all that is known is in it. */
+/** Notes that a report is about to be sent, with all that has changed so far. */
 export function reportSent(state: HostState, seq: number, now: Instant): HostState {
   const { newsBy: _, logRetryAt, ...exchange } = state.exchange;
   const message = makeReport(state, now);
@@ -50,15 +51,15 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
   const bootOk = message.report.boot?.ok === true;
   const sent: SentReport = { seq, at: now, waitMs: message.waitMs, withLogs, bootOk };
   const retry = withLogs || logRetryAt === undefined ? {} : { logRetryAt };
-  const line = message.by === "socket" ? reportedOnLine(state, message.report.full, now) : state.line;
-  const told = state.usage.latest === undefined ? {} : { usageTold: state.usage.latest.at };
-  return { ...state, line, exchange: { ...exchange, ...retry, ...told, seq, sent } };
+  const socket = message.by === "socket" ? reportedOnSocket(state, message.report.full, now) : state.socket;
+  const usage = state.usage.latest === undefined ? {} : { usageReportedAt: state.usage.latest.at };
+  return { ...state, socket, exchange: { ...exchange, ...retry, ...usage, seq, sent } };
 }
 
 /**
- * The report `seq` has been answered. `before`: the state before what the answer says was applied. Decides
- * when the next report goes: at once, unless there is news that may wait, or the answer came early and
- * brought nothing.
+ * Notes that the report `seq` was answered. `before`: the state before the orders in the answer were applied.
+ * The next report goes at once, unless the only news left may wait, or the answer came early and brought
+ * nothing.
  */
 export function reportAnswered(state: HostState, before: HostState, seq: number, now: Instant): HostState {
   const { sent } = before.exchange;
@@ -71,7 +72,7 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
   const rested: HostState = {
     ...state,
     boot: { ...state.boot, acked: state.boot.acked || sent.bootOk },
-    line: { ...state.line, failures: 0 },
+    socket: { ...state.socket, failures: 0 },
     exchange: {
       ...exchange,
       failures: 0,
@@ -86,24 +87,24 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
   return logRetryAt === undefined ? rested : { ...rested, exchange: { ...rested.exchange, logRetryAt } };
 }
 
-/** On a socket the word that bytes are stored may come when the report that brought them is long answered. */
+/** Notes an acknowledgment of log bytes that comes after the answer to their report, as on a socket. */
 function bytesStored(state: HostState, now: Instant): HostState {
   const { logRetryAt: _, ...exchange } = state.exchange;
   const next = { ...state, exchange: { ...exchange, logStalls: 0 } };
   return allUnackedBytes(state) > 0 ? withNews(next, now) : next;
 }
 
-/** Bytes were sent and not stored: they are sent again, but not in a tight loop. */
+/** Backs off after log bytes were sent and not stored. */
 function withStall(state: HostState, now: Instant): HostState {
   const { logStalls } = state.exchange;
-  const firstMs = state.line.phase === "open" ? LINE_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;
+  const firstMs = state.socket.phase === "open" ? SOCKET_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;
   const delayMs = backOffMs({ firstMs, longestMs: LOG_RETRY_LONGEST_MS }, logStalls + 1);
   return { ...state, exchange: { ...state.exchange, logStalls: logStalls + 1, logRetryAt: now + delayMs } };
 }
 
 type Failure = Extract<HostEvent, { type: "report_failed" }>;
 
-/** A report has failed: back off with full jitter, and obey `Retry-After` (host-protocol.md#back-off). */
+/** Backs off after a failed report, with full jitter and `Retry-After` (host-protocol.md#back-off). */
 export function reportFailed(state: HostState, failure: Failure, now: Instant): HostState {
   const { sent, ...exchange } = state.exchange;
   if (sent?.seq !== failure.seq) return state;

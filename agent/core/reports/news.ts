@@ -9,9 +9,10 @@ import { allUnackedBytes, sendableBytes } from "./logs.ts";
 import { withNews } from "./pace.ts";
 
 /**
- * By when what has changed must be reported. An end, a stop, an unkillable tree and the outcome of the boot
- * probe at once; a start and output may wait a little, because each report has a price (budgets.md#budgets)
- * and a command that ends quickly says all of it in one. What only waits for its time is no news.
+ * Notes by when the change from `before` to `after` must be reported. An end, a stop, an unkillable tree and
+ * the outcome of the boot probe are reported at once. A start and output may wait a little: each report costs
+ * something (budgets.md#budgets), and a short command then needs only one. An attempt that only waits for its
+ * time needs no report of its own.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
@@ -21,12 +22,11 @@ export function withNewsOf(before: HostState, after: HostState, now: Instant): H
       if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
     }
   }
-  const kept = after.sticky.kept !== before.sticky.kept && keepsMore(before, after);
-  if (kept) by = earliest(by, now + START_REPORT_DELAY_MS);
+  if (keepsMore(before, after)) by = earliest(by, now + START_REPORT_DELAY_MS);
   return by === undefined ? after : withNews(after, by);
 }
 
-/** That is news, because only the control plane knows for how long (`Orders.drop`). */
+/** Newly kept data are reported, because the control plane decides when to drop them (`Orders.drop`). */
 function keepsMore({ sticky: before }: HostState, { sticky: after }: HostState): boolean {
   return Object.keys(after.kept).some((placement) => before.kept[placement] === undefined);
 }
@@ -38,14 +38,14 @@ function newsBy(
   after: AttemptState,
   now: Instant,
 ): Instant | undefined {
-  const began = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
+  const stops = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
   const unkillable = after.kill.error !== null && before?.kill.error === null;
-  const over = before !== undefined && isOver(before);
+  const wasOver = before !== undefined && isOver(before);
   const saved = after.saved !== before?.saved;
-  if (isOver(after) !== over || began || unkillable || saved) return now;
+  if (isOver(after) !== wasOver || stops || unkillable || saved) return now;
   const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
   if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
-  // What is collected within a moment is told with its end.
+  // Outputs that are stored within a moment need no report of their own: the report of the end has them.
   if (isCollecting(after) && !(before !== undefined && isCollecting(before)))
     return now + START_REPORT_DELAY_MS;
   if (after.main === "over" || isWaiting(after)) return undefined;
@@ -54,8 +54,8 @@ function newsBy(
 }
 
 /**
- * A full report goes at once; while the control plane does not store what it is sent, there is no use in
- * more.
+ * Enough output for a whole report goes at once. While the control plane does not acknowledge log bytes,
+ * further bytes wait for the retry.
  */
 function outputBy(state: HostState, now: Instant): Instant {
   const full = allUnackedBytes(state) >= MAX_REPORT_LOG_BYTES;

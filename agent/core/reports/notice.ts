@@ -2,79 +2,82 @@
 import type { Report } from "../../../src/schema/host.ts";
 import { parseDuration } from "../../../src/shared/duration.ts";
 import { MAX_TEXT_CHARS, NOTICE_DRIFT_MS } from "../../../src/shared/limits.ts";
-import type { Instant } from "../../../src/shared/machine.ts";
-import { LAST_WORDS_MS, NOTICE_EVERY_MS } from "../bounds.ts";
+import type { Instant, Millis } from "../../../src/shared/machine.ts";
+import { LAST_WORDS_MS } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, NoticeState } from "../types.ts";
-import { fullWanted } from "./line.ts";
 import { withNews } from "./pace.ts";
+import { requestFullReport } from "./socket.ts";
 
-/** The line of a notice that says when the machine will be gone: `gone in 2m`. */
+/** How often the host checks whether its machine is about to be taken away (workers.md#notice). */
+export const NOTICE_EVERY_MS: Millis = 5_000;
+
+/** A line of a notice that says when the machine will be gone: `gone in 2m`. */
 const GONE_IN = /^gone in (\S+)$/;
 
-/** A notice as it is written: what it says, and for how long the machine will be there, if that is known. */
-export function readNotice(said: string): { text: string; goneInMs: number | undefined } {
-  const lines = said.split("\n").map((line) => line.trim());
+/** Parses a notice: its text, and the time until the machine will be gone, if it names one. */
+export function readNotice(raw: string): { text: string; goneInMs: number | undefined } {
+  const lines = raw.split("\n").map((line) => line.trim());
   const times = lines.flatMap((line) => parseDuration(GONE_IN.exec(line)?.[1] ?? "") ?? []);
   const rest = lines.filter((line) => line !== "" && !GONE_IN.test(line)).join("\n");
   return { text: (rest || "notice").slice(0, MAX_TEXT_CHARS), goneInMs: times.at(-1) };
 }
 
 /**
- * Folds in what a look has found. `said`: null, there is no notice; absent, it could not be found out, and
- * what was known stays. Words that stay the same were said when they came: their time runs from then on.
+ * Folds in the result of a check. `raw`: the notice; null if there is none; undefined if the check has
+ * failed, which changes nothing. A notice that stays the same counts from when it was first seen.
  */
-export function noticed(state: HostState, said: string | null | undefined, now: Instant): HostState {
+export function foldNotice(state: HostState, raw: string | null | undefined, now: Instant): HostState {
   const { looking: _, ...before } = state.notice;
-  const known = said === undefined || said === before.said ? before : heard(said, now);
+  const known = raw === undefined || raw === before.raw ? before : contentOf(raw, now);
   const notice = { ...known, looking: false, nextAt: now + NOTICE_EVERY_MS };
   const next = { ...state, notice };
-  return isNews(state.notice, notice) ? fullWanted(withNews(next, now), now) : next;
+  return isNews(state.notice, notice) ? requestFullReport(withNews(next, now), now) : next;
 }
 
-function heard(said: string | null, now: Instant): Pick<NoticeState, "said" | "text" | "goneAt"> {
-  if (said === null) return { said };
-  const { text, goneInMs } = readNotice(said);
-  return { said, text, ...(goneInMs === undefined ? {} : { goneAt: now + goneInMs }) };
+function contentOf(raw: string | null, now: Instant): Pick<NoticeState, "raw" | "text" | "goneAt"> {
+  if (raw === null) return { raw };
+  const { text, goneInMs } = readNotice(raw);
+  return { raw, text, ...(goneInMs === undefined ? {} : { goneAt: now + goneInMs }) };
 }
 
-/** A time that is said anew with each look says the same as long as it only runs. */
+/** Whether the notice has changed. A remaining time that shrinks from check to check is no change. */
 function isNews(before: NoticeState, after: NoticeState): boolean {
   if (before.text !== after.text || (before.goneAt === undefined) !== (after.goneAt === undefined))
     return true;
   return Math.abs((before.goneAt ?? 0) - (after.goneAt ?? 0)) > NOTICE_DRIFT_MS;
 }
 
-/** What a full report says of it: nothing, before the first look has ended. */
+/** The notice in a full report: nothing before the first check has ended. */
 export function noticeReport({ notice }: HostState, now: Instant): Pick<Report, "draining" | "goneInMs"> {
-  const { said, text, goneAt } = notice;
-  if (said === undefined) return {};
+  const { raw, text, goneAt } = notice;
+  if (raw === undefined) return {};
   if (text === undefined) return { draining: null };
   return { draining: text, ...(goneAt === undefined ? {} : { goneInMs: Math.max(0, goneAt - now) }) };
 }
 
-/** When all trees must be killed because the machine goes: what is left is for telling it. */
+/** When all trees must be killed because the machine goes away: the rest of the time is for the report. */
 export function noticeKillAt({ notice }: HostState): Instant | undefined {
   return notice.goneAt === undefined ? undefined : notice.goneAt - LAST_WORDS_MS;
 }
 
 /**
- * When an attempt must begin to stop because the machine goes: as late as its kill timeout allows. Whoever
- * needs less than the notice is long may end by itself.
+ * When an attempt must begin to stop because the machine goes away: as late as its kill timeout allows, since
+ * it may end by itself first.
  */
 export function noticeStopAt(state: HostState, { plan }: AttemptState): Instant | undefined {
   const killAt = noticeKillAt(state);
   return killAt === undefined ? undefined : killAt - (plan?.timeoutMs ?? 0);
 }
 
-/** Begins a look whose time has come. */
+/** Begins a check that is due. */
 export function elapseNotice(notice: NoticeState, now: Instant): NoticeState {
   if (notice.nextAt === undefined || notice.nextAt > now) return notice;
   const { nextAt: _, ...rest } = notice;
   return { ...rest, looking: true };
 }
 
-/** The look that is owed. */
+/** The check that is due. */
 export function dueLook({ notice, ending }: HostState): HostMessage[] {
   return notice.looking && ending === undefined ? [{ to: "notice", kind: "look", repeatedBy: "self" }] : [];
 }

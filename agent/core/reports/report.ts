@@ -5,26 +5,29 @@ import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
-import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "../bounds.ts";
+import { MAX_REPORT_LOG_BYTES } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
-import { isInDelta } from "./line.ts";
 import { allUnackedBytes, shareLogBudget } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
+import { isInDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
+
+/** Room for what surrounds the log bytes, and for an instant that grows by a digit. */
+const REPORT_SLACK_BYTES = 1_024;
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
 /**
- * The report that is owed now. By webhook each one is full; on a socket one is now and then, and those in
- * between name only what has changed (host-protocol.md#report). The state comes first; log bytes fill what
- * is left of 1 MiB. Its answer may be held only if it has nothing to acknowledge.
+ * The next report. By webhook every report is full; on a socket some are, and the others have only what has
+ * changed (host-protocol.md#report). The state comes first; log bytes fill the rest of 1 MiB. The control
+ * plane may hold back its answer only if the report has no log bytes to acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
-  const onLine = state.line.phase === "open";
-  const full = !onLine || state.ending !== undefined || now >= state.line.fullBy;
+  const onSocket = state.socket.phase === "open";
+  const full = !onSocket || state.ending !== undefined || now >= state.socket.fullBy;
   const reported = Object.values(state.attempts).filter(isReported);
   const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
   const usage = usageOf(state, full, now);
@@ -42,37 +45,25 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     ...(usage === undefined ? {} : { usage }),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
-  // The end of an attempt brings what is not known to be stored of its output, sent before or not: whatever
-  // becomes of this machine then, a command of which the end is told has told all.
+  // The report of an attempt's end has all output that was not acknowledged, even if it was sent before: the
+  // end must never be known without the output, whatever happens to this machine afterwards.
   const carriers = sendLogs ? attempts : attempts.filter(isOver);
   const pieces = shareLogBudget(state, carriers, logBudget(report));
-  const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
-  const by = onLine ? "socket" : "webhook";
+  const waitMs = onSocket || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
+  const by = onSocket ? "socket" : "webhook";
   const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
   return { ...envelope, kind: "report", seq: report.seq, by, waitMs, report, pieces };
 }
 
-/** What has ended is repeated until the orders no longer mention it (host-protocol.md#report). */
+/** An ended attempt is reported until the orders no longer name it (host-protocol.md#report). */
 function isReported({ wanted, treeGone }: AttemptState): boolean {
   return wanted !== "nothing" || !treeGone;
 }
 
-/** One attempt as the control plane is told of it, without log bytes. */
+/** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
-  const {
-    id,
-    startedAt,
-    endedAt,
-    exit,
-    startError,
-    stop,
-    kill,
-    treeGone,
-    timedOut,
-    collected,
-    saved,
-    by = "processes",
-  } = attempt;
+  const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
+  const { timedOut, collected, saved, by = "processes" } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -94,9 +85,9 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
 }
 
 /**
- * `exited` and `gone` say that the tree is empty; an exit whose tree still lives is not told. What has ended
- * and owes its outputs never says again that it runs, also after a restart of the agent: nothing is left that
- * could be signaled or started anew.
+ * `exited` and `gone` mean that no process is left; an exit is not reported before that. An attempt that has
+ * ended and still has outputs to store is `uploading`, never `running` again, even after a restart of the
+ * agent: it cannot be signaled.
  */
 function reportedState(attempt: AttemptState): AttemptReport["state"] {
   const { main, stop, exit, startError, treeGone } = attempt;
@@ -116,10 +107,7 @@ function logOf({ logs }: AttemptState): Partial<Record<StreamName, LogPiece>> | 
   };
 }
 
-/**
- * Raw bytes for which there is room: base64 makes 4 of 3, and each piece of data has a name, quotes and
- * padding.
- */
+/** Raw log bytes that fit: base64 makes 4 bytes of 3, and each piece has a name, quotes and padding. */
 function logBudget(report: Report): number {
   const pieceBytes = '"data":"",'.length + 4;
   const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;
@@ -127,7 +115,7 @@ function logBudget(report: Report): number {
   return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));
 }
 
-/** The host reports at least every probe interval, so no answer is held for longer than that. */
+/** How long the answer may be held back: the host must report again within the probe interval. */
 function holdMs(state: HostState, now: Instant): Millis {
   const { setup, exchange, reportWithinMs } = state;
   const untilRetryMs =

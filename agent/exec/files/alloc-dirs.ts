@@ -1,4 +1,4 @@
-// Where do the directories of a placement lie, and when are they deleted?
+// Where are the directories of a placement, who may use them, and how are they deleted?
 import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorCode } from "../../../posix/errors.ts";
@@ -9,39 +9,39 @@ import { StartFault } from "../start-fault.ts";
 import { isPlacementGroup, pickGroup } from "./placement-group.ts";
 import { removeTree } from "./tree.ts";
 
-/** The name of a placement's folder: anything else in there is none of ours. */
+/** The name of a placement's folder. Other folders are not Drover's. */
 const KEY = /^[a-z0-9-]+_\d+$/;
-/** What is being deleted has this in front of its name. */
-const GOING = ".going-";
+/** Prefix of folders that are being deleted. */
+const DELETING_PREFIX = ".going-";
 
-/** In the directory of a placement. No task can have this name. */
+/** A note in the directory of a placement (`unownedOf`). No task can have this name. */
 export const UNOWNED = ".unowned";
 
 /** Folders that all tasks of a placement share (tasks.md#placement-2, `DROVER_ALLOC_DIR`). */
 const SHARED = ["logs", "tmp", "data"] as const;
 const TASK_FOLDERS = ["local", "secrets", "private", "tmp"] as const;
 
-/** Anyone can enter what lies below by name, and nobody can list it. */
+/** Other users can pass through to a name that they know, but cannot list the directory. */
 const PASSABLE = 0o711;
 const PASSABLE_BY_GROUP = 0o710;
 /** Tasks of one group may run as different users. */
 const SHARED_BY_USERS = 0o1777;
 
-/** Where the files of one task lie: all attempts of one placement share them. */
+/** The directories of one task, shared by its attempts of one placement. */
 export interface TaskDirs {
   /** Shared by the tasks of the placement: `logs`, `tmp` and `data`. */
   alloc: string;
-  /** The task's own directory: where it runs, and where its artifacts go. */
+  /** The task's own directory, in which it runs, with its artifacts. */
   local: string;
   secrets: string;
   tmp: string;
-  /** The agent's own notes about the task, and what it is fetching for it. */
+  /** The agent's notes about the task, and its downloads. */
   private: string;
 }
 
 /**
- * The directories of placements: `allocs/<run>_<epoch>/alloc/…` and `allocs/<run>_<epoch>/<task>/…`. A task
- * that is started again finds what it has left; all of it goes when no attempt of the placement is left.
+ * The directories of placements: `allocs/<run>_<epoch>/alloc/…` and `allocs/<run>_<epoch>/<task>/…`. A
+ * restarted task finds its files again; all are deleted when no attempt of the placement is left.
  */
 export class AllocDirs {
   readonly #stateDir: string;
@@ -56,23 +56,22 @@ export class AllocDirs {
     makePrivateDir(this.#kept);
   }
 
-  /** The directory of a placement, and where what is kept of one lies when it is over (`StickyData`). */
+  /** The directory of a placement. */
   rootOf(placement: string): string {
     return join(this.#allocs, keyOf(placement));
   }
 
+  /** The directory of a placement's kept data (`StickyData`). */
   keptRootOf(placement: string): string {
     return join(this.#kept, keyOf(placement));
   }
 
-  /**
-   * A file that is there while the shared data of a placement, which came from a snapshot, are nobody's yet.
-   */
+  /** A note that exists until the shared data of a placement, which came from a snapshot, have an owner. */
   unownedOf(id: string): string {
     return join(this.rootOf(placementOf(id)), UNOWNED);
   }
 
-  /** The directories of the task that this is an attempt of. */
+  /** The directories of an attempt's task. */
   of(id: string): TaskDirs {
     const root = this.rootOf(placementOf(id));
     const at = (name: (typeof TASK_FOLDERS)[number]) => join(root, taskOf(id), name);
@@ -85,7 +84,7 @@ export class AllocDirs {
     };
   }
 
-  /** Makes what is not there yet. Nobody but the agent's own user can look into it. */
+  /** Creates missing directories, closed to other users. */
   make(id: string): TaskDirs {
     const dirs = this.of(id);
     for (const name of SHARED) makePrivateDir(join(dirs.alloc, name));
@@ -94,10 +93,9 @@ export class AllocDirs {
   }
 
   /**
-   * Hands the directories of a task to the user that it runs as, and returns the group of the placement,
-   * which it must have. Whoever has not gets to nothing below the placement's directory, whatever name is
-   * known; who has passes through what leads to the task's own, and can neither list nor read it. Throws a
-   * `StartFault`.
+   * Gives the directories of a task to its user, and returns the placement's group, which the task must have.
+   * Only members of that group can pass through the placement's directory, and they can neither list nor read
+   * the directories on the path to the task's own. Throws a `StartFault`.
    */
   giveTo(id: string, { uid, gid }: Account): number {
     const { alloc, local, secrets, tmp } = this.of(id);
@@ -112,47 +110,47 @@ export class AllocDirs {
     return group;
   }
 
-  /** The group of a placement's directory, which is its own from the first time that it is asked for. */
+  /** The group of a placement's directory. The first call picks one. */
   #groupOf(root: string): number {
     const { uid, gid } = statSync(root);
     if (isPlacementGroup(gid)) return gid;
     const roots = [this.#allocs, this.#kept].flatMap((at) => readdirSync(at).map((name) => join(at, name)));
-    const taken = roots.map((one) => statSync(one, { throwIfNoEntry: false })?.gid ?? 0);
-    const group = pickGroup(readFileSync("/proc/self/gid_map", "utf8"), new Set(taken));
+    const usedIds = roots.map((one) => statSync(one, { throwIfNoEntry: false })?.gid ?? 0);
+    const group = pickGroup(readFileSync("/proc/self/gid_map", "utf8"), new Set(usedIds));
     if (group === undefined) {
-      const text = "This machine has no group left that would keep other users out of the run's directories";
+      const text = "This machine has no free group id to keep other users out of the run's directories";
       throw new StartFault("start_failed", `${text}: see \`/proc/self/gid_map\`. Leave \`user\` out.`);
     }
     chownSync(root, uid, group);
     return group;
   }
 
-  /** Placements of which there are directories. */
+  /** Placements with directories. */
   found(): string[] {
     return placementsIn(this.#allocs);
   }
 
-  /** Placements of which something is kept. */
+  /** Placements with kept data. */
   foundKept(): string[] {
     return placementsIn(this.#kept);
   }
 
-  /** Deletes one of these directories. It is out of the way at once, also if that is interrupted. */
+  /** Deletes a placement's directory. It is renamed first: an interruption leaves no half of a placement. */
   async clear(root: string): Promise<void> {
-    const going = join(this.#allocs, GOING + basename(root));
-    await removeTree(going);
+    const deleting = join(this.#allocs, DELETING_PREFIX + basename(root));
+    await removeTree(deleting);
     try {
-      renameSync(root, going);
+      renameSync(root, deleting);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return;
       throw error;
     }
-    await removeTree(going);
+    await removeTree(deleting);
   }
 
-  /** Goes on with what an earlier start of the agent was deleting. */
+  /** Finishes deletions that were interrupted by the end of an earlier agent. */
   async prune(): Promise<void> {
-    for (const name of readdirSync(this.#allocs).filter((name) => name.startsWith(GOING))) {
+    for (const name of readdirSync(this.#allocs).filter((name) => name.startsWith(DELETING_PREFIX))) {
       await removeTree(join(this.#allocs, name));
     }
   }

@@ -1,31 +1,34 @@
-// How the artifacts of a task are downloaded, verified and unpacked before it starts.
+// How are the artifacts of a task fetched before it starts?
 import { createHash } from "node:crypto";
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
 import { readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { Artifact } from "../../../src/schema/run/run.ts";
-import { ARTIFACTS_AT_ONCE, MAX_FILE_NAME_BYTES } from "../../core/bounds.ts";
 import { StartFault } from "../start-fault.ts";
 import { type Source, shownUrl } from "./download.ts";
-import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetched.ts";
+import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetch.ts";
 import { NoDirectory } from "./placing.ts";
 
-/** A fetched file is for whoever may reach it; an archive says itself what may be executed. */
+/** How many artifacts of one task are fetched at the same time (tasks.md#prepare-11). */
+const ARTIFACTS_AT_ONCE = 3;
+/** The longest file name of Linux (`NAME_MAX`). */
+const MAX_FILE_NAME_BYTES = 255;
+
+/** Mode of a fetched file: readable by all who can reach it, not executable. An archive has its own modes. */
 const FILE_MODE = 0o644;
-/** An artifact of such a name is unpacked, and not only fetched. */
+/** Names of artifacts that are unpacked. */
 const ARCHIVE = /\.(tar|tar\.gz|tgz)$/i;
 
 /**
- * Fetches the artifacts of a task, three at a time. Each is done once for a placement: what is done is not
- * done again, and what is fetched in part is gone on with. One that cannot be had keeps no other from being
- * fetched: the next attempt needs them all the same. Throws the first `StartFault`, what the disk says, or
- * the reason of the signal.
+ * Fetches the artifacts of a task, a few at a time, each once for a placement; partial downloads are resumed.
+ * If one fails, the others are still fetched, since the next attempt needs them. Rejects with the first error
+ * (a `StartFault`, or the system's), or with the reason of the signal.
  */
 export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): Promise<void> {
-  const left = [...artifacts];
+  const queue = [...artifacts];
   const errors: unknown[] = [];
   const work = async () => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       place.signal.throwIfAborted();
       await fetchOnce(next, place).catch((error: unknown) => errors.push(error));
     }
@@ -66,21 +69,21 @@ async function putInPlace(
     await placeFetched(part, dirs.local, partsOf(dirs.local, to), makeReady);
   } catch (error) {
     if (!(error instanceof NoDirectory)) throw error;
-    const text = `No artifact can be put into "${to}": "${error.message}" is no directory.`;
+    const text = `No artifact can be put into "${to}": "${error.message}" is not a directory.`;
     throw new StartFault("artifact_failed", text);
   }
 }
 
-/** The directories on the way from the task's own directory to the one that an artifact goes into. */
+/** The names of the directories from the task's own directory to that of an artifact. */
 function partsOf(root: string, to: string): string[] {
   const path = relative(root, resolve(root, to));
   if (path === ".." || path.startsWith(`..${sep}`)) {
-    throw new StartFault("artifact_failed", `"${to}" is not inside of the task's directory.`);
+    throw new StartFault("artifact_failed", `"${to}" is not inside the task's directory.`);
   }
   const parts = path.split(sep).filter((part) => part !== "");
   if (parts.every(fitsDisk)) return parts;
-  const text = `a part of its \`to\` has more than ${MAX_FILE_NAME_BYTES} bytes`;
-  throw new StartFault("artifact_failed", `An artifact has no place: ${text}, which no disk takes.`);
+  const text = `A name in the \`to\` of an artifact has more than ${MAX_FILE_NAME_BYTES} bytes`;
+  throw new StartFault("artifact_failed", `${text}: no file system allows that.`);
 }
 
 function fitsDisk(name: string): boolean {
@@ -90,13 +93,11 @@ function fitsDisk(name: string): boolean {
 /** The name under which a file is stored: the last part of its URL. */
 function nameOf(url: string): string {
   const name = decodeOrLeave(basename(new URL(url).pathname));
-  const odd = name === "" || name === "." || name === ".." || /[/\0]/.test(name);
-  if (!odd && fitsDisk(name)) return name;
-  const what = `it must have 1 to ${MAX_FILE_NAME_BYTES} bytes, and no slash or NUL in them`;
-  throw new StartFault(
-    "artifact_failed",
-    `An artifact has no file name at its end: ${what}. ${shownUrl(url)}`,
-  );
+  const isInvalid = name === "" || name === "." || name === ".." || /[/\0]/.test(name);
+  if (!isInvalid && fitsDisk(name)) return name;
+  const text = `The URL of an artifact does not end with a file name (${shownUrl(url)})`;
+  const rule = `it must have 1 to ${MAX_FILE_NAME_BYTES} bytes, without a slash or NUL`;
+  throw new StartFault("artifact_failed", `${text}: ${rule}.`);
 }
 
 function decodeOrLeave(text: string): string {

@@ -1,4 +1,4 @@
-// How the outputs of a task are packed and stored.
+// How are the outputs of a task, or the data of a placement, packed and stored?
 import { rmSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,95 +12,91 @@ import { MAX_SNAPSHOT_BYTES, STORE_OUTPUTS_MS } from "../../../src/shared/limits
 import type { Millis } from "../../../src/shared/machine.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
+import { MAX_ERROR_CHARS } from "../start-fault.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
 
 const PACK_BOUNDS = packBounds(MAX_SNAPSHOT_BYTES);
 
-/** Room for it in every report. */
-const MAX_ERROR_CHARS = 1_024;
-
-/** Where outputs are, and where they go. */
+/** Where outputs are, and where they are to be stored. */
 export interface OutputsPlace {
   dirs: Pick<TaskDirs, "local" | "private">;
-  /** Absent: there is nowhere to store them. */
+  /** Undefined: the control plane has no bucket. */
   snapshots: Snapshots | undefined;
   signal: AbortSignal;
   bounds?: PackBounds;
-  /** Packing that gets no further for so long is given up, as storing is. Tests have a shorter time. */
+  /** Packing without progress for this long is given up. Tests use a shorter time. */
   stallsMs?: Millis;
 }
 
 /**
- * Packs what globs name of a task's directory, and stores it. What keeps that from being done is an outcome,
- * too, whatever the task has left there; only when the signal ends it this rejects, with its reason.
+ * Packs the files of a task's directory that match the globs, and stores them. A failure is an outcome, too;
+ * this only rejects with the reason of the signal.
  */
 export async function collectOutputs(globs: string[], place: OutputsPlace): Promise<OutputsOutcome> {
   const { dirs } = place;
-  return stored("The outputs", place, async () => {
-    // What it needs, and no more: a task can delete its directories, and put other things in their place.
+  return packSafely("The outputs", place, async () => {
+    // Only these two are needed. The task may have deleted them, or put something else in their place.
     for (const dir of [dirs.private, dirs.local]) makePrivateDir(dir);
-    // Also a link to another directory.
+    // A link to another directory is refused, too.
     if (!(await lstat(dirs.local)).isDirectory())
-      throw new ArchiveFault("the task's directory is none any more");
-    // One at a time of a task: an earlier agent that was killed while it wrote this has left nothing of use.
+      throw new ArchiveFault("the task's directory is no longer a directory");
+    // The name is fixed: a task has one collection at a time, which replaces what a killed agent has left.
     return { root: dirs.local, globs, file: join(dirs.private, "outputs.tar.gz") };
   });
 }
 
-/**
- * Packs the data of a sticky placement, whose directory is `root`, and stores them, as `collectOutputs` does.
- */
+/** Packs and stores the data of a sticky placement with the directory `root`, like `collectOutputs`. */
 export function storeData(
   root: string,
   globs: readonly string[],
   place: Omit<OutputsPlace, "dirs">,
 ): Promise<OutputsOutcome> {
-  return stored("The data", place, async () => ({ root, globs, file: join(root, ".data.tar.gz") }));
+  return packSafely("The data", place, async () => ({ root, globs, file: join(root, ".data.tar.gz") }));
 }
 
-/** What is packed, and the file that it is packed into. */
-interface Parcel {
+/** What to pack, into which file. */
+interface PackJob {
   root: string;
   globs: readonly string[];
   file: string;
 }
 
-async function stored(
+async function packSafely(
   what: string,
   place: Omit<OutputsPlace, "dirs">,
-  make: () => Promise<Parcel>,
+  prepare: () => Promise<PackJob>,
 ): Promise<OutputsOutcome> {
   const { snapshots, signal } = place;
   if (snapshots === undefined) {
-    return lost(`${what} cannot be stored: the control plane has no bucket (\`LOGS\`).`);
+    return failure(`${what} cannot be stored: the control plane has no bucket (\`LOGS\`).`);
   }
   try {
-    return await packAndStore(await make(), place, snapshots);
+    return await packAndStore(await prepare(), place, snapshots);
   } catch (error) {
     signal.throwIfAborted();
-    return lost(wordsOf(what, error));
+    return failure(errorFor(what, error));
   }
 }
 
 async function packAndStore(
-  { file, ...what }: Parcel,
+  { file, ...what }: PackJob,
   { signal, bounds = PACK_BOUNDS, stallsMs = STORE_OUTPUTS_MS }: Omit<OutputsPlace, "dirs">,
   snapshots: Snapshots,
 ): Promise<OutputsOutcome> {
   try {
-    const made = await unlessStalled(stallsMs, signal, (both, onProgress) =>
+    const packed = await unlessStalled(stallsMs, signal, (both, onProgress) =>
       pack(what, file, both, bounds, onProgress),
     );
-    await snapshots.store({ file, ...made }, signal);
-    return { snapshot: `sha256:${made.sha256}`, files: made.files, bytes: made.bytes };
+    await snapshots.store({ file, ...packed }, signal);
+    return { snapshot: `sha256:${packed.sha256}`, files: packed.files, bytes: packed.bytes };
   } finally {
     rmSync(file, { force: true });
   }
 }
 
 /**
- * Ends work that says nothing of progress for too long. It is not waited for then: a file system that hangs
- * keeps also what is told to stop.
+ * Gives up `work` that makes no progress for too long. Then it does not wait for the work to end: in a file
+ * system that hangs, the work never ends.
  */
 async function unlessStalled<Result>(
   stallsMs: Millis,
@@ -109,7 +105,7 @@ async function unlessStalled<Result>(
 ): Promise<Result> {
   const stop = new AbortController();
   const timer = setTimeout(() => {
-    stop.abort(new Error(`packing them got no further for ${stallsMs / 1_000} s`));
+    stop.abort(new Error(`packing them made no progress for ${stallsMs / 1_000} s`));
   }, stallsMs);
   try {
     const both = AbortSignal.any([signal, stop.signal]);
@@ -122,13 +118,14 @@ async function unlessStalled<Result>(
   }
 }
 
-function wordsOf(what: string, error: unknown): string {
+function errorFor(what: string, error: unknown): string {
   const text = errorText(error);
-  if (error instanceof ArchiveFault) return `${what} cannot be packed: ${text}. Name less, or other files.`;
+  if (error instanceof ArchiveFault)
+    return `${what} cannot be packed: ${text}. Name fewer files, or other ones.`;
   if (isDiskFull(error)) return `No space is left on this machine's disk to pack ${what.toLowerCase()}.`;
   return `${what} could not be collected: ${text}`;
 }
 
-function lost(error: string): OutputsOutcome {
+function failure(error: string): OutputsOutcome {
   return { error: error.slice(0, MAX_ERROR_CHARS) };
 }

@@ -1,4 +1,4 @@
-// How a file is downloaded: resumed after breaks, verified, given up when too slow.
+// How is a file downloaded: resumed after interruptions, and given up when it is too slow?
 import { createWriteStream, rmSync, statSync } from "node:fs";
 import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
@@ -8,73 +8,72 @@ import { isDiskFull } from "../../../posix/errors.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { errorText } from "../../../src/shared/words.ts";
-import {
-  ARTIFACT_LEAST_BYTES,
-  ARTIFACT_RETRY_FIRST_MS,
-  ARTIFACT_SLOW_MS,
-  ARTIFACT_TRIES,
-  MAX_ARTIFACT_BYTES,
-  MAX_REDIRECTS,
-} from "../../core/bounds.ts";
 import type { Answer } from "../../plane/http.ts";
 import { safeUrl } from "../../plane/safe-url.ts";
 import { StartFault } from "../start-fault.ts";
 
-// `node:http` and not `fetch`: see `plane/http.ts`.
+const MAX_REDIRECTS = 10;
 
-/** What is fetched, from where. */
+// Uses `node:http` instead of `fetch`: see `plane/http.ts`.
+
+/** What to download from where. */
 export interface Source {
   url: string;
-  /** What it is called in the fault if it cannot be had (`The artifact …`), and the code of that. */
+  /** Name and code for a fault (`The artifact …`). */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
-  /** Signs one try. Absent: anybody may have it, and redirects are followed. */
+  /** Signs one try. Absent: the source is public, and redirects are followed. */
   sign?: (url: string) => SignedTry;
 }
 
-/** The headers that say who asks, and whether a refusal is one of who was asked, and for good. */
+/** The signature of one try. */
 export interface SignedTry {
   headers: Record<string, string>;
-  /** Makes the connections that no certificate proves. */
+  /** Makes the `http:` connections, which have no certificate. */
   agent: PlainAgent;
+  /** Whether a refusal is signed by the control plane, and final. */
   isFinal(answer: Answer): boolean;
 }
 
-/** What a download may take. Tests have smaller ones. */
+/** Limits of a download; tests use smaller ones. */
 export interface DownloadBounds {
+  /** The most bytes of the file: its source may be endless. */
   bytes: number;
+  /** A try that brings less than `leastBytes` in this time has failed. */
   slowMs: Millis;
   leastBytes: number;
+  /** A download is given up after this many tries in a row that brought less than `leastBytes`. */
   tries: number;
+  /** The wait before the second try. It doubles with each further try. */
   retryFirstMs: Millis;
 }
 
 export const DOWNLOAD_BOUNDS: DownloadBounds = {
-  bytes: MAX_ARTIFACT_BYTES,
-  slowMs: ARTIFACT_SLOW_MS,
-  leastBytes: ARTIFACT_LEAST_BYTES,
-  tries: ARTIFACT_TRIES,
-  retryFirstMs: ARTIFACT_RETRY_FIRST_MS,
+  bytes: 16 * 1024 ** 3,
+  slowMs: 60_000,
+  leastBytes: 64 * 1024,
+  tries: 5,
+  retryFirstMs: 500,
 };
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Answers that may be others later, beside all from 500 on. */
-const PASSING = new Set([408, 425, 429]);
+/** Refusals that are temporary, as are all from 500 on. */
+const TEMPORARY = new Set([408, 425, 429]);
 
-/** A refusal above this is none of a control plane. */
+/** No refusal of a control plane is longer. */
 const MAX_REFUSAL_CHARS = 64 * 1024;
 
-/** One try has ended early; another one may go on where it has. */
+/** One try has ended early. The next try resumes there. */
 class Interrupted extends Error {}
 
-/** What has come is not what was asked for; another try begins anew. */
-export class Spoilt extends Interrupted {}
+/** The content is not what was asked for. The next try begins anew. */
+export class WrongContent extends Interrupted {}
 
 /**
- * Fetches something into a file and goes on with what is there of it already. What was interrupted is tried
- * again, with a growing wait, until tries in a row have brought next to nothing. Throws a `StartFault` that
- * says why it cannot be had, or the reason of the signal. `check` looks at what has come: it may throw
- * `Spoilt`.
+ * Downloads into a file, and resumes what is already there. Interrupted tries are repeated, with a growing
+ * wait, until several in a row have brought next to nothing. `check` looks at the whole content, and may
+ * throw `WrongContent`. Rejects with a `StartFault`, the system's error if the disk is full, or the reason of
+ * the signal.
  */
 export async function download(
   from: Source,
@@ -90,14 +89,13 @@ export async function download(
       return await check?.();
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Spoilt) rmSync(file, { force: true });
+      if (error instanceof WrongContent) rmSync(file, { force: true });
       if (error instanceof StartFault || isDiskFull(error)) throw error;
       failures = sizeOf(file) - before >= bounds.leastBytes ? 1 : failures + 1;
       if (failures >= bounds.tries)
-        throw notFetched(from, `${errorText(error)} (${failures} tries in a row)`);
-      await sleep(backOffMs({ firstMs: bounds.retryFirstMs, longestMs: Infinity }, failures), undefined, {
-        signal,
-      });
+        throw fetchFault(from, `${errorText(error)} (${failures} tries in a row)`);
+      const waitMs = backOffMs({ firstMs: bounds.retryFirstMs, longestMs: Infinity }, failures);
+      await sleep(waitMs, undefined, { signal });
     }
   }
 }
@@ -108,16 +106,16 @@ async function tryOnce(
   signal: AbortSignal,
   bounds: DownloadBounds,
 ): Promise<void> {
-  const watch = new Watch(bounds);
+  const watch = new PaceWatch(bounds);
   const both = AbortSignal.any([signal, watch.signal]);
   const from = sizeOf(file);
   try {
     const { response, signed } = await openUrl(source, from, both);
-    const at = await beginningOf(response, source, from, signed);
+    const at = await offsetOf(response, source, from, signed);
     if (at === "complete") return void response.destroy();
     if (at === undefined) {
       response.destroy();
-      throw new Spoilt("the server does not go on where the download was interrupted");
+      throw new WrongContent("the server does not resume where the download was interrupted");
     }
     const out = createWriteStream(file, { flags: at === 0 ? "w" : "a", mode: 0o600 });
     await pipeline(response, (body) => watch.count(body, at, source), out, { signal: both });
@@ -128,7 +126,7 @@ async function tryOnce(
   }
 }
 
-/** Follows redirects. Resolves with an answer whose body is still to be read. */
+/** Follows redirects. Resolves with an answer whose body has not been read yet. */
 async function openUrl(
   source: Source,
   from: number,
@@ -144,13 +142,13 @@ async function openUrl(
     response.destroy();
     target = webUrl(location, source, target);
   }
-  throw notFetched(source, `it was redirected more than ${MAX_REDIRECTS} times`);
+  throw fetchFault(source, `it was redirected more than ${MAX_REDIRECTS} times`);
 }
 
 function webUrl(text: string, source: Source, base?: URL): URL {
   const target = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
   if (target?.protocol === "http:" || target?.protocol === "https:") return target;
-  throw notFetched(source, `${base === undefined ? "it" : "what it redirects to"} is no http or https URL`);
+  throw fetchFault(source, `${base === undefined ? "it" : "its redirect"} is not an http or https URL`);
 }
 
 function get(target: URL, from: number, signal: AbortSignal, signed?: SignedTry): Promise<IncomingMessage> {
@@ -168,8 +166,8 @@ function get(target: URL, from: number, signal: AbortSignal, signed?: SignedTry)
   });
 }
 
-/** The offset at which the body of an answer begins; undefined if it does not fit to what is there. */
-async function beginningOf(
+/** The offset at which the body of an answer begins; undefined if the rest cannot be appended to the file. */
+async function offsetOf(
   response: IncomingMessage,
   source: Source,
   from: number,
@@ -181,13 +179,13 @@ async function beginningOf(
   if (statusCode === 206) return range.startsWith(`bytes ${from}-`) ? from : undefined;
   if (statusCode === 416 && from > 0) return range === `bytes */${from}` ? "complete" : undefined;
   const text = `its server answers ${statusCode}`;
-  const passing = statusCode >= 500 || PASSING.has(statusCode);
-  const isFinal = !passing && (signed === undefined || signed.isFinal(await refusalIn(response)));
+  const isTemporary = statusCode >= 500 || TEMPORARY.has(statusCode);
+  const isFinal = !isTemporary && (signed === undefined || signed.isFinal(await refusalIn(response)));
   response.destroy();
-  throw isFinal ? notFetched(source, text) : new Interrupted(text);
+  throw isFinal ? fetchFault(source, text) : new Interrupted(text);
 }
 
-/** An answer that is no download. What is longer than a refusal is none, and not read on. */
+/** Reads a refusal. A refusal that is too long is cut, and its signature is then not valid. */
 async function refusalIn(response: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = response;
   let body = "";
@@ -198,13 +196,13 @@ async function refusalIn(response: IncomingMessage): Promise<Answer> {
   return { status, headers, body };
 }
 
-/** Sees to it that bytes come fast enough, and not too many of them. */
-class Watch {
+/** Ends a try whose bytes come too slowly, or that brings too many of them. */
+class PaceWatch {
   readonly #stop = new AbortController();
   readonly #bounds: DownloadBounds;
   readonly #timer: NodeJS.Timeout;
-  #seen = 0;
-  #looked = 0;
+  #bytes = 0;
+  #bytesAtLook = 0;
 
   constructor(bounds: DownloadBounds) {
     this.#bounds = bounds;
@@ -218,8 +216,8 @@ class Watch {
   async *count(body: AsyncIterable<Buffer>, from: number, source: Source): AsyncGenerator<Buffer> {
     const { bytes } = this.#bounds;
     for await (const chunk of body) {
-      this.#seen += chunk.length;
-      if (from + this.#seen > bytes) throw tooLarge(source, bytes);
+      this.#bytes += chunk.length;
+      if (from + this.#bytes > bytes) throw tooLarge(source, bytes);
       yield chunk;
     }
   }
@@ -230,25 +228,25 @@ class Watch {
 
   #look(): void {
     const { leastBytes, slowMs } = this.#bounds;
-    if (this.#seen - this.#looked < leastBytes) {
+    if (this.#bytes - this.#bytesAtLook < leastBytes) {
       const text = `its server is too slow: less than ${leastBytes} bytes in ${slowMs / 1_000} s`;
       this.#stop.abort(new Interrupted(text));
     }
-    this.#looked = this.#seen;
+    this.#bytesAtLook = this.#bytes;
   }
 }
 
-/** Of a signed source it is no word of the one who was asked: anybody may have sent it. */
+/** For a signed source a retry may help: the body is not signed, so another program may have sent it. */
 function tooLarge(source: Source, bytes: number): Error {
   const text = `it is larger than ${bytes} bytes`;
-  return source.sign === undefined ? notFetched(source, text) : new Spoilt(text);
+  return source.sign === undefined ? fetchFault(source, text) : new WrongContent(text);
 }
 
-function notFetched({ what, code }: Source, why: string): StartFault {
+function fetchFault({ what, code }: Source, why: string): StartFault {
   return new StartFault(code, `${what} could not be fetched: ${why}.`, { recoverable: true });
 }
 
-/** A URL without what may be secret in it: name, password, query. */
+/** A URL without parts that may be secret: user name, password, query. */
 export function shownUrl(url: string): string {
   if (!URL.canParse(url)) return JSON.stringify(url);
   const { origin, pathname } = new URL(url);

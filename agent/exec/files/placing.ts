@@ -1,4 +1,5 @@
-// How fetched files get into a task's directory: prepared where only the agent has access, then moved.
+// How do fetched files get into a task's directory? They are prepared where only the agent has access, then
+// moved.
 import {
   chmodSync,
   chownSync,
@@ -10,27 +11,27 @@ import {
   type Stats,
   unlinkSync,
 } from "node:fs";
-import { setImmediate as others } from "node:timers/promises";
-import { entriesOf, inside, isDone, openDir, withDir } from "./opened.ts";
+import { setImmediate as yieldTurn } from "node:timers/promises";
+import { entriesOf, inside, openDir, succeeds, withDir } from "./descriptors.ts";
 import { giveAllIn, removeTree } from "./tree.ts";
 
 const DIR_MODE = 0o755;
-/** What moving a directory elsewhere needs of its mode. */
-const OWNERS = 0o700;
-/** After so many names others of this thread have their turn. */
-const NAMES_AT_ONCE = 100;
-/** How often one thing is moved in where something else appears meanwhile. */
+/** Bits of a directory's mode that moving the directory requires. */
+const OWNER_ALL = 0o700;
+/** After this many entries the event loop runs other work. */
+const NAMES_PER_TURN = 100;
+/** How often one move is tried while a task creates something else in its place. */
 const MAX_TRIES = 100;
 
-/** Something that is no directory is where one must be. The message is its name. */
+/** Something else is where a directory must be. The message is its name. */
 export class NoDirectory extends Error {}
 
 /**
- * Moves all that lies in `from`, where only the agent gets, into a directory below `root`, which is made if
- * it is missing. Directories become one with those that are there; anything else in the way is replaced. No
- * link is followed, whoever changes names meanwhile. If the agent is root, all of it then belongs to the
- * owner of `root`. Throws `NoDirectory` if the way there leads through something else, or what the system
- * says.
+ * Moves all entries of `from`, where only the agent has access, into a directory below `root`, which is
+ * created if it is missing. Directories are merged with existing ones; anything else in the way is replaced.
+ * No link is followed, even if a task renames entries meanwhile. If the agent is root, the entries then
+ * belong to the owner of `root`. Rejects with `NoDirectory` if the path leads through something else, or with
+ * the system's error.
  */
 export async function placeAll(from: string, root: string, parts: readonly string[]): Promise<void> {
   const folder = openFolder(root, parts);
@@ -45,13 +46,13 @@ export async function placeAll(from: string, root: string, parts: readonly strin
   }
 }
 
-/** Opens a directory below another one, and makes those on the way that are missing. */
+/** Opens a directory below `root`, and creates missing directories in the path. */
 function openFolder(root: string, parts: readonly string[]): number {
   let at = openDir(root);
   if (at === undefined) throw new NoDirectory(root);
   for (const part of parts) {
     const path = inside(at, part);
-    const isNew = isDone(() => mkdirSync(path, DIR_MODE));
+    const isNew = succeeds(() => mkdirSync(path, DIR_MODE));
     const next = openDir(path);
     if (next !== undefined && isNew) makeAlike(next, fstatSync(at));
     closeSync(at);
@@ -61,7 +62,7 @@ function openFolder(root: string, parts: readonly string[]): number {
   return at;
 }
 
-/** A new directory belongs to whom the one above it belongs to. The agent's umask has made it private. */
+/** Gives a new directory its parent's owner, and its full mode, which the agent's umask had restricted. */
 function makeAlike(dir: number, { uid, gid }: Stats): void {
   chmodSync(`/proc/self/fd/${dir}`, DIR_MODE);
   if (process.geteuid?.() === 0) chownSync(`/proc/self/fd/${dir}`, uid, gid);
@@ -71,28 +72,28 @@ async function moveAll(from: number, to: number): Promise<void> {
   let names = 0;
   for (const entry of entriesOf(from)) {
     names += 1;
-    if (names % NAMES_AT_ONCE === 0) await others();
+    if (names % NAMES_PER_TURN === 0) await yieldTurn();
     const [source, target] = [inside(from, entry.name), inside(to, entry.name)];
     await (entry.isDirectory() ? moveDir(source, target) : moveLeaf(source, target));
   }
 }
 
-/** A file or a link takes the place of whatever is there. */
+/** Moves a file or a link, and replaces whatever is there. */
 async function moveLeaf(source: Buffer, target: Buffer): Promise<void> {
   for (let tries = 1; tries < MAX_TRIES; tries += 1) {
-    if (isDone(() => renameSync(source, target))) return;
+    if (succeeds(() => renameSync(source, target))) return;
     await removeTree(target);
   }
   renameSync(source, target);
 }
 
-/** A directory goes where there is none, or an empty one; what it has goes into any other. */
+/** Moves a directory. If the target is a directory with entries, only moves the entries into it. */
 async function moveDir(source: Buffer, target: Buffer): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    if (isDone(() => renameDir(source, target))) return;
+    if (succeeds(() => renameDir(source, target))) return;
     const there = openDir(target);
     if (there === undefined) {
-      isDone(() => unlinkSync(target));
+      succeeds(() => unlinkSync(target));
       continue;
     }
     try {
@@ -107,15 +108,15 @@ async function moveDir(source: Buffer, target: Buffer): Promise<void> {
   throw new NoDirectory(target.toString());
 }
 
-/** Only who may write into a directory may move it elsewhere, if that is not root. */
+/** Renames a directory. For users other than root, this needs write permission for the directory. */
 function renameDir(source: Buffer, target: Buffer): void {
   const { mode } = lstatSync(source);
   withDir(source, (dir) => {
-    if ((mode & OWNERS) !== OWNERS) chmodSync(`/proc/self/fd/${dir}`, mode | OWNERS);
+    if ((mode & OWNER_ALL) !== OWNER_ALL) chmodSync(`/proc/self/fd/${dir}`, mode | OWNER_ALL);
     try {
       renameSync(source, target);
     } finally {
-      if ((mode & OWNERS) !== OWNERS) chmodSync(`/proc/self/fd/${dir}`, mode & 0o777);
+      if ((mode & OWNER_ALL) !== OWNER_ALL) chmodSync(`/proc/self/fd/${dir}`, mode & 0o777);
     }
   });
 }

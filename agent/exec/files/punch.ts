@@ -1,4 +1,4 @@
-// How the disk space of stored log bytes is given back while the log is still written.
+// How is the disk space of stored log bytes given back while the log is still being written?
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
@@ -10,9 +10,8 @@ import { say } from "../../say.ts";
 const run = promisify(execFile);
 
 /**
- * Gives the disk under a part of a log back, by a hole in its file (`fallocate(2)`): all other bytes keep
- * their offsets, and whatever is appended at the same time stays. Where the tool or the file system cannot,
- * it says so.
+ * Punches a hole into the file of a log (`fallocate(2)`), which frees disk space: all other bytes keep their
+ * offsets, and output that is appended meanwhile stays. `punch_failed` if this machine cannot do that.
  */
 export async function punchLog(
   { id, stream, from, end }: Extract<HostMessage, { kind: "punch" }>,
@@ -24,7 +23,7 @@ export async function punchLog(
     await run("fallocate", ["--punch-hole", "--offset", `${from}`, "--length", `${end - from}`, file]);
     return punched;
   } catch (error) {
-    say(`cannot give back the disk under logs that are stored, and keeps them whole: ${errorText(error)}`);
+    say(`cannot free the disk space of stored logs, and keeps them whole: ${errorText(error)}`);
     return { type: "punch_failed" };
   }
 }

@@ -1,4 +1,4 @@
-// How the data of a sticky placement is moved, saved and restored on disk.
+// How are the data of a sticky placement kept, moved, stored and restored?
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { resultOf } from "../../../archive/result.ts";
@@ -11,33 +11,33 @@ import type { Snapshots } from "../../plane/snapshots.ts";
 import { say } from "../../say.ts";
 import { type AllocDirs, UNOWNED } from "./alloc-dirs.ts";
 import { storeData } from "./collect.ts";
-import { fetchVerified, unpackFetched } from "./fetched.ts";
+import { fetchVerified, unpackFetched } from "./fetch.ts";
 import { removeTree } from "./tree.ts";
 
-/** In the directory of a sticky placement: how it began. No task can have this name. */
+/** A note in the directory of a sticky placement: how it began. No task can have this name. */
 const NOTE = ".sticky";
-/** What the snapshot of a placement's data has: what the next placement on this host would find. */
+/** What the snapshot of a placement's data contains: what a next placement here would find as data. */
 const STORED = ["alloc/data/**", "*/local/**"];
 /**
- * What the next placement finds (tasks.md#sticky-data): the data of all, and each task's own directory. What
- * the agent has noted of a task stays with that: which artifacts are there, and whose the files are.
+ * The next placement finds the shared data and each task's own directory (tasks.md#sticky-data), with the
+ * agent's notes about the task: which artifacts are there, and who owns the files.
  */
-const OF_ALLOC = ["data"];
-const OF_TASK = ["local", "private"];
+const KEPT_OF_ALLOC = ["data"];
+const KEPT_OF_TASK = ["local", "private"];
 const STORED_OF_TASK = ["local"];
 
 /** Where the data of a placement may come from. */
 export interface Origin {
-  /** The placement whose data this host may have kept. */
+  /** An earlier placement of the run, whose data this host may have kept. */
   from?: string | undefined;
-  /** The newest data that are stored, and where. */
+  /** The newest snapshot of the data. */
   snapshot?: { id: string; snapshots: Snapshots | undefined } | undefined;
 }
 
 /**
- * The data of sticky runs on the disk. A placement that is over is stripped in `allocs/`, and then lies in
- * `kept/`; the next one of its run begins by becoming its directory. Each of the two is one rename, so at
- * any moment the data are in one place, and whatever is interrupted can be done again.
+ * The data of sticky runs on the disk. When a placement is over, its directory in `allocs/` is stripped and
+ * moved to `kept/`; from there it becomes the directory of the run's next placement. Each move is one rename,
+ * so the data are always in one place, and an interrupted step can be repeated.
  */
 export class StickyData {
   readonly #allocs: AllocDirs;
@@ -46,7 +46,7 @@ export class StickyData {
     this.#allocs = allocs;
   }
 
-  /** What earlier starts of the agent have left. */
+  /** The data that earlier starts of the agent have left. */
   found(): FoundSticky {
     const begun: FoundSticky["begun"] = {};
     for (const placement of this.#allocs.found()) {
@@ -61,39 +61,36 @@ export class StickyData {
   }
 
   /**
-   * Makes the directory of a sticky placement, once: out of the data of `from` if they are here, else out of
-   * a snapshot. Data that cannot be had keep nothing from starting: it begins with nothing then, and says so.
-   * Rejects with the reason of the signal.
+   * Creates the directory of a sticky placement, once: from the kept data of `from`, else from a snapshot. If
+   * neither is available, the placement begins empty and reports that. Rejects with the reason of the signal.
    */
   async begin(placement: string, { from, snapshot }: Origin, signal: AbortSignal): Promise<Beginning> {
     const known = this.#beginningOf(placement);
     if (known !== undefined) return known;
     const root = this.#allocs.rootOf(placement);
-    if (from !== undefined && (await this.#moved(from, root))) return "moved";
-    const fetched = snapshot !== undefined && (await this.#fetched(snapshot, root, signal));
+    if (from !== undefined && (await this.#move(from, root))) return "moved";
+    const fetched = snapshot !== undefined && (await this.#fetch(snapshot, root, signal));
     const beginning = fetched ? "fetched" : from === undefined && snapshot === undefined ? "first" : "empty";
     makePrivateDir(root);
     replaceFile(join(root, NOTE), beginning);
     return beginning;
   }
 
-  /**
-   * Stores the data of a placement of which nothing lives any more. Rejects with the reason of the signal.
-   */
+  /** Stores the data of a placement without living processes. Rejects with the reason of the signal. */
   save(placement: string, snapshots: Snapshots | undefined, signal: AbortSignal): Promise<OutputsOutcome> {
     return storeData(this.#allocs.rootOf(placement), STORED, { snapshots, signal });
   }
 
-  async #fetched({ id, snapshots }: Required<Origin>["snapshot"], root: string, signal: AbortSignal) {
+  async #fetch({ id, snapshots }: Required<Origin>["snapshot"], root: string, signal: AbortSignal) {
     try {
       if (snapshots === undefined) throw new Error("the control plane has no bucket");
       await this.#allocs.clear(root);
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
       await fetchVerified({ source, sha256: id.slice(id.indexOf(":") + 1) }, part, { signal });
-      // Another host made the archive: it brings data, and nothing that this agent believes.
+      // The archive is from another host, which is not trusted: only its data are taken, not its notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
-      await strippedOf(root, STORED_OF_TASK);
+      await stripPlacement(root, STORED_OF_TASK);
       replaceFile(join(root, UNOWNED), "");
       return true;
     } catch (error) {
@@ -104,7 +101,7 @@ export class StickyData {
     }
   }
 
-  async #moved(from: string, root: string): Promise<boolean> {
+  async #move(from: string, root: string): Promise<boolean> {
     try {
       await this.keep(from);
       const kept = this.#allocs.keptRootOf(from);
@@ -118,11 +115,11 @@ export class StickyData {
     }
   }
 
-  /** Strips a sticky placement that is over, and keeps the rest. False if it is none, or not here. */
+  /** Keeps the data of a sticky placement that is over, and deletes the rest. False if there are none. */
   async keep(placement: string): Promise<boolean> {
     const root = this.#allocs.rootOf(placement);
     if (this.#beginningOf(placement) === undefined) return false;
-    await strippedOf(root, OF_TASK);
+    await stripPlacement(root, KEPT_OF_TASK);
     replaceFile(join(root, NOTE), "kept");
     renameSync(root, this.#allocs.keptRootOf(placement));
     return true;
@@ -135,16 +132,16 @@ export class StickyData {
   }
 }
 
-/** Deletes all of a placement's directory but its note, the data of all, and these entries of each task. */
-async function strippedOf(root: string, ofTask: readonly string[]): Promise<void> {
+/** Deletes everything of a placement but its note, the shared data, and these directories of each task. */
+async function stripPlacement(root: string, keptOfTask: readonly string[]): Promise<void> {
   for (const entry of readdirSync(root, { withFileTypes: true })) {
     const path = join(root, entry.name);
-    if (entry.isDirectory()) await strip(path, entry.name === "alloc" ? OF_ALLOC : ofTask);
+    if (entry.isDirectory()) await strip(path, entry.name === "alloc" ? KEPT_OF_ALLOC : keptOfTask);
     else if (entry.name !== NOTE) await removeTree(path);
   }
 }
 
-/** Deletes all of a folder but these directories, which may have come from elsewhere as something else. */
+/** Deletes everything in a folder except directories (not files or links) with these names. */
 async function strip(folder: string, kept: readonly string[]): Promise<void> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (!entry.isDirectory() || !kept.includes(entry.name)) await removeTree(join(folder, entry.name));

@@ -1,27 +1,27 @@
-// How a directory tree is deleted or changed while tasks may still write to it.
+// How is a directory tree deleted, or given to a user, while tasks may still change it?
 import { closeSync, lchownSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
-import { setImmediate as others } from "node:timers/promises";
-import { allowOwner, entriesOf, inside, isDone, openDir, unless, withDir } from "./opened.ts";
+import { setImmediate as yieldTurn } from "node:timers/promises";
+import { allowOwner, entriesOf, ignoringErrors, inside, openDir, succeeds, withDir } from "./descriptors.ts";
 
-/** After so many names others of this thread have their turn. */
-const NAMES_AT_ONCE = 100;
-/** How often a directory is emptied again in which something appears meanwhile. */
+/** After this many entries the event loop runs other work. */
+const NAMES_PER_TURN = 100;
+/** How often a directory in which new entries appear is emptied. */
 const MAX_ROUNDS = 5;
-/** What a directory is called that was moved up, to be emptied in its turn. */
+/** Prefix of directories that were moved to the top, where they are emptied. */
 const MOVED_UP = ".going-";
 
 /**
- * Deletes a file, a link or a directory with all that is in it, and nothing that a link leads to, also if
- * somebody changes names in it meanwhile. Depth costs nothing: directories are moved to the top, and emptied
- * there. If nothing is there, nothing is done. Throws what the system says.
+ * Deletes a file, a link or a directory with all that is in it, even while tasks rename entries in it. Never
+ * follows a link. A path that does not exist is fine. Depth costs nothing: inner directories are moved to the
+ * top, and emptied there. Rejects with the system's error.
  */
 export async function removeTree(path: string | Buffer): Promise<void> {
   const top = openDir(path);
-  if (top === undefined) return unless(["ENOENT"], () => unlinkSync(path));
+  if (top === undefined) return ignoringErrors(["ENOENT"], () => unlinkSync(path));
   try {
     for (let round = 1; round < MAX_ROUNDS; round += 1) {
       await empty(top);
-      if (isDone(() => rmdirSync(path))) return;
+      if (succeeds(() => rmdirSync(path))) return;
     }
     rmdirSync(path);
   } finally {
@@ -29,17 +29,17 @@ export async function removeTree(path: string | Buffer): Promise<void> {
   }
 }
 
-/** Empties an open directory, as far as nothing appears in it meanwhile. */
+/** Empties an open directory. Entries that are created meanwhile may stay. */
 async function empty(top: number): Promise<void> {
   let names = 0;
-  /** Deletes what is no directory. Of an inner one directories are moved up. Returns those that stay. */
+  /** Deletes all but directories, which move to the top. Returns the directories that are there already. */
   const clear = async (dir: number): Promise<Buffer[]> => {
     const stay: Buffer[] = [];
     for (const entry of entriesOf(dir)) {
       names += 1;
-      if (names % NAMES_AT_ONCE === 0) await others();
+      if (names % NAMES_PER_TURN === 0) await yieldTurn();
       const path = inside(dir, entry.name);
-      if (!entry.isDirectory()) isDone(() => unlinkSync(path));
+      if (!entry.isDirectory()) succeeds(() => unlinkSync(path));
       else if (dir === top) stay.push(path);
       else moveUp(path, inside(top, `${MOVED_UP}${names}`));
     }
@@ -57,26 +57,26 @@ async function empty(top: number): Promise<void> {
       } finally {
         closeSync(dir);
       }
-      removed = isDone(() => rmdirSync(path)) || removed;
+      removed = succeeds(() => rmdirSync(path)) || removed;
     }
   }
 }
 
-/** Only who may write into a directory may move it elsewhere. */
+/** Moves a directory. That needs write permission for the directory itself. */
 function moveUp(path: Buffer, to: Buffer): void {
   withDir(path, (dir) => {
     allowOwner(dir);
-    isDone(() => renameSync(path, to));
+    succeeds(() => renameSync(path, to));
   });
 }
 
-/** Gives all that is in a directory to a user, and nothing that a link leads to. */
+/** Gives all entries below a directory to a user. Never follows a link. */
 export function giveAllIn(folder: string | Buffer, owner: { uid: number; gid: number }): void {
   withDir(folder, (dir) => {
     for (const entry of entriesOf(dir)) {
       const path = inside(dir, entry.name);
       if (entry.isDirectory()) giveAllIn(path, owner);
-      isDone(() => lchownSync(path, owner.uid, owner.gid));
+      succeeds(() => lchownSync(path, owner.uid, owner.gid));
     }
   });
 }

@@ -1,36 +1,34 @@
+// Which attempts were ever started here, and where does the agent keep its files for each of them?
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, isDiskFull } from "../../../posix/errors.ts";
 import { makePrivateDir, readIfThere } from "../../../posix/files.ts";
 
-/**
- * How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders).
- */
+/** How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders). */
 const REMEMBER_MS = 30 * 86_400_000;
 
-/** The name of an attempt's folder: anything else in there is none of ours. */
+/** The name of an attempt's folder. Other folders are not Drover's. */
 const KEY = /^[a-z0-9-]+_[a-z0-9-]+_\d+\.\d+$/;
 
-/** Where the agent's files of one attempt lie; those of its task are in `AllocDirs`. */
+/** The agent's files of one attempt. The task's files are in `AllocDirs`. */
 export interface AttemptDirs {
   root: string;
   stdout: string;
   stderr: string;
-  /** What the shim says of the end. */
+  /** Written by the shim: its identity, and the exit status. */
   exit: string;
 }
 
 /**
- * The memory of which attempts were ever started here: `attempts/` has a folder for each that has data,
- * `forgotten/` an empty file for each that has none any more. `/` of the id becomes `_`, which no part of
- * an id can have.
+ * Remembers which attempts were ever started here: `attempts/` has a folder for each with data, `forgotten/`
+ * an empty file for each whose data are deleted. `/` of the id becomes `_`, which no part of an id can have.
  */
 export class AttemptStore {
   readonly #attempts: string;
   readonly #forgotten: string;
   readonly #retracted: string;
-  /** Ids that a full disk could not take: this start of the agent knows them. */
+  /** Bans that could not be written because the disk was full: a restart of the agent loses them. */
   readonly #unwritten = new Set<string>();
 
   constructor(stateDir: string) {
@@ -44,26 +42,17 @@ export class AttemptStore {
 
   dirsOf(id: string): AttemptDirs {
     const root = join(this.#attempts, keyOf(id));
-    const at = (name: string) => join(root, name);
-    return {
-      root,
-      stdout: at("stdout"),
-      stderr: at("stderr"),
-      exit: at("exit"),
-    };
+    return { root, stdout: join(root, "stdout"), stderr: join(root, "stderr"), exit: join(root, "exit") };
   }
 
-  /** Ids of which an earlier start of the agent has left data that were not about to be deleted. */
+  /** Ids with data from earlier starts of the agent, except those whose deletion had begun. */
   found(): string[] {
     return readdirSync(this.#attempts)
       .filter((name) => KEY.test(name) && !existsSync(join(this.#forgotten, name)))
       .map(idOf);
   }
 
-  /**
-   * Makes the folder of a new attempt. False if this id was ever claimed or forgotten here: it must not
-   * start.
-   */
+  /** Creates the folder of a new attempt. False if this id was ever claimed or banned: it must not start. */
   claim(id: string): boolean {
     const { root } = this.dirsOf(id);
     if (existsSync(join(this.#forgotten, keyOf(id))) || this.#unwritten.has(id)) return false;
@@ -77,24 +66,25 @@ export class AttemptStore {
   }
 
   /**
-   * Takes back a claim of which the agent died before the command began. True if it never began, and never
-   * will: the shim says who it is before it looks whether its folder is in its place, and does not go on
-   * without. Then nothing is left of the claim, and the id may be claimed as if it never had been.
+   * Takes back a claim after the agent died during the start. True if the command never began and never will:
+   * the shim first writes its identity to the exit file, and then ends if its folder is gone. Then nothing of
+   * the claim is left, and the id may be claimed again.
    */
   retract(id: string): boolean {
     const { root, exit } = this.dirsOf(id);
     const away = join(this.#retracted, keyOf(id));
     rmSync(away, { recursive: true, force: true });
     renameSync(root, away);
-    const named = (readIfThere(join(away, basename(exit))) ?? "") !== "";
-    if (named) renameSync(away, root);
+    const hasBegun = (readIfThere(join(away, basename(exit))) ?? "") !== "";
+    if (hasBegun) renameSync(away, root);
     else rmSync(away, { recursive: true, force: true });
-    return !named;
+    return !hasBegun;
   }
 
   /**
-   * Remembers an id as one that must not be started, whether or not it ever was. On a full disk only as long
-   * as this agent lives: what has no folder was never started, and a machine must get rid of it all the same.
+   * Bans an id: it must not be started from now on. On a full disk the ban lasts only as long as this agent.
+   * Such a ban still succeeds: an attempt without a folder was never started, and the host must be able to
+   * report it as gone.
    */
   ban(id: string): void {
     if (existsSync(this.dirsOf(id).root)) return;
@@ -107,8 +97,8 @@ export class AttemptStore {
   }
 
   /**
-   * Deletes the data and keeps the id. A crash in between must not forget that it was started: so its folder,
-   * which says so too, goes last, when its contents have made room for the note.
+   * Deletes the data and remembers the id, even across a crash. The folder also proves the start, so it goes
+   * last: deleting its contents first makes room for the note.
    */
   async forget(id: string): Promise<void> {
     const { root } = this.dirsOf(id);
@@ -120,7 +110,7 @@ export class AttemptStore {
     await rm(root, deleting);
   }
 
-  /** Drops the memory of ids that were forgotten 30 days ago, and data whose deletion was interrupted. */
+  /** Deletes notes that are older than `REMEMBER_MS`, and data whose deletion was interrupted. */
   prune(): void {
     for (const name of readdirSync(this.#retracted)) {
       rmSync(join(this.#retracted, name), { recursive: true, force: true });
@@ -136,12 +126,12 @@ export class AttemptStore {
   }
 }
 
-/** The name under which the files of an attempt lie. */
+/** The name of an attempt's folder and files. */
 export function keyOf(id: string): string {
   return id.replaceAll("/", "_");
 }
 
-/** The id of the attempt whose files lie under this name. */
+/** The id of the attempt whose folder or file has this name. */
 export function idOf(key: string): string {
   return key.replaceAll("_", "/");
 }

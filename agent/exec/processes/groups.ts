@@ -1,3 +1,4 @@
+// Where are the cgroups of this host's attempts?
 import { createHash } from "node:crypto";
 import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,16 +13,17 @@ import { keyOf } from "./dirs.ts";
 import { makeGroup } from "./group.ts";
 import { findHierarchies, type Hierarchy } from "./hierarchies.ts";
 
-/** Processes and threads of one attempt: far more than a build needs, far fewer than Linux has. */
+/** Most processes and threads of one attempt: far more than a build needs, far fewer than Linux allows. */
 export const MAX_ATTEMPT_PIDS = 4_096;
 
-/** An empty cgroup of an attempt that is older than this is one of a machine that is no more. */
+/** An empty cgroup of another host that is older than this belonged to a machine that was destroyed. */
 const ABANDONED_MS: Millis = 3_600_000;
 const NAME = /^drover-[0-9a-f]{12}-.+_\d+\.\d+$/;
 
 /**
- * The cgroups of this host's attempts. Where they are is written down outside of the attempts' own folders,
- * before anything enters them: so a later start of the agent finds them, even if it runs in another cgroup.
+ * The cgroups of this host's attempts. Their paths are written to files outside the attempts' own folders
+ * before a process enters them, so that a later start of the agent finds them even if it runs in another
+ * cgroup.
  */
 export class Groups {
   readonly #dir: string;
@@ -38,13 +40,13 @@ export class Groups {
     makePrivateDir(this.#dir);
   }
 
-  /** What this machine allows; without a cgroup, what it kills is what it finds, which is best effort. */
-  get means(): Means {
+  /** What this machine supports. Without cgroups, a kill finds processes as well as it can. */
+  get means(): Omit<Means, "protocol"> {
     const limits = new Set(this.#hierarchies.flatMap(({ limits }) => limits));
     return { kill: this.#hierarchies.length > 0 ? "cgroup" : "processes", limits: [...limits].sort() };
   }
 
-  /** Makes the cgroup of a new attempt; undefined where none is to be had. Throws what the kernel says. */
+  /** Creates the cgroup of a new attempt; undefined if there are no cgroups. Throws the kernel's error. */
   make(id: string, { memoryBytes, vcpus }: Pick<Resources, "memoryBytes" | "vcpus">): Group | undefined {
     if (this.#hierarchies.length === 0) return undefined;
     const name = this.#prefix + keyOf(id);
@@ -53,21 +55,21 @@ export class Groups {
     return makeGroup(this.#hierarchies, name, { memoryBytes, vcpus, pids: this.#pids });
   }
 
-  /** The cgroup that an attempt has, whichever start of the agent has made it. */
+  /** The cgroup of an attempt, even if an earlier start of the agent has created it. */
   of(id: string): Group | undefined {
     const text = readIfThere(this.#fileOf(id));
-    // The file is the agent's own, and is written whole: what parses is what was written.
+    // The file is the agent's own and is written atomically, so its content has the right type.
     return text === undefined ? undefined : (JSON.parse(text) as Group);
   }
 
-  /** It was removed. */
+  /** Forgets a cgroup that was removed. */
   forget(id: string): void {
     rmSync(this.#fileOf(id), { force: true });
   }
 
   /**
-   * Ends what is in cgroups of attempts that this host has no data of, and removes empty ones that other
-   * hosts have left long ago: a machine that is destroyed does not clean up.
+   * Kills the processes in cgroups of attempts of which this host has no data, and removes empty cgroups that
+   * other hosts have left long ago: a destroyed machine does not clean up.
    */
   prune(ids: string[]): void {
     const files = new Set(ids.map((id) => `${keyOf(id)}.json`));
@@ -91,7 +93,7 @@ export class Groups {
   }
 }
 
-/** Kills and removes; what does not go at once stays for the next start. */
+/** Kills and removes a group. A group that is not gone at once is left to the next start of the agent. */
 function endGroup(group: Group): void {
   if (!removeGroup(group)) killGroup(group);
   removeGroup(group);

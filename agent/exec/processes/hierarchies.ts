@@ -1,12 +1,13 @@
-// Where on this machine may the agent make cgroups, and what can these limit?
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+// Where on this machine may the agent create cgroups, and what can these limit?
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { tryReadText } from "../../../posix/files.ts";
 import { ownCgroups } from "../../../posix/own-cgroups.ts";
 
 /** What a cgroup can limit. */
 export type Control = "memory" | "pids" | "cpu";
 
-/** A folder of the cgroup file system below which this agent may make cgroups, and what they are good for. */
+/** A folder of the cgroup file system below which this agent may create cgroups with these limits. */
 export interface Hierarchy {
   parent: string;
   version: 1 | 2;
@@ -16,54 +17,56 @@ export interface Hierarchy {
 const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 
 /**
- * The leaf into which whoever starts the agent may put it, as systemd does by `DelegateSubgroup=`: then the
- * cgroups of attempts lie beside it. With version 2 that is what limits need below the root, because a
- * cgroup that hands controllers down must hold no process. The agent itself never moves: a service manager
- * could not start it again.
+ * The cgroup of the agent itself if a service manager has put it there, as systemd does with
+ * `DelegateSubgroup=`. The cgroups of attempts then lie beside it. Version 2 needs that for limits, because a
+ * cgroup that delegates controllers must not contain a process. The agent never moves itself: a service
+ * manager could not restart it.
  */
 const AGENT_LEAF = "drover-agent";
 
 /**
- * Where cgroups can be made on this machine, found by making one in each place
- * (tools.md#processes-and-cgroups: per capability, version 1, version 2 and both, nested below the agent's
- * own). `files` stands for `/proc/self`.
+ * Where cgroups can be created on this machine, found out by creating one in each place
+ * (tools.md#processes-and-cgroups): version 1, version 2 or both, below the agent's own. `files` replaces
+ * `/proc/self` in tests.
  */
 export function findHierarchies(files = "/proc/self"): Hierarchy[] {
   const found: (Hierarchy & Trial)[] = [];
   for (const { path, version, controls } of ownCgroups(files)) {
     const parent = basename(path) === AGENT_LEAF ? dirname(path) : path;
-    const limits = version === 2 ? handDown(parent) : LIMITS.filter((one) => controls.has(one));
-    const trial = tryOut(parent);
+    const limits = version === 2 ? delegateControllers(parent) : LIMITS.filter((one) => controls.has(one));
+    const trial = tryToMake(parent);
     if (trial !== undefined) found.push({ parent, version, limits, ...trial });
   }
-  // Where the kernel kills a group in one step, nothing need be frozen for it.
+  // A hierarchy of version 1 without limits only freezes, which `cgroup.kill` makes unnecessary.
   const kills = found.some((one) => one.kills);
   return found.filter(({ version, limits }) => version === 2 || limits.length > 0 || !kills);
 }
 
-/** Has a cgroup of version 2 hand its controllers down, as far as the kernel lets it. */
-function handDown(parent: string): Control[] {
-  const words = (name: string) => new Set(tryRead(join(parent, name)).trim().split(" "));
-  const offered = words("cgroup.controllers");
+/**
+ * Delegates the controllers of a version 2 cgroup, as far as the kernel allows. Returns the delegated ones.
+ */
+function delegateControllers(parent: string): Control[] {
+  const namesIn = (name: string) => new Set((tryReadText(join(parent, name)) ?? "").trim().split(" "));
+  const offered = namesIn("cgroup.controllers");
   for (const control of LIMITS) {
-    if (!offered.has(control) || words("cgroup.subtree_control").has(control)) continue;
+    if (!offered.has(control) || namesIn("cgroup.subtree_control").has(control)) continue;
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), `+${control}`);
     } catch {
-      // Refused while a process is in it, or to whom it is not delegated: then it is not to be had.
+      // Refused while a process is in the cgroup, or if it is not delegated to this user.
     }
   }
-  const handed = words("cgroup.subtree_control");
+  const handed = namesIn("cgroup.subtree_control");
   return LIMITS.filter((control) => handed.has(control));
 }
 
-/** What a cgroup that was made to see whether one can be made has. */
+/** What a trial cgroup shows. `kills`: whether it has `cgroup.kill`. */
 interface Trial {
   kills: boolean;
 }
 
-/** Makes a cgroup and removes it; undefined if that cannot be done here. */
-function tryOut(parent: string): Trial | undefined {
+/** Creates a cgroup and removes it; undefined if that is not possible here. */
+function tryToMake(parent: string): Trial | undefined {
   const trial = join(parent, `drover-trial-${process.pid}`);
   try {
     mkdirSync(trial);
@@ -72,13 +75,5 @@ function tryOut(parent: string): Trial | undefined {
     return { kills };
   } catch {
     return undefined;
-  }
-}
-
-function tryRead(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -1,3 +1,4 @@
+// How is a command started below its shim, and what has the shim written?
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
@@ -8,48 +9,48 @@ import { type Proc, parseStat } from "../../../posix/proc.ts";
 import type { StartError } from "../../../src/schema/host.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import type { TaskEnd } from "../../drivers/driver.ts";
+import { StartFault } from "../start-fault.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import script from "./shim.sh";
 
-/** What the shim (`shim.sh`) exits with for a task that could not enter its cgroups. */
+/** Exit status of the shim (`shim.sh`) if the task could not enter its cgroups. */
 const NOT_ENTERED = 125;
-/** The same, and its file stays empty, if it could not even write who it is. */
+/** Exit status of a shim that could not write its identity. Its file stays empty. */
 const UNNAMED = 123;
-/** What it says if the system lets it start no process for its task. */
+/** The shim's message if the system does not let it start a process for the task. */
 const UNFORKED = "unforked";
 
-/** Even a shell that says what has ended a child is silent about SIGINT and SIGPIPE. */
+/** Even a shell that reports the signals of its children is silent about SIGINT and SIGPIPE. */
 const SILENT_STATUSES = new Set([130, 141]);
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-/** What the shim has written. `shim`: itself. `status`: absent as long as its task runs. */
+/** The content of the shim's file: its identity, its messages, and the status once the task has ended. */
 interface ShimFile {
   shim: Proc | undefined;
-  said: string;
+  output: string;
   status: number | undefined;
 }
 
 /** The files of an attempt that the shim writes, or hands to its command. */
 export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
 
-/** What a command has unless its task says otherwise. `umask`: as on most machines. */
-interface Given {
+interface ChildSettings {
   stdin?: string | undefined;
   umask?: string | undefined;
 }
-const USUAL_UMASK = "022";
+const DEFAULT_UMASK = "022";
 
 /**
- * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Throws
- * what the system says, before anything runs (E2BIG …).
+ * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Rejects
+ * with the system's error (E2BIG …), and then nothing runs.
  */
 export function spawnShim(
   argv: string[],
   entrances: string[],
   cwd: string,
   env: Record<string, string>,
-  { stdin = "/dev/null", umask = USUAL_UMASK, ...outputs }: ShimFiles & Given,
+  { stdin = "/dev/null", umask = DEFAULT_UMASK, ...outputs }: ShimFiles & ChildSettings,
 ): Promise<ChildProcess> {
   const files = [openSync(stdin, "r")];
   try {
@@ -73,57 +74,55 @@ export function spawnShim(
 
 function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
   const [, first = "", rest = ""] = /^(.*?)\n(.*)$/s.exec(readIfThere(exit) ?? "") ?? [];
-  const [, said = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
-  return { shim: parseStat(first), said, status: status === undefined ? undefined : Number(status) };
+  const [, output = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
+  return { shim: parseStat(first), output, status: status === undefined ? undefined : Number(status) };
 }
 
-/** The shim as it named itself; undefined if it never did, and so has not started its task. */
+/** The shim's process, as the shim wrote it; undefined if it never did, and so has not started its task. */
 export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
   return readShimFile(files).shim;
 }
 
 /**
- * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
- * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
- * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
+ * Reads how the command ended. Only the shell's message ("Killed") distinguishes SIGKILL from `exit 137`. So
+ * a status above 128 is a signal if there is a message, if shells are silent about that signal, or if this
+ * machine's shell never writes such messages (`shellReportsSignals`).
  *
- * `code`: what the shim itself has exited with, if this agent saw it; null if it was killed. It counts where
- * the file says nothing, because the disk was full or the task has deleted it.
+ * `code`: the exit status of the shim itself, if this agent saw it. It counts if the file has no status,
+ * because the disk was full or the task has deleted the file.
  */
-export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number | null): TaskEnd {
-  const { said, status = code ?? undefined } = readShimFile(files);
+export function readShimEnd(files: ShimFiles, shellReportsSignals: boolean, code: number | null): TaskEnd {
+  const { output, status = code ?? undefined } = readShimFile(files);
   if (status === undefined) return { lost: true };
   if (status === UNNAMED && readIfThere(files.exit) === "") return { startError: noSpace() };
-  if (said.includes(`${UNFORKED}\n`)) return { startError: starved() };
-  if (said.includes("unstarted\n")) return { startError: unstarted(status) };
+  if (output.includes(`${UNFORKED}\n`)) return { startError: starved() };
+  if (output.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
-  const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
+  const bySignal =
+    signal !== undefined && (output !== "" || !shellReportsSignals || SILENT_STATUSES.has(status));
   const exit = { oomKilled: false, message: "" };
   return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
 }
 
-/** The disk of the machine was full before the command began. */
+/** The error for a disk that was full before the command began. */
 export function noSpace(): StartError {
   const text = "No space is left on this machine's disk: the command was not started.";
   return { code: "start_failed", text };
 }
 
 /**
- * The machine has no more open files, processes or memory to give: that passes, so whoever restarts tasks may
- * try again.
+ * The error for a machine without free open files, processes or memory. It is recoverable: another attempt
+ * may succeed later.
  */
 export function starved(error?: unknown): StartError {
   const code = errorCode(error);
-  const what = code === "EMFILE" || code === "ENFILE" ? "open no more files" : "start no more processes";
+  const what = code === "EMFILE" || code === "ENFILE" ? "open more files" : "start more processes";
   const why = error === undefined ? "" : ` (${errorText(error)})`;
-  const text = `This machine can ${what} now: the command was not started${why}.`;
-  return { code: "start_failed", text: text.slice(0, 1_024), recoverable: true };
+  const text = `This machine cannot ${what} now: the command was not started${why}.`;
+  return new StartFault("start_failed", text, { recoverable: true }).startError;
 }
 
-/**
- * The command was there, and the system would not execute it: a script whose interpreter is missing, for
- * one.
- */
+/** The error for a command that the system refused to execute, such as a script without its interpreter. */
 function unstarted(status: number): StartError {
   if (status === NOT_ENTERED) {
     return { code: "start_failed", text: "The command could not be put into its cgroup on this machine." };
@@ -131,19 +130,19 @@ function unstarted(status: number): StartError {
   return status === 127
     ? {
         code: "command_not_found",
-        text: "The command, or the interpreter that its first line names, is missing.",
+        text: "The command, or the interpreter in its first line, is missing.",
       }
     : { code: "not_executable", text: "The system refuses to execute the command: see its stderr." };
 }
 
 /**
- * Whether this machine's `sh` says what signal has ended a child: dash does, bash as `sh` does not. Found
- * out by ending one; `scratch` is a file for it to say so.
+ * Whether this machine's `sh` writes which signal has ended a child: dash does, bash as `sh` does not. Found
+ * out by killing a child; `scratch` is the file for the message.
  */
-export async function shellTellsSignals(scratch: string): Promise<boolean> {
+export async function checkShellReportsSignals(scratch: string): Promise<boolean> {
   rmSync(scratch, { force: true });
   const files = { stdout: scratch, stderr: scratch, exit: scratch };
   const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], [], "/", {}, files);
   await new Promise((resolve) => child.once("exit", resolve));
-  return readShimFile(files).said !== "";
+  return readShimFile(files).output !== "";
 }

@@ -1,60 +1,35 @@
-import type { RunSpec } from "../../schema/run/run.ts";
+// What is left of a run, and of its logs, after its retention?
 import { TOMBSTONE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ForgetAnswer, RunRef } from "../messages.ts";
-import { type AllocationRecord, type AllocationState, EMPTY_MEMO } from "./state.ts";
+import { type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 
-/** Whether a run may be forgotten: it has ended, and is the one that is meant. */
+/** Whether this submission of the run has ended, so that it may be forgotten. */
 export function mayForget({ record }: AllocationState, { submittedAt }: RunRef): boolean {
   return record?.ended === true && record.submittedAt === submittedAt;
 }
 
 /**
- * Forgets a run: its spec, its history and its logs. What is left says that there was one, and in which state
- * it ended; for everybody who asks there is no run (rule R6), but for whoever would submit another under its
- * id.
+ * Forgets a run: its spec, its history and its logs. The tombstone says that there was one: users learn that
+ * it was deleted, and other objects that there is no such run (rule R6).
  */
 export function foldForget(state: AllocationState, forget: RunRef, now: Instant): AllocationState {
   if (state.record === null || !mayForget(state, forget)) return state;
-  return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: tombstoneOf(state.record, now) };
+  const { id, submittedAt } = state.record;
+  return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: { id, submittedAt, forgotten: now } };
 }
 
-/** What `forget` is answered: the run as it is now, if it is not gone (rule R6). */
+/** The answer to `forget`: the run as it is now, unless it is gone (rule R6). */
 export function answerForget(state: AllocationState): ForgetAnswer {
   const answer = answerPlace(state);
   return answer.kind === "no_such" ? { kind: "forgotten" } : answer;
 }
 
 /**
- * A record like any other, of a run that has ended, so that a version that knows of no tombstones reads an
- * empty run.
- */
-function tombstoneOf(record: AllocationRecord, now: Instant): AllocationRecord {
-  const { id, hash, version, submittedAt, waitingSince, endedEpoch, spec, outcome } = record;
-  const { pool, type, priority, killTimeout, killSignal, resources } = spec;
-  const nothing = { argv: ["-"], env: {}, meta: {}, labels: {} };
-  return {
-    ...{ id, hash, version, submittedAt, waitingSince, endedEpoch },
-    spec: { ...nothing, pool, type, priority, killTimeout, killSignal, resources } as RunSpec, // all it needs
-    firstPlacedAt: null,
-    placements: [],
-    revision: 1,
-    wish: null,
-    outcome: outcome && { ...outcome, exitCode: null, signal: null, failure: null },
-    ended: true,
-    tasks: [],
-    events: [],
-    eventsDropped: 0,
-    logs: {},
-    forgotten: now,
-  };
-}
-
-/**
- * When the logs of an ended run go before the run itself: `keepLogsMs` after its end was heard. The pool says
+ * When the logs of an ended run go before the run: `keepLogsMs` after its end was known. The pool says
  * `keepLogsMs` with each answer, and it is not stored. After a restart of the object the alarm that was armed
- * still fires: the run then reports its state to its pool again (`withQuestion`), and the answer has it.
+ * still fires: the run then reports to its pool again (`withQuestion`), and the answer has `keepLogsMs`.
  */
 export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
   if (record === null || !record.ended || record.outcome === null) return undefined;
@@ -64,8 +39,8 @@ export function logsUntil({ record, memo }: AllocationState): Instant | undefine
 }
 
 /**
- * Lets the run report its state to its pool again, if the alarm has fired that was armed before the object
- * was loaded: it may be for the logs, and the pool answers how long they are kept.
+ * Makes the run report to its pool again once an alarm from before the load has fired: it may be for the
+ * logs, and the pool's answer says how long they are kept.
  */
 export function withQuestion(state: AllocationState, now: Instant): AllocationState {
   const { askAt } = state.memo;
@@ -73,29 +48,29 @@ export function withQuestion(state: AllocationState, now: Instant): AllocationSt
   return { ...state, memo: { ...state.memo, askAt: undefined, poolHas: 0 } };
 }
 
-/** Whether nothing of the logs is to be kept, and something still is. */
+/** Whether the logs are to be deleted now. */
 export function areLogsOver(state: AllocationState, now: Instant): boolean {
   const until = logsUntil(state);
   return until !== undefined && now >= until;
 }
 
-/** The run without its logs: the record is the last place that they go from, since it leads to the others. */
+/** The run without logs. The record loses them last, since it leads to the stored ones. */
 export function withoutLogs(state: AllocationState, now: Instant): AllocationState {
   if (state.record === null || !areLogsOver(state, now)) return state;
   return { ...state, record: { ...state.record, logs: {}, logsGone: now } };
 }
 
-/** Since when the logs of a run cannot be read any more; undefined if they can. */
+/** Since when the logs of a run cannot be read; undefined if they can. */
 export function logsGoneSince(state: AllocationState, now: Instant): Instant | undefined {
   return state.record?.logsGone ?? (areLogsOver(state, now) ? logsUntil(state) : undefined);
 }
 
-/** When the last that is left of a run goes, too: then its id can be used again. */
+/** When the tombstone goes, so that the id can be used again. */
 export function tombstoneUntil({ tombstone }: AllocationState): Instant | undefined {
-  return tombstone?.forgotten === undefined ? undefined : tombstone.forgotten + TOMBSTONE_MS;
+  return tombstone === undefined ? undefined : tombstone.forgotten + TOMBSTONE_MS;
 }
 
-/** The state without a tombstone that is older than it must be. */
+/** The state without a tombstone that has expired. */
 export function withoutOld(state: AllocationState, now: Instant): AllocationState {
   const until = tombstoneUntil(state);
   if (until === undefined || now < until) return state;

@@ -1,3 +1,4 @@
+// What does an allocation do with each message, and what does it answer (messages.md#inboxes)?
 import type { Inbox } from "../inbox.ts";
 import { foldEnded } from "./end.ts";
 import { answerForget, foldForget } from "./forget.ts";
@@ -8,7 +9,7 @@ import type { AllocationState } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 import { foldEndRun } from "./user/abort.ts";
 
-/** What an allocation does with each message, and what it answers (messages.md#inboxes). */
+/** The allocation's inbox. */
 export const allocationInbox: Inbox<"allocation", AllocationState> = {
   place: { fold: foldPlace, answer: answerPlace },
   poke_run: {

@@ -1,38 +1,42 @@
-// What is the state of a run whose object has just been loaded? What of its memo follows from what is stored,
-// and what must be said again?
+// What is the state of a run right after loading: which memo follows from the stored record and alarm, and
+// what must be said again?
 import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
-import { type AllocationRecord, type AllocationState, EMPTY_MEMO } from "./state.ts";
-import { orderMarks } from "./time/order-deadlines.ts";
+import { type AllocationRecord, type AllocationState, EMPTY_MEMO, type Tombstone } from "./state.ts";
+import { orderChangesAt } from "./time/order-deadlines.ts";
 
 /**
- * The state of an allocation from what is stored. As long as it owes something, an alarm is armed for the
- * next try. One of a run that has ended which is farther off than any try is for its logs (`forget.ts`,
- * `logsUntil`).
+ * The state of an allocation from its record and alarm. While it owes a message, its alarm is at most one
+ * retry away. A later alarm of an ended run is for its logs (`forget.ts`, `logsUntil`).
  */
 export function allocationFrom(
-  record: AllocationRecord | null,
+  stored: AllocationRecord | Tombstone | null,
   alarmAt: Instant | null,
   now: Instant,
 ): AllocationState {
-  const far = record?.ended === true && alarmAt !== null && alarmAt > now + RETRY_LONGEST_MS;
-  const state = loadedAllocation(record, alarmAt === null || far);
+  const hasEnded = stored !== null && "ended" in stored && stored.ended;
+  const far = hasEnded && alarmAt !== null && alarmAt > now + RETRY_LONGEST_MS;
+  const state = loadedAllocation(stored, alarmAt === null || far);
   return far ? { ...state, memo: { ...state.memo, askAt: alarmAt } } : state;
 }
 
 /**
- * The state of an allocation as it is loaded. `settled`: it owes nothing to anybody. Then others have
- * confirmed all that is stored, but for the one case in which a lost alarm could not be repaired: a run of
- * which nothing proves that its pool has ever heard. And one that has no place may have been given one since
- * (`hasHeardPool`).
+ * The state of an allocation right after loading. `settled`: it owes nothing, so others have confirmed all
+ * that is stored. Two exceptions: a run that may never have reached its pool, since its alarm may have been
+ * lost, and a run without a placement, which may have got one since (`hasHeardPool`).
  */
-export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
-  if (record?.forgotten !== undefined)
-    return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: record };
+export function loadedAllocation(
+  stored: AllocationRecord | Tombstone | null,
+  settled: boolean,
+): AllocationState {
+  if (stored !== null && "forgotten" in stored)
+    return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: stored };
+  const record = stored;
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last?.to === null);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
-  const workerHas = last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record).length}` : "";
+  const workerHas =
+    last?.to === null ? `${last.epoch}.${record.revision + orderChangesAt(record).length}` : "";
   const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
   return { record, memo, spill: [] };
 }

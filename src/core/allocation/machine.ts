@@ -1,43 +1,46 @@
+// What does an allocation decide about its run (rules.md)?
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type { Order, OrderAnswer, PoolAnswer } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
-import { foldEnded, withdrawn } from "./end.ts";
+import { allocationInvariants } from "./check.ts";
+import { finishWithdrawn, foldEnded } from "./end.ts";
 import { areLogsOver, logsUntil, tombstoneUntil, withoutLogs, withoutOld, withQuestion } from "./forget.ts";
 import { allocationInbox } from "./inbox.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
 import { phaseOf } from "./phase.ts";
 import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
-import { confirmed, placed } from "./placements/placed.ts";
+import { isAccepted, withPlacement, withPoolVersion } from "./placements/placed.ts";
 import { addEvent, inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
 import { settle } from "./settle.ts";
-import { type AllocationRecord, type AllocationState, type Ask, EMPTY_MEMO, openPlacement } from "./state.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  EMPTY_MEMO,
+  newTask,
+  openPlacement,
+  type RequestKey,
+} from "./state.ts";
 import { upsertOf } from "./summary.ts";
-import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
+import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
 import { type Abort, foldAbort } from "./user/abort.ts";
 import { poststopBy } from "./user/hurry.ts";
-import { isRepeated, withAsk } from "./user/idempotency.ts";
-import {
-  foldRestart,
-  foldSignal,
-  type RestartWish,
-  refusalOfWish,
-  type SignalWish,
-} from "./user/requests.ts";
+import { isRepeated, withRequestKey } from "./user/idempotency.ts";
+import { foldRestart, foldSignal, type TaskRestart, type TaskSignal, whyRefused } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
 
 export type AllocationEvent =
   | { type: "tick" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
   | ({ type: "abort" } & Abort)
-  | { type: "restart"; wish: RestartWish; ask?: Ask | undefined }
-  | { type: "signal"; wish: SignalWish; ask?: Ask | undefined }
+  | { type: "restart"; request: TaskRestart; key?: RequestKey | undefined }
+  | { type: "signal"; request: TaskSignal; key?: RequestKey | undefined }
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "chunk"; chunk: StoredChunk }
-  /** Its logs were deleted wherever they lay, but for those in the record. */
+  /** The logs were deleted everywhere but in the record. */
   | { type: "logs_cleared" }
   | Message<"allocation">
   | Answered<"pool", "run">
@@ -48,20 +51,23 @@ export type AllocationMessage =
   | Letter<"worker", "order">
   | (Envelope & { kind: "clear_logs" });
 
-/** What an allocation decides (rules.md). */
+/** The machine of a run. */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
+  name: "allocation",
+  invariants: allocationInvariants,
+
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
-    const told = withinBounds(before, inOrder(before, settled));
-    return remembered(numbered(before, withRevision(before, told, now)), event, now);
+    const bounded = withinBounds(before, inOrder(before, settled));
+    return withMemo(withVersion(before, withRevision(before, bounded, now)), event, now);
   },
 
   due(state, now) {
     const { record, memo } = state;
     if (record === null) return [];
     const owed: AllocationMessage[] = [];
-    if (memo.poolHas < poolVersion(record)) {
+    if (memo.poolHas < record.poolVersion) {
       owed.push({
         object: "pool",
         to: record.spec.pool,
@@ -95,7 +101,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
         return earliest(phase.at, deadlineOf(record, null));
       case "storing_data":
       case "last_bytes":
-        // Its time may be over before it is placed again.
+        // The time limit may be reached before the run is placed again.
         return phase.again ? earliest(phase.until, deadlineOf(record, null)) : phase.until;
       case "starting":
       case "running":
@@ -104,26 +110,26 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
       case "restarting":
       case "stopping":
       case "unkillable":
-        return earliest(groupWakesAt(record, state.memo.woken), poststopBy(record));
+        return earliest(groupWakesAt(record, state.memo.handledUpTo), poststopBy(record));
     }
   },
 };
 
 /**
- * What follows for the memo. The worker repeats `observed` until it has its answer, which is the order as it
- * is now: so the order need not be sent as well. And the marks up to now have been seen to.
+ * Notes in the memo which order changes have been handled, and that the worker has the present order: it
+ * receives it as the answer to `observed`, so it need not be sent.
  */
-function remembered(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
+function withMemo(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
   const { record, memo } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null) return state;
-  const passed = orderMarks(record).some((at) => at > memo.woken && at <= now);
-  const woken = passed ? now : memo.woken;
+  const passed = orderChangesAt(record).some((at) => at > memo.handledUpTo && at <= now);
+  const handledUpTo = passed ? now : memo.handledUpTo;
   const asked = event.type === "observed" && event.body.held ? event.body : null;
   const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
   const workerHas = answers ? `${placement.epoch}.${revisionAt(record, now)}` : memo.workerHas;
-  if (woken === memo.woken && workerHas === memo.workerHas) return state;
-  return { ...state, memo: { ...memo, woken, workerHas } };
+  if (handledUpTo === memo.handledUpTo && workerHas === memo.workerHas) return state;
+  return { ...state, memo: { ...memo, handledUpTo, workerHas } };
 }
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
@@ -139,11 +145,13 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return foldAbort(state, event, now);
     case "restart":
     case "signal": {
-      if (isRepeated(record, event.ask) || openPlacement(state) === null) return state;
-      if (refusalOfWish({ ...state, record }, event.wish) !== null) return state;
+      if (isRepeated(record, event.key) || openPlacement(state) === null) return state;
+      if (whyRefused({ ...state, record }, event.request) !== null) return state;
       const next =
-        event.type === "restart" ? foldRestart(record, event.wish, now) : foldSignal(record, event.wish, now);
-      return { ...state, record: withAsk(next, event.ask) };
+        event.type === "restart"
+          ? foldRestart(record, event.request, now)
+          : foldSignal(record, event.request, now);
+      return { ...state, record: withRequestKey(next, event.key) };
     }
     case "update":
       return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };
@@ -170,10 +178,16 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
     placements: [],
     endedEpoch: 0,
     revision: 1,
-    wish: null,
+    stopRequest: null,
     outcome: null,
     ended: false,
-    tasks: tasksOf(event.spec).map(({ name }) => ({ name, attempts: [] })),
+    tasks: tasksOf(event.spec).map(({ name }) => newTask(name)),
+    specIndex: 1,
+    signals: [],
+    signaled: 0,
+    asks: [],
+    reschedules: [],
+    poolVersion: 1,
     events: [],
     eventsDropped: 0,
     logs: {},
@@ -190,26 +204,21 @@ function foldPoolAnswer(
   const { record } = state;
   if (record === null) return state;
   if (answer.kind === "refused") {
-    // Nobody may lose a run that was acknowledged (invariant 1): then the pool has had it, and is told again.
+    // An acknowledged run is never lost (invariant 1): the pool had it, and gets it again.
     if (isAccepted(state)) return state;
     return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
   }
-  const told = confirmed(state, version);
+  const heard = withPoolVersion(state, version);
   const keepLogsMs = answer.kind === "none" ? answer.keepLogsMs : undefined;
-  const known = { ...told, memo: { ...told.memo, keepLogsMs, askAt: undefined } };
-  if (answer.kind === "placed") return placed(known, answer, now);
+  const known = { ...heard, memo: { ...heard.memo, keepLogsMs, askAt: undefined } };
+  if (answer.kind === "placed") return withPlacement(known, answer, now);
   const noPlace =
-    answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
-  if (!noPlace || record.wish === null || record.ended) return known;
-  return { ...known, record: withdrawn(record, record.wish, now) };
+    answer.kind === "none" && answer.version >= record.poolVersion && openPlacement(state) === null;
+  if (!noPlace || record.stopRequest === null || record.ended) return known;
+  return { ...known, record: finishWithdrawn(record, record.stopRequest, now) };
 }
 
-/** Whether the pool has, or has had, the run: what has ended or had a place was taken. */
-export function isAccepted({ record, memo }: AllocationState): boolean {
-  return memo.accepted || record?.ended === true || (record !== null && record.placements.length > 0);
-}
-
-/** Whether it is known if the pool takes the run. */
+/** Whether the pool has taken or refused the run. */
 export function isDecided(state: AllocationState): boolean {
   return isAccepted(state) || state.memo.refusal !== null;
 }
@@ -228,7 +237,7 @@ function foldOrderAnswer(
     case "ended":
       return foldEnded(
         state,
-        { run: order.run, epoch: order.epoch, worker: placement.worker, ...answer },
+        { run: order.run, epoch: order.epoch, worker: placement.worker, at: now, ...answer },
         now,
       );
     case "no_such":
@@ -237,40 +246,35 @@ function foldOrderAnswer(
 }
 
 /**
- * A change that others can see gets a new version. Log bytes are no such change. Of a change that the pool's
- * row does not show, such as a restart, the pool is not told: each telling is a row. A wish is always told,
- * also by a run that wants no place by then: only what the pool says after it is its word that there is none.
+ * Numbers a change that readers can see; log bytes do not count. The pool hears of it only if its row would
+ * show it, since each upsert is a written row. It hears of each request to stop: a run without a placement
+ * may end only after the pool has confirmed the request.
  */
-function numbered(before: AllocationState, after: AllocationState): AllocationState {
+function withVersion(before: AllocationState, after: AllocationState): AllocationState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const { logs: _before, ...old } = before.record;
   const { logs: _after, ...rest } = record;
-  const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // all of them are
+  const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // the keys of both
   const same = keys.every((key) => rest[key] === old[key]);
   if (same) return after;
   const version = before.record.version + 1;
   const shown = (one: AllocationRecord) => {
     const upsert = upsertOf({ ...after, record: one });
-    return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.wish !== null]);
+    return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.stopRequest !== null]);
   };
-  const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
-  return { ...after, record: { ...record, version, poolVersion: told } };
+  const seenByPool = shown(before.record) === shown(record) ? before.record.poolVersion : version;
+  return { ...after, record: { ...record, version, poolVersion: seenByPool } };
 }
 
 /**
- * Whether it has heard from its pool where it is. A run that was just loaded has not: it may have been placed
- * without storing that.
+ * Whether the pool has said where the run is. A run that was just loaded does not know this: it may have a
+ * placement that was never stored.
  */
 export function hasHeardPool(state: AllocationState): boolean {
   const { record, memo } = state;
   if (record === null || record.ended || openPlacement(state) !== null) return true;
-  return memo.poolHas >= poolVersion(record);
-}
-
-/** The version that the pool must have seen. */
-function poolVersion(record: AllocationRecord): number {
-  return record.poolVersion ?? record.version;
+  return memo.poolHas >= record.poolVersion;
 }
 
 function orderKey(order: Order): string {

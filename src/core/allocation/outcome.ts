@@ -1,10 +1,11 @@
+// How does a run end: in which state, with which exit code and failure?
 import type { HostStop } from "../../schema/host.ts";
 import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
 import { mayReschedule } from "./placements/reschedule.ts";
-import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
+import type { AllocationRecord, AttemptRecord, Outcome, StopRequest } from "./state.ts";
 import { firstFailed } from "./tasks/lifecycle.ts";
 import { type GroupView, groupOfRun, type Member } from "./tasks/tasks.ts";
 
@@ -33,13 +34,13 @@ const SIGNAL_NUMBERS: Record<string, number> = {
 const NO_EXIT = { exitCode: null, signal: null, failure: null };
 
 /**
- * How a run ends whose one main task's attempt is over (api.md#ends-of-a-command).
+ * The outcome of a run with one task whose attempt is over (api.md#ends-of-a-command).
  *
- * A wish that was stored before the exit decides the state, whatever the command did then
- * (decisions/runs.md#abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
+ * A request to stop that was stored before the exit decides the state (decisions/runs.md#abort). Any exit
+ * code is `complete`; a run only fails if Drover could not run it.
  */
 function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
-  if (record.wish !== null) return outcomeOfWish(record.wish, now);
+  if (record.stopRequest !== null) return outcomeOfStop(record.stopRequest, now);
   if (attempt.timedOut) return { state: "timedout", at: now, ...NO_EXIT };
   if (attempt.startError !== null) {
     const { code, text } = attempt.startError;
@@ -48,7 +49,7 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
   if (attempt.exit === null && attempt.killError !== null) return outcomeOfGivenUpKill(attempt, now);
   if (attempt.stopped !== undefined) return outcomeOfHostStop(attempt.stopped, now);
   if (attempt.exit === null) {
-    const text = "nothing of the command is left on its machine, and how it ended is not known";
+    const text = "no process of the command is left on its machine, and its exit is unknown";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
   }
   const failure = outputsFailure(attempt);
@@ -56,7 +57,7 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
   return { state, at: now, ...NO_EXIT, ...exitOf(attempt), failure };
 }
 
-/** What an attempt exited with, as a shell would say it, and the result that it has left. */
+/** The exit of an attempt in a shell's terms, and its stored result. */
 function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "snapshot"> {
   if (attempt.exit === null) return { exitCode: null, signal: null };
   const { code, signal } = attempt.exit;
@@ -65,30 +66,30 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
 }
 
 /**
- * How a run ends all of whose tasks are dead, the last of them at `failedAt`, and whether it is placed anew
- * before that (restart.md#eligible).
+ * The outcome of a run whose tasks are all dead, the last of them at `failedAt`. `again`: the run is placed
+ * again first (restart.md#eligible).
  */
 export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Outcome {
   const { record, group, members } = view;
-  const at = Math.max(failedAt, record.wish?.at ?? 0, ...members.map(({ deadAt }) => deadAt));
-  const outcome = heard(outcomeOfGroup(view, at), now);
+  const at = Math.max(failedAt, record.stopRequest?.at ?? 0, ...members.map(({ deadAt }) => deadAt));
+  const outcome = withHeardAt(outcomeOfGroup(view, at), now);
   const failed = interruption(view) !== undefined || members.some((one) => one.failed);
-  const again = mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
-  return record.wish === null && failed && again ? { ...outcome, again } : outcome;
+  const again = mayReschedule(group.reschedule, record.reschedules, failedAt);
+  return record.stopRequest === null && failed && again ? { ...outcome, again } : outcome;
 }
 
-/** An outcome that becomes known now. What counts from when it is known must not count from its end. */
-function heard(outcome: Outcome, now: Instant): Outcome {
+/** Notes when an old outcome became known: retention counts from then. */
+function withHeardAt(outcome: Outcome, now: Instant): Outcome {
   return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
 }
 
 /**
- * The end of the group. A command by itself ends with what it said, in a group a failed
- * task fails the run (api.md#group-failure); who is blamed is decided by time, then by name.
+ * The outcome of a group. A single command ends with its exit; in a group a failed task fails the run
+ * (api.md#group-failure), and the first failure is blamed.
  */
 function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
   const { record, group, members } = view;
-  if (record.wish !== null) return outcomeOfWish(record.wish, now);
+  if (record.stopRequest !== null) return outcomeOfStop(record.stopRequest, now);
   const only = group.lone ? members[0]?.attempt : undefined;
   if (only !== undefined) return outcomeOfAttempt(record, only, now);
   const present = members.filter(({ known }) => known.removed === undefined);
@@ -107,9 +108,9 @@ function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
 }
 
 /**
- * Why the host has kept a group from ending by itself; undefined if it has not. A group whose leader, or all
- * of whose tasks but sidecars and poststop tasks, had ended by themselves has had its end: what was stopped
- * then would have been stopped anyway.
+ * Why the host stopped a group before its end; undefined if it did not. A group has come to its end once its
+ * leader, or every task but sidecars and poststop tasks, has ended by itself: the rest would have been
+ * stopped anyway.
  */
 function interruption({ group, members, hostStop }: GroupView): HostStop | undefined {
   const leader = group.tasks.find((task) => task.leader);
@@ -121,10 +122,9 @@ function interruption({ group, members, hostStop }: GroupView): HostStop | undef
 }
 
 /**
- * How a run ends that its host has stopped by itself, and that may not be placed anew. At the end of a lease,
- * or of the machine, it is what the worker would say (rule R4: the machine counts as lost). An agent that was
- * told to end is the mechanism that fails the run (api.md#ends-of-a-command). What the command made of the
- * signal is no result.
+ * The outcome of a run that its host stopped by itself and that is not placed again. At the end of a lease or
+ * of the machine the machine counts as lost (rule R4). An agent that was told to end fails the run
+ * (api.md#ends-of-a-command). The command's reaction to the signal is no result.
  */
 function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   if (stopped === "lease") {
@@ -132,10 +132,10 @@ function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
   }
   if (stopped === "interruption") {
-    const text = "its machine was about to be taken away, and its host stopped it before";
+    const text = "its host stopped it because its machine was about to be taken away";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
   }
-  const text = "the agent of its machine was told to end, and stopped it";
+  const text = "the agent on its machine was told to end, and stopped it";
   return { state: "failed", at: now, ...NO_EXIT, failure: { code: "agent_ended", text } };
 }
 
@@ -149,7 +149,7 @@ function failureOf({ task, attempt }: Member): Outcome["failure"] {
     return { code: "unkillable", text: `${name} could not be killed: ${attempt.killError}` };
   }
   if (attempt === undefined || attempt.exit === null) {
-    return { code: "status_lost", text: `${name} was lost: how it ended is not known` };
+    return { code: "status_lost", text: `${name} was lost, and its exit is unknown` };
   }
   const lost = outputsFailure(attempt);
   if (lost !== null) return { ...lost, text: `${name}: ${lost.text}` };
@@ -157,32 +157,32 @@ function failureOf({ task, attempt }: Member): Outcome["failure"] {
   return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
 
-/** How a run ends by a wish: abort, time-out, or giving up. `at`: its end, of which is heard at `now`. */
-export function outcomeOfWish(wish: Wish, at: Instant, now = at): Outcome {
-  const failure = wish.failure === null ? null : { code: wish.failure, text: wish.reason };
-  return heard({ state: wish.state, at, ...NO_EXIT, failure }, now);
+/** The outcome of a run that was aborted, timed out or given up. `at`: its end; `now`: when it is known. */
+export function outcomeOfStop(request: StopRequest, at: Instant, now = at): Outcome {
+  const failure = request.failure === null ? null : { code: request.failure, text: request.reason };
+  return withHeardAt({ state: request.state, at, ...NO_EXIT, failure }, now);
 }
 
 /**
- * How a run ends whose machine was lost after the host may have begun it: nobody can know
- * (api.md#ends-of-a-command). But of one command that had ended by itself only its outputs are lost.
+ * The outcome of a run whose machine was lost after the host may have started it: unknown
+ * (api.md#ends-of-a-command). A single command that had ended before loses only its outputs.
  */
 export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instant, now: Instant): Outcome {
   const { worker, cause } = ended;
   const uploading = groupOfRun(record).lone ? uploadingAttempt(record) : undefined;
   if (uploading !== undefined && uploading.exit !== null) {
     const error = `worker ${worker} was lost while it stored them`;
-    return heard(outcomeOfAttempt(record, { ...uploading, outputs: { error } }, at), now);
+    return withHeardAt(outcomeOfAttempt(record, { ...uploading, outputs: { error } }, at), now);
   }
   const why = cause === undefined ? "lost" : "lost to an interruption,";
-  const text = `worker ${worker} was ${why} while it may have run the command: how that ended is not known`;
+  const text = `worker ${worker} was ${why} while it may have run the command, whose exit is unknown`;
   const failure = { code: "machine_lost" as const, text };
-  return heard({ state: "unknown", at, ...NO_EXIT, failure }, now);
+  return withHeardAt({ state: "unknown", at, ...NO_EXIT, failure }, now);
 }
 
 /**
- * The attempts of the open epoch that its host had given up killing, and of which it has not said since that
- * they are over (tasks.md#kill-6).
+ * The attempts of the open epoch that the host failed to kill and has not reported ended since
+ * (tasks.md#kill-6).
  */
 export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRecord[] {
   const attempts = tasks.flatMap((task) => task.attempts).filter(({ epoch }) => epoch > endedEpoch);
@@ -190,10 +190,9 @@ export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRe
 }
 
 /**
- * How a run ends of which something could not be killed, once nothing of it can be left
- * (decisions/tasks.md#kill-that-gave-up). It outranks the wish to stop: what was wished for did not happen,
- * and who asked for it must know. An exit that the host has told in the end counts as any other: then nothing
- * was left there.
+ * The outcome of a run with processes that could not be killed, once nothing of the run can be left
+ * (decisions/tasks.md#kill-that-gave-up). It outranks the request to stop, since the stop failed and whoever
+ * asked must know. If the host reported an exit in the end, that counts instead.
  */
 export function outcomeOfGivenUpKill({ id, killError }: AttemptRecord, now: Instant): Outcome {
   const text = `${id} could not be killed, and ended with its machine at the latest: ${killError}`;

@@ -1,5 +1,5 @@
-// What is a run doing? It is derived here alone: its state, its description, `why` and its alarm are each a
-// switch over this union, so that a new phase is a compile error wherever something must be said of it.
+// What is a run doing? State, description, `why` and alarm are each a switch over this union, so a new phase
+// is a compile error wherever it matters.
 import type { RunState } from "../../schema/run/run.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { givenUpKills } from "./outcome.ts";
@@ -12,39 +12,39 @@ import {
   type Outcome,
   openPlacement,
   type PlacementRecord,
-  type Wish,
+  type StopRequest,
 } from "./state.ts";
 import { type GroupView, groupView, type Member } from "./tasks/tasks.ts";
 import { queueDeadline } from "./time/time-limits.ts";
 
-/** It has no place. */
+/** The run has no placement. */
 type Unplaced =
-  /** It wants one, and gives up then. */
+  /** It wants a placement, and gives up at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
-  /** It has lost its place or has failed there, and wants another one from then on. */
+  /** Its placement was lost or failed; it wants another one from `at` on. */
   | { kind: "rescheduling"; at: Instant }
-  /** It is to end, which its pool must confirm: it may have been given a place by now. */
-  | { kind: "withdrawing"; wish: Wish };
+  /** It is to stop; its pool must confirm that it has not placed it in the meantime. */
+  | { kind: "withdrawing"; request: StopRequest };
 
-/** It has a place. */
+/** The run has a placement. */
 type Placed = { placement: PlacementRecord; view: GroupView } & (
   | { kind: "starting" | "running" | "uploading" | "stopping" }
-  /** Its host has given up killing it, and goes on trying. */
+  /** The host failed to kill it and keeps trying. */
   | { kind: "unkillable"; attempt: AttemptRecord }
-  /** These tasks are stopped, to be started again. */
+  /** These tasks are being stopped, to be started again. */
   | { kind: "restarting"; tasks: Member[] }
-  /** None of its tasks runs or is being started, and this one is started again next. */
+  /** No task runs or starts, and this one starts next. */
   | { kind: "backoff"; task: string; startAt: Instant }
-  /** All of its tasks are dead. `again`: it is placed again after that. */
+  /** All tasks are dead. `again`: the run is placed again afterwards. */
   | { kind: "storing_data" | "last_bytes"; until: Instant; again: boolean }
 );
 
-/** What a run is doing. `startedAt`: when anything of it was first started. */
+/** What a run is doing. `startedAt`: when its first attempt started. */
 export type RunPhase =
   | { kind: "ended"; outcome: Outcome }
   | ((Unplaced | Placed) & { startedAt: Instant | null });
 
-/** What a run is doing, by what is stored and by where it is known to be placed. */
+/** The phase of a run, from its record and the known placement. */
 export function phaseOf(state: Existing): RunPhase {
   const { record } = state;
   if (record.ended && record.outcome !== null) return { kind: "ended", outcome: record.outcome };
@@ -54,13 +54,13 @@ export function phaseOf(state: Existing): RunPhase {
 }
 
 function unplaced(state: Existing): Unplaced {
-  const { wish, placeAt } = state.record;
-  if (wish !== null) return { kind: "withdrawing", wish };
+  const { stopRequest, placeAt } = state.record;
+  if (stopRequest !== null) return { kind: "withdrawing", request: stopRequest };
   if (placeAt !== undefined) return { kind: "rescheduling", at: placeAt };
   return { kind: "waiting", until: queueDeadline(state) };
 }
 
-/** What comes first hides the rest: what cannot be killed, the end, a stop, a restart, and then what runs. */
+/** The first phase that applies, in this order: unkillable, dead, stopping, restarting, running. */
 function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
   const view = groupView(record);
   const here = { placement, view };
@@ -73,7 +73,7 @@ function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
     if (data === undefined) return { ...here, kind: "last_bytes", until: bytes, again };
     return { ...here, kind: "storing_data", until: Math.max(bytes, data), again };
   }
-  if (record.wish !== null || record.kill !== undefined || hostStop !== undefined)
+  if (record.stopRequest !== null || record.kill !== undefined || hostStop !== undefined)
     return { ...here, kind: "stopping" };
   const tasks = members.filter(({ known, n }) => known.restartOf === n);
   if (tasks.length > 0) return { ...here, kind: "restarting", tasks };
@@ -94,15 +94,15 @@ function delayOf({ task, phase, known }: Member): { task: string; startAt: Insta
 }
 
 /**
- * The state of a run (api.md#states). It ends only when nothing of it can be left anywhere (rule R3):
- * until then a run whose command has been started is `running`, an aborted one too.
+ * The state of a run (api.md#states). It ends only when nothing of it can be left anywhere (rule R3): until
+ * then a run that has started is `running`, even if aborted.
  */
 export function stateOf(phase: RunPhase): RunState {
   if (phase.kind === "ended") return phase.outcome.state;
   return phase.startedAt === null ? "pending" : "running";
 }
 
-/** When anything of it was first started. A record from before there were groups has one task. */
+/** When anything of it was first started. */
 export function startedAt(record: AllocationRecord): Instant | null {
   return record.startedAt ?? record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
 }

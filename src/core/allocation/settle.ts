@@ -1,55 +1,54 @@
-// What have time and the state of the tasks brought about, whatever the event was?
+// What follows from the time and from the state of the tasks, whatever the event was?
 import type { Instant } from "../../shared/machine.ts";
-import { conclude, wish } from "./end.ts";
+import { conclude, requestStop } from "./end.ts";
 import {
   type AllocationRecord,
   type AllocationState,
   openPlacement,
   type PlacementRecord,
-  type Wish,
+  type StopRequest,
 } from "./state.ts";
 import { settleGroup } from "./tasks/group.ts";
 import { groupView, type Member, mayBeOrdered } from "./tasks/tasks.ts";
 import { deadlineOf, queueDeadline, timeIsOver } from "./time/time-limits.ts";
 import { withPoststopOver } from "./user/hurry.ts";
 
-/** The run after what follows from what is stored, and from the time. */
+/** The run after everything that follows from its record and the time. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
   const { record } = state;
   if (record === null || record.ended) return state;
   const placement = openPlacement(state);
   if (placement === null) {
-    const late = wishOfWait(state, now);
-    return { ...state, record: asksForPlace(late === null ? record : wish(record, late, null), now) };
+    const late = timeoutOfWait(state, now);
+    return { ...state, record: asksForPlace(late === null ? record : requestStop(record, late, null), now) };
   }
   let next = settleGroup(withPoststopOver(withTimeOver(record, placement, now), now), placement, now);
-  const late = wishBetweenTasks(next, placement, now);
-  if (late !== null) next = settleGroup(wish(next, late, placement), placement, now);
+  const late = timeoutBetweenTasks(next, placement, now);
+  if (late !== null) next = settleGroup(requestStop(next, late, placement), placement, now);
   const isDead = groupView(next).members.every((one) => one.state === "dead");
   return isDead ? conclude(state, next, placement, now) : { ...state, record: next };
 }
 
-/** A run that is to be placed anew wants its place when the delay is over, unless it is to end. */
+/** A run that is to be placed again wants its placement once the delay is over, unless it is to stop. */
 function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord {
-  if (record.wish !== null || record.placeAt === undefined || now < record.placeAt) return record;
+  if (record.stopRequest !== null || record.placeAt === undefined || now < record.placeAt) return record;
   return { ...record, placeAt: undefined, waitingSince: now };
 }
 
 /**
- * The host has ended a task because the time of the run is over: then it is over for the others, too. But not
- * if the group had come to its end before, by a leader or a failure: what was ended then would have been
- * anyway.
+ * If the host ended a task because of the run's time limit, the limit ends the other tasks, too, unless
+ * the group was ending already, by a leader or a failure: then the task would have been stopped anyway.
  */
 function withTimeOver(record: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
   const { epoch, from } = placement;
   const attempts = record.tasks.flatMap((task) => task.attempts);
   const ended = attempts.filter((one) => one.epoch === epoch && one.timedOut).map(({ id }) => id);
-  if (ended.length === 0 || record.wish !== null) return record;
+  if (ended.length === 0 || record.stopRequest !== null) return record;
   if (wasToEnd(record, placement, new Set(ended), now)) return record;
-  return wish(record, timeIsOver(record, Math.min(deadlineOf(record, from) ?? now, now)), placement);
+  return requestStop(record, timeIsOver(record, Math.min(deadlineOf(record, from) ?? now, now)), placement);
 }
 
-/** Whether the group would have been stopped if these attempts had not come to their ends. */
+/** Whether the group would have been stopped without the ends of these attempts. */
 function wasToEnd(
   record: AllocationRecord,
   placement: PlacementRecord,
@@ -66,8 +65,8 @@ function wasToEnd(
   return settleGroup({ ...record, tasks }, placement, now).kill !== undefined;
 }
 
-/** What time has decided about a run that has no place: there no host can. */
-function wishOfWait(state: AllocationState, now: Instant): Wish | null {
+/** Time limits of a run without a placement, which no host can enforce. */
+function timeoutOfWait(state: AllocationState, now: Instant): StopRequest | null {
   const { record } = state;
   if (record === null) return null;
   const deadline = deadlineOf(record, null);
@@ -82,16 +81,20 @@ function wishOfWait(state: AllocationState, now: Instant): Wish | null {
 }
 
 /**
- * The wish of a time limit that was reached while the run had a place and nothing of it was with the host:
- * all that is left of it waits for this control plane, for the end of a delay for example.
+ * The time limit of a run that has a placement but nothing on its host: its remaining tasks wait for this
+ * control plane, for instance in a restart delay.
  */
-function wishBetweenTasks(record: AllocationRecord, { from }: PlacementRecord, now: Instant): Wish | null {
+function timeoutBetweenTasks(
+  record: AllocationRecord,
+  { from }: PlacementRecord,
+  now: Instant,
+): StopRequest | null {
   const deadline = deadlineOf(record, from);
-  if (record.wish !== null || deadline === undefined || now < deadline) return null;
+  if (record.stopRequest !== null || deadline === undefined || now < deadline) return null;
   const view = groupView(record);
   const left = view.members.filter(({ state }) => state !== "dead");
   const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
-  const again = record.outcome?.again === true; // only its logs are waited for
+  const again = record.outcome?.again === true; // only its logs are missing
   if ((left.length === 0 && !again) || !left.every(waits)) return null;
   return timeIsOver(record, Math.min(now, Math.max(deadline, ...view.members.map(({ deadAt }) => deadAt))));
 }

@@ -1,3 +1,4 @@
+// What does an allocation store and remember of its run?
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
@@ -7,39 +8,37 @@ import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
- * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
- * In `restarting` nothing may start until every task has come to rest.
+ * Which gates of a group are open (tasks.md#stages). Stages only go forward, except in a restart of all
+ * tasks: in `restarting` nothing starts until every task is at rest.
  */
 export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
 
-/**
- * Why a group is stopped from inside (tasks.md#reactions): names of events, and whose fault or merit it is.
- */
+/** Why a group is stopped by its own tasks (tasks.md#reactions): the event, and the task that caused it. */
 export interface Reaction {
   type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
   task: string | null;
 }
 
-/** The interval in which restarts are counted. Stored with the task, so that it survives everything. */
+/** The interval in which restarts are counted. */
 export interface RestartWindow {
   start: Instant;
   count: number;
 }
 
-/** One reschedule: when the run had failed, how long it waited then, and which worker it left. */
+/** One reschedule: when the run failed, how long it then waited, and which worker it left. */
 export interface RescheduleEvent {
   at: Instant;
   delayMs: Millis;
   worker: string;
 }
 
-/** What tells a repeated request from a new one: hashes of its `Idempotency-Key` and of what it asks for. */
-export interface Ask {
+/** Tells a repeated request from a new one: hashes of its `Idempotency-Key` and of its content. */
+export interface RequestKey {
   key: string;
   hash: string;
 }
 
-/** One start of one task, as the run remembers it. */
+/** One start of one task. */
 export interface AttemptRecord {
   id: string;
   epoch: number;
@@ -49,79 +48,80 @@ export interface AttemptRecord {
   exit: Exit | null;
   startError: StartError | null;
   timedOut: boolean;
-  /** When that it is over was heard, if that was later than its end. */
+  /** When its end became known, if that was later. */
   heardAt?: Instant;
-  /** Its host sees to its time limit, and says so of what that has ended. */
-  keepsTime?: true;
+  /** The protocol version of its host in the latest report of it (compat.md#hosts). */
+  protocol: number;
   /** Its host has stopped it by itself, for this reason. */
   stopped?: HostStop;
   killError: string | null;
-  /** Its host has begun to fetch its artifacts. Absent: it has none, or that is not known. */
+  /** Its host has begun to fetch its artifacts. Absent: it has none, or that is unknown. */
   fetching?: true;
-  /** What became of its outputs. Absent: it has none, or nothing is known of them yet. */
+  /** What became of its outputs. Absent: it has none, or that is unknown. */
   outputs?: OutputsOutcome;
 }
 
-/** One task. Fields that are absent were never needed: a record of a single start has none of them. */
+/** One task. Optional fields are marks: they are there while they hold. */
 export interface TaskRecord {
   name: string;
   /** The latest 50. */
   attempts: AttemptRecord[];
-  /** The number of the attempt that shall run in the open epoch, or was the last to; 1 if absent. */
-  n?: number;
-  /** The first attempt number since all tasks were last started again; 1 if absent. */
-  round?: number;
-  /** That attempt is not started before this, nor ordered, unless its host waits by itself. */
+  /** The number of the attempt that is to run in the open epoch, or that was the last one there. */
+  n: number;
+  /** The first attempt number since all tasks were last started again. */
+  round: number;
+  /** That attempt is not started before this time, and is ordered before only if its host can wait. */
   startAt?: Instant;
-  /** Its host does so, as it said of the end of the attempt before: the order is given at once. */
-  hostWaits?: true | undefined;
-  /** In which restarts are counted; begins with the placement if absent (restart.md#note-1). */
+  /** The interval in which restarts are counted. Absent: it begins with the placement (restart.md#note-1). */
   window?: RestartWindow;
-  restarts?: number;
+  restarts: number;
   lastRestart?: Instant;
-  /** Attempts in a row of which nobody knows how they ended. */
-  losses?: number;
-  /** The attempt number that is stopped because somebody wants the task to be started again. */
+  /** Attempts in a row whose end is unknown. */
+  losses: number;
+  /** The attempt that is being stopped because a restart was requested. */
   restartOf?: number;
-  /** The attempt number that somebody wants killed at once: its stop has no signal and no grace. */
+  /** The attempt that is to be killed at once, without signal and grace period. */
   killNow?: number;
-  /** The group's shutdown delay comes first: that stop is not ordered before this. */
+  /** The stop for a restart is not ordered before this: the group's shutdown delay comes first. */
   restartAt?: Instant;
-  /** The task as it was before an update left it out: it is stopped, and not started any more. */
+  /** The task from before an update that removed it: it is stopped, and never started again. */
   removed?: GroupTask;
-  /** Since when it is its turn to be stopped. Its shutdown delay counts from here. */
+  /** Since when the task is being stopped. Its shutdown delay counts from here. */
   stopFrom?: Instant;
-  /** The task is over in the open epoch. `killed`: by us, on purpose. */
+  /** The task is over in the open epoch. `killed`: stopped on purpose. */
   dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
 }
 
-/** A signal that an attempt is to get, once: `n` tells it from others like it. */
+/** A task to which nothing has happened yet. */
+export function newTask(name: string): TaskRecord {
+  return { name, attempts: [], n: 1, round: 1, restarts: 0, losses: 0 };
+}
+
+/** A signal that an attempt is to get once: `n` distinguishes it from equal signals. */
 export interface SentSignal {
   id: string;
   signal: SignalName;
   n: number;
 }
 
-/** Why the group of the open epoch is being stopped from inside, and since when (tasks.md#reactions). */
+/** Why the tasks of the open epoch make it stop, and since when (tasks.md#reactions). */
 export interface GroupKill extends Reaction {
   at: Instant;
 }
 
-/**
- * One stream of one attempt: `stored` bytes are ours, the last of them in `tail`, those before in segments.
- */
+/** One stream of one attempt: `stored` bytes are here, the last of them in `tail`, the others in segments. */
 export interface StreamRecord {
-  /** Bytes that the process has written, as the host says. */
+  /** Bytes that the process has written, as its host reports. */
   size: number;
   stored: number;
   tail: Uint8Array;
-  /** When the latest of the stored bytes came; absent: none has, or an older version took them in. */
+  /** When the latest of the stored bytes came; absent: none has. */
   at?: Instant;
 }
 
 /**
- * A stretch of a stream that the latest event has brought, or pushed out of the tail: the store writes it as
- * a row in the same commit. `data`: the bytes themselves; `length`: so many lie in the object store.
+ * A stretch of a stream that the latest event brought, or pushed out of the tail. The store writes it as a
+ * row in the same commit. `data`: the bytes; `length`: that many bytes are in the object store.
  */
 export type LogSegment = LogRow | { attempt: string; stream: StreamName; from: number; length: number };
 
@@ -139,26 +139,26 @@ export interface PlacementRecord {
   from: Instant;
   to: Instant | null;
   outcome: "open" | "refused" | "gone" | "lost";
-  /** Why its machine was lost to it. Absent: nobody had said that it would be. */
+  /** Why its machine was lost. Absent: without notice. */
   cause?: LossCause;
-  /** What an hour of it costs, by the pool's list prices. Absent: not known, or stored before it was said. */
+  /** What an hour of the placement costs at the pool's list prices. Absent: not known. */
   rate?: number;
-  /** The longest kill timeout that its host grants. Absent: the usual one, or not known. */
+  /** The longest kill timeout that its host grants. Absent: the usual one. */
   maxKillMs?: Millis;
 }
 
-/** What the host of a sticky placement said when it was to store its data. */
+/** The state of a sticky run's data, as the host of its placement reports. */
 export interface SavedData {
-  /** The latest epoch whose host has answered. */
+  /** The latest epoch whose host has reported it. */
   epoch: number;
-  /** Why the data of that epoch are not stored. */
+  /** Why the data of that epoch were not stored. */
   error?: string;
-  /** The newest data that are stored. */
+  /** The latest stored data. */
   snapshot?: { id: string; epoch: number; worker: string };
 }
 
-/** What has been decided from outside or by time, and is not yet the end (rule R3). */
-export interface Wish {
+/** A decision to stop the run, by a user or a time limit, before its end (rule R3). */
+export interface StopRequest {
   state: "aborted" | "timedout" | "failed";
   at: Instant;
   reason: string;
@@ -166,19 +166,19 @@ export interface Wish {
   failure: FailureCode | null;
 }
 
-/** What the end will be, or is. */
+/** How the run ends, or ended. */
 export interface Outcome {
   state: EndState;
-  /** When the last of the run ended. */
+  /** When the last attempt of the run ended. */
   at: Instant;
-  /** When that was heard, if that was later. */
+  /** When that became known, if later. */
   heardAt?: Instant;
   exitCode: number | null;
   signal: string | null;
   failure: { code: FailureCode; text: string } | null;
-  /** The result that it has left. */
+  /** The id of its stored result. */
   snapshot?: string;
-  /** Its tasks have failed, and it is to be placed anew as soon as its logs are there. */
+  /** Its tasks failed, and the run is placed again once its logs are stored. */
   again?: boolean;
 }
 
@@ -189,71 +189,76 @@ export interface AllocationRecord {
   hash: string;
   version: number;
   submittedAt: Instant;
-  /** Since when it has been waiting for a place. */
+  /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;
   /** The latest 50; the last one is open if its `to` is null. */
   placements: PlacementRecord[];
   endedEpoch: number;
-  /** Of the order to the worker, within a placement; time adds to it (`orders.ts`, `revisionAt`). */
+  /** The revision of the order within a placement; time adds to it (`orders.ts`, `revisionAt`). */
   revision: number;
-  wish: Wish | null;
+  stopRequest: StopRequest | null;
   outcome: Outcome | null;
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
-  /** Of the spec; 1 if absent. Only changes of the spec move it. */
-  specIndex?: number;
+  /** How often the spec was set: only a change of the spec raises it. */
+  specIndex: number;
   /** When an update last changed the time limit. */
   timeoutSetAt?: Instant;
-  /** The latest signals; `signaled` counts all there ever were. */
-  signals?: SentSignal[];
-  signaled?: number;
-  /** The latest requests with a key of their own that were done (`asks.ts`). */
-  asks?: Ask[];
-  /** How far the group of the open epoch is; `prestart` if absent. */
+  /** The latest signals; `signaled` counts all of them. */
+  signals: SentSignal[];
+  signaled: number;
+  /** The latest requests with an idempotency key (`idempotency.ts`). */
+  asks: RequestKey[];
+  /** The stage of the group in the open epoch. Absent: its first stage. */
   stage?: Stage;
   kill?: GroupKill;
-  /** Somebody wants everything of it killed at once (`hurry.ts`). */
+  /** All its tasks are to be killed at once (`hurry.ts`). */
   forced?: { at: Instant; by: string };
-  /** Since when its poststop tasks are stopped, too: their time after the wish to end is over. */
+  /** Since when its poststop tasks are stopped as well: their time after the request to stop is over. */
   poststopOver?: Instant;
-  /** The latest times that it was placed anew (restart.md#kept). */
-  reschedules?: RescheduleEvent[];
-  /** The newest data of a sticky run that are stored, or why those of its latest epoch are not. */
+  /** The latest reschedules (restart.md#kept). */
+  reschedules: RescheduleEvent[];
+  /** A sticky run's stored data, or why its latest were not stored. */
   saved?: SavedData;
-  /** It wants no place before this. */
+  /** It wants no placement before this. */
   placeAt?: Instant;
-  /** When anything of it was first started. */
+  /** When its first attempt started. */
   startedAt?: Instant;
-  /** Since when nothing but this is left of it: its id is not to be used again for now (`forget.ts`). */
-  forgotten?: Instant;
-  /** Since when its logs are deleted, though it is kept (`retention.logs` of its pool). */
+  /** When its logs were deleted, although the run is kept (`retention.logs` of its pool). */
   logsGone?: Instant;
-  /** The latest version in which something changed that the pool is to know; `version` if absent. */
-  poolVersion?: number;
+  /** The latest version with a change that the pool must know. */
+  poolVersion: number;
   events: RunEvent[];
   eventsDropped: number;
   logs: Record<string, Record<StreamName, StreamRecord>>;
 }
 
+/** What is left of a run that was deleted: its id cannot be used again for now (`forget.ts`). */
+export interface Tombstone {
+  id: string;
+  submittedAt: Instant;
+  forgotten: Instant;
+}
+
 /** What a restart may forget: acknowledgments, and what others have stored and will repeat. */
 export interface AllocationMemo {
-  /** The version that the pool has confirmed. */
+  /** The latest version that the pool confirmed. */
   poolHas: number;
-  /** The pool's row exists: the submission is acknowledged. */
+  /** The pool has a row of the run, so the submission is acknowledged. */
   accepted: boolean;
-  /** A placement that the pool has stored and told, and that nothing has yet made us store. */
+  /** A placement that the pool has stored and sent, and that this object has had no reason to store. */
   placement: PlacementRecord | null;
-  /** `epoch.revision` of the order that the worker has confirmed. */
+  /** `epoch.revision` of the order that the worker confirmed. */
   workerHas: string;
-  /** Up to when the instants have been acted on at which the order changes by time alone. */
-  woken: Instant;
-  /** For how long the pool wants the logs of the ended run kept; absent: as long as the run, or not known. */
+  /** Changes of the order by time alone have been handled up to here. */
+  handledUpTo: Instant;
+  /** How long the pool wants the logs of an ended run kept. Absent: as long as the run, or unknown. */
   keepLogsMs?: Millis | undefined;
-  /** When the pool is asked for that again: the alarm that was armed at the load may be for it. */
+  /** When to ask the pool for `keepLogsMs` again: the alarm from before the load may be for the logs. */
   askAt?: Instant | undefined;
-  /** Why the pool refused: the run is emptied. */
+  /** Why the pool refused the run, whose record is gone then. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
 
@@ -262,11 +267,11 @@ export interface AllocationState {
   memo: AllocationMemo;
   /** Log segments of the latest event (see `LogSegment`). */
   spill: LogSegment[];
-  /** What is left of a run that was deleted: there is no `record` then. */
-  tombstone?: AllocationRecord;
+  /** What is left of a deleted run; there is no `record` then. */
+  tombstone?: Tombstone;
 }
 
-/** A run that there is. */
+/** A run that exists. */
 export type Existing = AllocationState & { record: AllocationRecord };
 
 export const EMPTY_MEMO: AllocationMemo = {
@@ -274,11 +279,11 @@ export const EMPTY_MEMO: AllocationMemo = {
   accepted: false,
   placement: null,
   workerHas: "",
-  woken: 0,
+  handledUpTo: 0,
   refusal: null,
 };
 
-/** The open placement, stored or only told. */
+/** The open placement, stored or not. */
 export function openPlacement(state: AllocationState): PlacementRecord | null {
   const last = state.record?.placements.at(-1);
   if (last !== undefined && last.to === null) return last;

@@ -1,24 +1,26 @@
+// What does a run tell its pool and its lists about itself?
 import type { RunSummary } from "../../schema/run/run.ts";
+import { protocolOf } from "../../shared/compat.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { runSummary } from "../run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
-import { needsOfRun } from "./placements/orders.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
 import { type AllocationRecord, type AllocationState, type Existing, openPlacement } from "./state.ts";
 
-/** Characters of the command line that lists show. */
+/** How many characters of the command line are shown in lists. */
 const COMMAND_CHARS = 80;
 
-/** What an ended run adds to the counts of its pool (tasks.md#metrics), where it is not 0. */
-function mishapsOf({ tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
-  const restarts = tasks.reduce((sum, task) => sum + (task.restarts ?? 0), 0);
+/** What a run adds to the counts of its pool (tasks.md#metrics), once it has ended. */
+function mishapsOf({ ended, tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
+  if (!ended) return { restarts: 0, oomKills: 0 };
+  const restarts = tasks.reduce((sum, task) => sum + task.restarts, 0);
   const oomKills = tasks.flatMap(({ attempts }) => attempts).filter(({ exit }) => exit?.oomKilled).length;
-  return { ...(restarts > 0 ? { restarts } : {}), ...(oomKills > 0 ? { oomKills } : {}) };
+  return { restarts, oomKills };
 }
 
-/** The run as its pool is to know it. Its `epoch` is the one that the allocation knows to be open, or 0. */
+/** The run as its pool knows it. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
   const { spec, outcome } = record;
@@ -32,15 +34,16 @@ export function upsertOf(state: Existing): RunUpsert {
     command: commandOf(spec).slice(0, COMMAND_CHARS),
     resources: resourcesOf(spec),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
-    ...(tasksOf(spec).some(({ fake }) => fake !== undefined) ? { fakes: true } : {}),
-    ...needsOfRun(record),
+    fakes: tasksOf(spec).some(({ fake }) => fake !== undefined),
+    protocol: protocolOf(tasksOf(spec)),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
-    ...(record.ended ? mishapsOf(record) : {}),
-    wants: record.wish === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
-    ...(record.reschedules === undefined ? {} : { avoid: avoidedWorkers(record) }),
-    ...(spec.sticky ? { prefer: preferredWorker(record) } : {}),
+    ...mishapsOf(record),
+    wants:
+      record.stopRequest === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
+    avoid: avoidedWorkers(record),
+    prefer: spec.sticky ? preferredWorker(record) : null,
     epoch: openPlacement(state)?.epoch ?? 0,
     ended: record.endedEpoch,
   };
@@ -55,7 +58,7 @@ export function summaryOf(state: Existing): RunSummary {
   return runSummary({ ...upsertOf(state), worker: placement?.worker ?? null }, record.spec.pool);
 }
 
-/** What `place` and `poke` are answered: the run as it is now (rule R6). */
+/** The answer to `place` and `poke_run`: the run as it is now (rule R6). */
 export function answerPlace(state: AllocationState): PlaceAnswer {
   if (state.record === null) return { kind: "no_such" };
   return { kind: "run", run: upsertOf({ ...state, record: state.record }) };

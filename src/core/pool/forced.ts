@@ -1,3 +1,4 @@
+// How does a pool that is deleted by force end its runs and workers?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, KillWorker, LeftBehind, PlaceAnswer } from "../messages.ts";
@@ -5,38 +6,38 @@ import { isUnheard, providedWorkers, runKey, type WorkerRow } from "./record.ts"
 import { foldPlaceAnswer } from "./rows/runs.ts";
 import type { PoolState, ReadonlyConfigured, ReadonlyPool } from "./state.ts";
 
-/** Why the runs and workers of a pool that is deleted by force end. */
+/** The reason given to runs and workers whose pool is deleted by force. */
 const FORCED_REASON = "its pool is deleted by force";
 
-/** Who forces the deletion, and which machines that may leave behind. */
-export function forcedBy(state: ReadonlyConfigured | ReadonlyPool, { config, by = "" }: Configure) {
+/** Who forces the deletion, and which machines it may leave behind. */
+export function forcedDeletion(state: ReadonlyConfigured | ReadonlyPool, { config, by = "" }: Configure) {
   const left: LeftBehind[] = [];
   for (const { worker, instance, unmade, phase, turn } of providedWorkers(state)) {
     if (phase === "asked" && turn === undefined) continue;
-    if (instance !== null || unmade !== true) left.push({ worker, instance, provider: config.provider.url });
+    if (instance !== null || !unmade) left.push({ worker, instance, provider: config.provider.url });
   }
   return { by, left };
 }
 
-/** The provider is another one from now on: what was asked for at the former address is wanted no more. */
-export function tellElsewhere(state: PoolState, now: Instant): void {
+/**
+ * Marks the workers whose machines were created at the provider's former address: they are no longer needed.
+ */
+export function markElsewhere(state: PoolState, now: Instant): void {
   for (const row of [...providedWorkers(state)]) {
     if (row.phase === "asked") continue;
     state.workers.set(row.worker, { ...row, elsewhere: true }, now);
   }
 }
 
-/** The workers that must still hear that their end is forced. */
+/** The workers that must still learn that their end is forced. */
 export function workersToKill({ record, workers }: ReadonlyConfigured): KillWorker[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;
   const knowing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
-  return knowing
-    .filter((row) => row.forced !== true)
-    .map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
+  return knowing.filter((row) => !row.forced).map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
 }
 
-/** The workers of the former address that must still hear that they are wanted no more. */
+/** The booting workers of the former address that must still be drained. */
 export function workersToDrain({ workers }: ReadonlyConfigured): string[] {
   return workers.derive(bootingElsewhere).map(({ worker }) => worker);
 }
@@ -47,12 +48,12 @@ function bootingElsewhere(workers: readonly WorkerRow[]): WorkerRow[] {
   );
 }
 
-/** The runs that must still hear that they are to end at once. */
+/** The runs that must still learn that they end at once. */
 export function runsToEnd({ record, runs }: ReadonlyConfigured): EndRun[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;
   return [...runs.live()]
-    .filter((row) => !isTerminal(row.state) && row.endTold !== true)
+    .filter((row) => !isTerminal(row.state) && row.endAcknowledged !== true)
     .map(({ run, submittedAt }) => ({ run, submittedAt, reason: FORCED_REASON, by }));
 }
 
@@ -61,6 +62,6 @@ export function foldEndAnswer(state: PoolState, sent: EndRun, answer: PlaceAnswe
   const next = foldPlaceAnswer(state, sent, answer, now);
   const key = runKey(sent.submittedAt, sent.run);
   const row = next.runs.get(key);
-  if (row !== undefined && !isTerminal(row.state)) next.runs.set(key, { ...row, endTold: true }, now);
+  if (row !== undefined && !isTerminal(row.state)) next.runs.set(key, { ...row, endAcknowledged: true }, now);
   return next;
 }

@@ -1,3 +1,4 @@
+// What does a pool do with each message, and what does it answer (messages.md#inboxes)?
 import type { Instant } from "../../shared/machine.ts";
 import type { Inbox } from "../inbox.ts";
 import { answerConfigure, foldConfigure } from "./configure.ts";
@@ -5,14 +6,14 @@ import { answerRun, foldRun } from "./rows/runs.ts";
 import { answerWorker, foldWorker } from "./rows/workers.ts";
 import type { Configured, PoolState } from "./state.ts";
 
-/** What a pool does with each message, and what it answers (messages.md#inboxes). */
+/** The pool's inbox. */
 export const poolInbox: Inbox<"pool", PoolState> = {
   configure: { fold: foldConfigure, answer: answerConfigure },
   run: { fold: foldRun, answer: answerRun },
   worker: { fold: ifConfigured(foldWorker), answer: answerWorker },
 };
 
-/** Nothing changes in a pool that has no configuration. */
+/** A message to a pool without configuration changes nothing. */
 function ifConfigured<Body>(fold: (state: Configured, body: Body, now: Instant) => PoolState) {
   return (state: PoolState, body: Body, now: Instant) =>
     state.record === null ? state : fold({ ...state, record: state.record }, body, now);

@@ -1,19 +1,19 @@
-import type { Instant } from "../../shared/machine.ts";
+// What is the state of a pool right after loading?
 import type { Rows } from "../rows.ts";
 import { Counting } from "./plan/tally.ts";
-import { isLiveWorker, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
+import { isLiveWorker, NO_TALLY, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import { Changes } from "./rows/changes.ts";
-import { Heard } from "./rows/heard.ts";
+import { LastHeard } from "./rows/last-heard.ts";
 import { RunIndex } from "./rows/run-index.ts";
 import type { PoolMemo, PoolState } from "./state.ts";
 
-/** The state of a pool as it is loaded. */
+/** The state of a pool right after loading. */
 export function loadedPool(
-  record: PoolRecord | EarlierRecord | null,
+  record: PoolRecord | null,
   runs: Rows<RunRow>,
   workers: Rows<WorkerRow>,
 ): PoolState {
-  const counting = new Counting(record?.tally, runs);
+  const counting = new Counting(record?.tally ?? NO_TALLY, runs);
   const changes = new Changes(Math.max(latestOf(runs), latestOf(workers)), () =>
     Math.max(endedOf(runs), endedOf(workers)),
   );
@@ -23,7 +23,7 @@ export function loadedPool(
   );
   const memo: PoolMemo = {
     index: new RunIndex(runs),
-    heardWorkers: heardOf(workers),
+    workersLastHeard: lastHeardOf(workers),
     counting,
     changes,
     sweptAt: null,
@@ -36,7 +36,7 @@ export function loadedPool(
     decidedFrom: "",
     latest: { pass: null, turnsAt: 0 },
   };
-  return { record: record === null ? null : withHolds(record), runs, workers, memo };
+  return { record, runs, workers, memo };
 }
 
 function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
@@ -45,27 +45,13 @@ function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return latest;
 }
 
-/** The number of the latest change of a row that is not live: a look at all of them, which few ask for. */
+/** The number of the latest change among rows that are not live. Reads all of them, so it is rarely used. */
 function endedOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return rows.latestEnded("number", 1)[0]?.number ?? 0;
 }
 
-/** A record as any version has stored it: an earlier one knows one hold-off, of everything. */
-function withHolds(record: PoolRecord | EarlierRecord): PoolRecord {
-  if ("holds" in record) return record;
-  const { hold } = record;
-  if (hold === null) return { ...record, hold, holds: [] };
-  const { failures: tries, until, reason } = hold;
-  return { ...record, hold: null, holds: [{ cause: "temporary", scope: "all", tries, until, reason }] };
-}
-
-/** What was stored before hold-offs had a scope. */
-export interface EarlierRecord extends Omit<PoolRecord, "hold" | "holds"> {
-  hold: { failures: number; until: Instant; reason: string } | null;
-}
-
-function heardOf(workers: Rows<WorkerRow>): Heard {
-  const heard = new Heard();
+function lastHeardOf(workers: Rows<WorkerRow>): LastHeard {
+  const heard = new LastHeard();
   const live = [...workers.live()].sort((a, b) => a.heardAt - b.heardAt);
   for (const row of live) heard.note(row.worker, row.heardAt);
   workers.watch((key, _before, row) => {

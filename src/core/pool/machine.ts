@@ -1,23 +1,25 @@
+// What does a pool decide: which run is placed on which worker, and which machines are needed (rules.md)?
 import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
+import { poolInvariants } from "./check.ts";
 import { foldEndAnswer, runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
-import { withdrawUntold } from "./plan/withdraw.ts";
+import { withdrawUnusable } from "./plan/withdraw.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { foldInvite } from "./rows/invite.ts";
-import { foldPlaceAnswer, openEpoch, tell, termsOn } from "./rows/runs.ts";
+import { acknowledge, foldPlaceAnswer, openEpoch, termsOn } from "./rows/runs.ts";
 import { askForWorker, foldWorkerAnswer, intentOf, nextWorkerName, POOL_TAG } from "./rows/workers.ts";
 import {
   type Configured,
@@ -27,17 +29,18 @@ import {
   type ReadonlyPool,
 } from "./state.ts";
 
-/** What pools say to runs, to workers, and to nobody else. */
+/** The messages of a pool to runs and to workers. */
 type ToRun = "place" | "poke_run" | "end_run" | "forget";
 type ToWorker = Exclude<Kind<"worker">, "order">;
 
+/** What can happen to a pool. */
 export type PoolEvent =
   | { type: "tick" }
-  /** A self-hosted machine may join as this worker, for so long. */
+  /** A self-hosted machine may enroll as this worker for `ttlMs`. */
   | { type: "invite"; worker: string; ttlMs: Millis }
-  /** Somebody wants an ended run deleted. */
+  /** A user deletes an ended run. */
   | { type: "unwanted"; run: RunRef }
-  /** `consistencyMs`: what was called for shortly before the listing began may be missing in it. */
+  /** `consistencyMs`: the listing may miss calls made less than this before it began. */
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
   | Message<"pool">
   | Answered<"allocation", ToRun>
@@ -48,16 +51,19 @@ export type PoolMessage =
   | Letter<"worker", ToWorker>
   | (Envelope & { kind: "list"; tag: string });
 
-/** What a pool decides: who is placed where, and which machines are wanted (rules.md). */
+/** The machine of a pool. */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
+  name: "pool",
+  invariants: poolInvariants,
+
   apply(before, event, now) {
     const state = fold(before, event, now);
     if (state.record === null) return state;
     const configured: Configured = { ...state, record: state.record };
-    withdrawUntold(configured, now);
+    withdrawUnusable(configured, now);
     const decided = decideTwice(lookForExpired(configured, now), now);
     giveTurns(decided, now);
-    tellAsker(decided, event);
+    acknowledgeSender(decided, event);
     const tally = decided.memo.counting.owed(now);
     return tally === undefined ? decided : { ...decided, record: { ...decided.record, tally } };
   },
@@ -86,7 +92,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   },
 };
 
-/** When machines may be asked for again, if any are wanted, and if that is still to come. */
+/** When a hold-off ends, if a machine is needed and the end is still to come. */
 function holdEndsAt(state: ReadonlyConfigured): Instant | undefined {
   const { holds, config } = state.record;
   const { decidedAt, index } = state.memo;
@@ -100,12 +106,12 @@ function latest(at: Instant | undefined, other: Instant): Instant | undefined {
   return at === undefined ? undefined : Math.max(at, other);
 }
 
-/** A moment that the latest decision has not seen pass. */
+/** The time, if the latest decision was before it. */
 function stillToCome({ memo }: ReadonlyConfigured, at: Instant | null): Instant | undefined {
   return at !== null && at > memo.decidedAt ? at : undefined;
 }
 
-/** When a worker that had refused a run gets the next one, if any waits. */
+/** When a paused worker may get a run again, if a run waits. */
 function pauseEndsAt({ memo, workers }: ReadonlyConfigured): Instant | undefined {
   if (memo.index.queue.length === 0) return undefined;
   return earliest(...workers.derive(pausesOf).filter((at) => at > memo.decidedAt));
@@ -137,17 +143,17 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "place_answered":
       return foldPlaceAnswer(state, event.sent, event.answer, now);
     case "poke_run_answered":
-      state.memo.index.heard.note(runKey(event.sent.submittedAt, event.sent.run), now);
+      state.memo.index.lastHeard.note(runKey(event.sent.submittedAt, event.sent.run), now);
       return foldPlaceAnswer(state, event.sent, event.answer, now);
     case "poke_worker_answered":
-      state.memo.heardWorkers.note(event.sent.worker, now);
+      state.memo.workersLastHeard.note(event.sent.worker, now);
       return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
     default:
       return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
   }
 }
 
-/** Decides, and decides again if that leaves permits which nothing needs: what they kept is free then. */
+/** Decides; if that leaves unneeded permits, withdraws them and decides again without them. */
 function decideTwice(state: Configured, now: Instant): Configured {
   const decided = decide(state, now);
   return withdrawUnwanted(decided, now) ? decide(decided, now) : decided;
@@ -155,7 +161,7 @@ function decideTwice(state: Configured, now: Instant): Configured {
 
 /** Applies the plan. */
 function decide(state: Configured, now: Instant): Configured {
-  const decided = whatIsNew(state, now);
+  const decided = nextPlan(state, now);
   if (decided === undefined) return state;
   const { places, creates, pass } = decided;
   let next: Configured = state;
@@ -170,15 +176,15 @@ function decide(state: Configured, now: Instant): Configured {
   return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
 }
 
-/** The answer to the run that an event is about tells it its place: that needs no message. */
-function tellAsker(state: Configured, event: PoolEvent): void {
+/** The answer to a run's own message contains its placement, so no other message is needed. */
+function acknowledgeSender(state: Configured, event: PoolEvent): void {
   if (event.type !== "run") return;
   const row = state.runs.get(runKey(event.body.submittedAt, event.body.run));
-  if (row !== undefined) tell(state, row);
+  if (row !== undefined) acknowledge(state, row);
 }
 
-/** The plan, as far as it is not what the latest one was; undefined, if it must be the same. */
-function whatIsNew(state: Configured, now: Instant): Plan | undefined {
+/** The plan, or only what is new in it; undefined: it would be the same as the latest. */
+function nextPlan(state: Configured, now: Instant): Plan | undefined {
   const { index, decidedAt, decidedFrom } = state.memo;
   const { pass } = state.memo.latest;
   const lasts = now < (changesAt(state, decidedAt) ?? Number.POSITIVE_INFINITY);
@@ -189,7 +195,7 @@ function whatIsNew(state: Configured, now: Instant): Plan | undefined {
   return (others.length === 0 ? planOneMore(pass, first) : undefined) ?? plan(state, now);
 }
 
-/** What a plan is made from besides the runs, whose changes the index knows. */
+/** What a plan depends on besides the runs, whose changes are in the index. */
 function basisOf({ record, workers }: ReadonlyConfigured): string {
   return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)}`;
 }
@@ -198,16 +204,16 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const { memo, record, runs } = state;
   const owed: PoolMessage[] = [];
   const object = "allocation";
-  const { untold, heard } = memo.index;
-  for (const row of untold.values()) {
+  const { unacknowledged, lastHeard } = memo.index;
+  for (const row of unacknowledged.values()) {
     const { run, worker, opened: epoch, version, submittedAt } = row;
     if (worker === null) continue;
     const body: Place = { run, worker, epoch, version, submittedAt, ...termsOn(state, row, worker) };
     owed.push({ object, to: run, kind: "place", repeatedBy: "self", body });
   }
-  for (const key of heard.silentSince(now - durationMs(record.config.timeouts.lease))) {
+  for (const key of lastHeard.silentSince(now - durationMs(record.config.timeouts.lease))) {
     const row = runs.get(key);
-    if (row === undefined || row.forget === true || untold.has(key)) continue;
+    if (row === undefined || row.forget === true || unacknowledged.has(key)) continue;
     const body = { run: row.run, submittedAt: row.submittedAt };
     owed.push({ object, to: row.run, kind: "poke_run", repeatedBy: "peer", body });
   }
@@ -217,7 +223,7 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   return owed;
 }
 
-/** If this process dies, what is to be forgotten is found again: no alarm is needed for that. */
+/** After a crash the pool finds these runs again, so an alarm is not needed. */
 function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
   return dueForgets(state).map(({ key, body }) => {
     const repeatedBy = state.memo.expired.has(key) ? "peer" : "self";
@@ -228,23 +234,23 @@ function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
 function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
   const object = "worker";
-  // Of those that were taken for gone, too: a listing may show that they are not.
+  // Sent even to workers that count as gone: a listing may show that they are not.
   for (const body of Object.values(state.memo.sightings)) {
     owed.push({ object, to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
-  for (const row of state.workers.derive(toldToBe)) {
+  for (const row of state.workers.derive(intentsDue)) {
     owed.push({ object, to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
   }
-  for (const { worker, version } of state.workers.derive(toldToCall)) {
+  for (const { worker, version } of state.workers.derive(turnsDue)) {
     owed.push({ object, to: worker, kind: "turn", repeatedBy: "self", body: { worker, version } });
   }
-  const leaver = leaverOf(state, now);
-  if (leaver !== undefined)
-    owed.push({ object, to: leaver, kind: "make_room", repeatedBy: "self", body: { worker: leaver } });
+  const evicted = workerToEvict(state, now);
+  if (evicted !== undefined)
+    owed.push({ object, to: evicted, kind: "make_room", repeatedBy: "self", body: { worker: evicted } });
   const { leaving, config } = state.record;
   const isDone = leaving === true && !hasLiveRuns(state);
   const drained = new Set([...workersToDrain(state), ...workersToGiveUp(state)]);
-  for (const [type, workers] of state.workers.derive(goingOnByType)) {
+  for (const [type, workers] of state.workers.derive(activeByType)) {
     if (!isDone && (type === SELF_HOSTED || Object.hasOwn(config.instanceTypes, type))) continue;
     for (const worker of workers) drained.add(worker);
   }
@@ -252,11 +258,11 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
     owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
   for (const body of workersToKill(state))
     owed.push({ object, to: body.worker, kind: "kill_worker", repeatedBy: "self", body });
-  // Of these nothing has been heard for one lease: their alarm may be lost (messages.md#self-repair).
+  // Silent for one lease: the alarm of these workers may be lost (messages.md#self-repair).
   const since = now - durationMs(state.record.config.timeouts.lease);
-  for (const worker of state.memo.heardWorkers.silentSince(since)) {
-    // One that has never been heard of is told to be created. A poke that overtakes that order is answered
-    // that there is no such worker, and the answer may come after the word that it is booting.
+  for (const worker of state.memo.workersLastHeard.silentSince(since)) {
+    // A worker that was never heard gets `create` instead. A poke that overtook it would be answered with "no
+    // such worker", perhaps after the news that it boots.
     const row = state.workers.get(worker);
     if (row === undefined || row.phase === "asked" || isUnheard(row)) continue;
     owed.push({ object, to: worker, kind: "poke_worker", repeatedBy: "peer", body: { worker } });
@@ -264,28 +270,28 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
   return owed;
 }
 
-/** The worker that stands in the way of the first run in the queue, if nothing is on it any more. */
-function leaverOf({ memo, workers }: ReadonlyConfigured, now: Instant): string | undefined {
-  const { worker, leaves } = memo.latest.pass?.reserved ?? {};
-  const row = worker == null || leaves === undefined ? undefined : workers.get(worker);
+/** The worker that blocks the first run in the queue, once no run is on it. */
+function workerToEvict({ memo, workers }: ReadonlyConfigured, now: Instant): string | undefined {
+  const { worker, evict } = memo.latest.pass?.reserved ?? {};
+  const row = worker == null || evict === undefined ? undefined : workers.get(worker);
   const stays = row === undefined || memo.index.placed.has(row.worker) || now < row.stopUntil;
   return stays ? undefined : row.worker;
 }
 
-/** Those that do not know of themselves yet. No provider is asked for a self-hosted machine. */
-function toldToBe(workers: readonly WorkerRow[]): WorkerRow[] {
+/** Workers that have not received their intent yet. A self-hosted one needs no turn. */
+function intentsDue(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
     return row.phase === "asked" ? row.kind === "self-hosted" || row.turn !== undefined : isUnheard(row);
   });
 }
 
-/** Those whose turn it is to call the provider, and that have not taken it. */
-function toldToCall(workers: readonly WorkerRow[]): WorkerRow[] {
-  return workers.filter((row) => row.waits !== undefined && hasTurn(row));
+/** Workers that have their turn for a provider call, and have not used it. */
+function turnsDue(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => row.waits !== null && hasTurn(row));
 }
 
-/** By instance type, which may be configured no more: the workers that go on as if it were. */
-function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
+/** Workers that carry on, by instance type, which may no longer be configured. */
+function activeByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   const byType = new Map<string, string[]>();
   for (const row of workers) {
     const goesOn = row.phase === "booting" || row.phase === "ready" || row.phase === "unknown";

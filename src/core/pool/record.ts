@@ -1,73 +1,96 @@
-// What a pool stores: its record, and the rows of its runs and workers, with what a row says by itself.
+// What does a pool store: its record, and the rows of its runs and workers?
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
-import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
+import type {
+  ForgetAnswer,
+  LeftBehind,
+  PlaceAnswer,
+  RunRef,
+  RunUpsert,
+  WorkerFailure,
+  WorkerSettings,
+  WorkerUpsert,
+} from "../messages.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 
-/** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
+/** A run as its pool knows it: the allocation's latest upsert, and its placement. */
 export interface RunRow extends RunUpsert {
   /** The highest epoch that the pool has opened. It is open while it is above `ended`. */
   opened: number;
-  /** When the pool opened that epoch. Absent: it has opened none, or an older version did. */
+  /** When the pool opened that epoch. Absent: it has opened none. */
   openedAt?: Instant;
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;
-  /** Its allocation has been told to end it: its pool is deleted by force. Absent: it has not. */
-  endTold?: true;
-  /** Somebody wants it deleted: it is kept at hand until its allocation has forgotten it. */
+  /** Its allocation was told to end, because the pool is deleted by force. Absent: not told. */
+  endAcknowledged?: true;
+  /** A user deletes it: the row stays in memory until the allocation has forgotten the run. */
   forget?: true;
-  /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
+  /** The number of its latest change (`changes.ts`). Absent: it has not been written yet. */
   number?: number;
-  /** It was the so-manieth run of the pool to end (`tally.ts`). Absent: it has not, or nobody has counted. */
+  /** Its ordinal among the ended runs of the pool (`tally.ts`). Absent: it has not ended. */
   endNumber?: number;
 }
 
-/** What any worker has in the ledger. `asked`: the permit is given, the worker itself does not know yet. */
+/** What the ledger holds about any worker. `asked`: it has a permit, and does not know about it yet. */
 export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
   /**
-   * As it was configured when the machine was asked for: what it has does not change with the configuration.
-   * Of a self-hosted machine: nothing, so that no version counts on it before its host has said what it has.
+   * The type as configured when the machine was requested: later configurations do not change it. For a
+   * self-hosted machine all zero, so that nothing counts on it before its host has reported.
    */
   type: InstanceType;
   askedAt: Instant;
   notAfter: Instant;
-  /** Until when the pool has agreed that it stops: nothing is placed on it. */
+  /** Until this time nothing is placed on it, because the pool has agreed that it stops. */
   stopUntil: Instant;
-  /** Since which listing its instance has been missing in all of them. */
+  /** When the first of the listings that omit its instance without a break began. */
   missingSince: Instant | null;
-  /** Placements in a row that it has not begun, and until when it gets no further one for that. */
+  /** Placements in a row that it did not start, and until when it therefore gets no other. */
   refusals: number;
   pausedUntil: Instant;
-  /** As they were when it was asked for: the worker decides by these. */
+  /** The settings when it was requested. The worker decides by these. */
   settings: WorkerSettings;
   heardAt: Instant;
-  /** Since when it has been ending. Absent: it is not, or an earlier version has stored that. */
-  endingAt?: Instant | undefined;
-  /** It was taken for gone then, and what it cost until then is counted. Absent: it never was. */
+  /** Since when it has been ending; null: it is not. */
+  endingAt: Instant | null;
+  /** It counted as gone at this time, and its cost until then has been counted. Absent: never. */
   spentUntil?: Instant;
-  /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
+  /** The number of its latest change (`changes.ts`). Absent: it has not been written yet. */
   number?: number;
 }
+
+/** What a worker's row says about its machine as long as there is none. */
+export const NOTHING_SAID = {
+  bootOutcome: null,
+  protocol: 0,
+  failure: null,
+  resources: null,
+  measuredMemory: null,
+  listedPrice: null,
+  unmade: false,
+  forced: false,
+  waits: null,
+  doubles: [],
+};
 
 /** A worker whose machine a provider makes. */
 export interface CloudRow extends AnyWorkerRow {
   kind: "cloud";
-  /** When it was last its turn to call the provider (`turns.ts`), and as which version. Absent: never. */
+  /** Its latest turn to call the provider (`turns.ts`), and the worker's version then. Absent: none yet. */
   turn?: { version: number; at: Instant };
-  /** A listing has shown its machine, and nobody knew of it. Absent: it was asked for. */
+  /** A listing showed its machine, which no worker owned. Absent: the machine was requested. */
   adopt?: { id: string; address: string | null };
-  /** It was asked for at another address than that of the pool's provider now: it is wanted no more. */
+  /** It was requested at a former address of the provider, and is no longer needed. */
   elsewhere?: true;
 }
 
-/** One whose machine has joined by a code: no provider knows it, so no call or listing is about it. */
+/** A worker whose machine has joined by a code: no provider call or listing concerns it. */
 interface SelfHostedRow extends AnyWorkerRow {
   kind: "self-hosted";
   turn?: undefined;
@@ -78,85 +101,89 @@ interface SelfHostedRow extends AnyWorkerRow {
 /** A worker in the pool's ledger, by who brings its machine. */
 export type WorkerRow = CloudRow | SelfHostedRow;
 
-/** Everything about a pool that must survive, but for its rows. Stored as one value. */
+/** Everything about a pool that must survive, except its rows. Stored as one value. */
 export interface PoolRecord {
   name: string;
   revision: number;
   config: PoolConfig;
   seed: string;
-  /** The number of the next worker's name. A name is never used twice, so this is no count. */
+  /** The number in the next worker's name. No name is used twice, so this is not a count. */
   nextWorker: number;
-  /** What keeps machines from being asked for, by cause and scope: one of each. */
+  /** What keeps machines from being created: one hold-off for each cause and scope. */
   holds: Hold[];
-  /** Where an earlier version keeps the one hold-off that it knows. It would stumble over its absence. */
-  hold: null;
-  /**
-   * It is being deleted: it takes no more runs, and is gone as soon as nothing lives here. Absent: it is not.
-   */
+  /** It is being deleted: it takes no more runs, and is gone once nothing lives in it. Absent: no. */
   leaving?: true;
-  /** Beside `leaving`: by whom that is forced, and what it may leave behind. Absent: it is not. */
+  /** Set with `leaving` if forced: by whom, and the machines that may be left behind. Absent: not forced. */
   forced?: { by: string; left: LeftBehind[] };
-  /** What machines have taught of their types. Absent: nothing. */
+  /** What machines have shown about their types. Absent: nothing. */
   learned?: Learned;
   /**
-   * When the provider last said what exists while nothing should, or the pool was made: an idle pool is
-   * forgotten long before an hour is over. Absent: nobody has asked.
+   * When the provider last listed its machines while there should be none. Stored, because an idle pool is
+   * evicted long before the next listing. Absent: never.
    */
   emptySweptAt?: Instant;
   /**
-   * Until when a machine may still appear that was given up because no listing had it: an empty pool goes on
-   * asking for listings until then. Absent: no such machine is awaited.
+   * Until when a machine that was given up because no listing showed it may still appear: even an empty pool
+   * asks for listings until then. Absent: none is expected.
    */
   lateUntil?: Instant | undefined;
-  /** What has been counted. Absent: nothing, or by no version that counts. */
-  tally?: Tally;
+  /** What has been counted. */
+  tally: Tally;
 }
 
-/** By instance type whose machines have less memory than they should: the least that a host has measured. */
+/** The least memory that a host measured, for instance types with less than advertised. */
 export type Learned = Record<string, number>;
 
-/** What has happened in a pool since it was made, by name: numbers that only grow. */
+/** Counters by name since the pool was created; they only grow. */
 export type Counts = Record<string, number>;
 
-/** The counts as they are stored. */
+/** The counters as stored. */
 export interface Tally {
   counts: Counts;
-  /** The ends of runs up to the one of this number are in `counts`; later ones are counted from the rows. */
+  /** Ended runs up to this ordinal are included in `counts`; later ones are counted from the rows. */
   upTo: number;
-  /** No run that ends later has its row below this key: it was live then, or came after. */
+  /** No row of a run that ends later has a key below this. */
   from: string;
 }
 
-/** What keeps machines of some types from being asked for, since asking for one, or booting one, failed. */
+/** The tally of a pool in which nothing has happened. */
+export const NO_TALLY: Tally = { counts: {}, upTo: 0, from: "" };
+
+/** Keeps machines of some types from being created, since the creation or the boot of one has failed. */
 export interface Hold {
   cause: WorkerFailure["class"];
-  /** `all`, `group:NAME`, `group:NAME:spot`, `type:NAME`; of listings `list`. */
+  /** `all`, `group:NAME`, `group:NAME:spot`, `type:NAME`; for listings, `list`. */
   scope: string;
   /** Failures in a row. */
   tries: number;
   /**
-   * Until then none is asked for, then one at a time until one succeeds; null: until it is configured anew.
+   * Until this time no machine is created; then one at a time, until one succeeds. Null: until the next
+   * configuration.
    */
   until: Instant | null;
   reason: string;
 }
 
-/** The key of a run's row: rows lie in the order of submission, which is that of the lists. */
+/** The key of a run's row: rows are sorted by submission, like lists. */
 export function runKey(submittedAt: Instant, run: string): string {
   return `${String(submittedAt).padStart(15, "0")}/${run}`;
 }
 
-/** Since when a machine that is ending has been; a row of an earlier version knows its latest news only. */
-export function endingSince({ endingAt, heardAt }: Pick<WorkerRow, "endingAt" | "heardAt">): Instant {
-  return endingAt ?? heardAt;
+/** The run in an owner's answer; undefined if it has none, or another submission under the same id. */
+export function answeredRun(
+  answer: PlaceAnswer | ForgetAnswer,
+  { run, submittedAt }: RunRef,
+): RunUpsert | undefined {
+  if (answer.kind !== "run") return undefined;
+  return answer.run.run === run && answer.run.submittedAt === submittedAt ? answer.run : undefined;
 }
 
-/** Whether an epoch of the run is open: that, and nothing else, is what uses capacity (rule R3). */
+/** Whether an epoch of the run is open: only an open epoch uses capacity (rule R3). */
 export function isOpen(row: RunRow): boolean {
   return row.opened > row.ended;
 }
 
-/** Whether a run's row is kept at hand: it is not over, still uses capacity, or is about to go. */
+/** Whether a run's row stays in memory: it has not ended, uses capacity, or is being deleted. */
 export function isLiveRun(row: RunRow): boolean {
   return !isTerminal(row.state) || isOpen(row) || row.forget === true;
 }
@@ -166,34 +193,34 @@ export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
 }
 
-/** Whether it was adopted, and its worker has not said yet that it knows. */
+/** Whether it was adopted and its worker has not confirmed that yet. */
 export function isUnheard({ adopt, version }: WorkerRow): boolean {
   return adopt !== undefined && version === 0;
 }
 
-/** Whether it is its turn, and it has not changed since it waited for that. */
+/** Whether it has a turn, and has not changed since. */
 export function hasTurn({ turn, version }: WorkerRow): boolean {
   return turn?.version === version;
 }
 
-/** Whether it waits for its turn to call the provider: it was never told of itself, or says so. */
+/** Whether it waits for a turn to call the provider: for its first call, or as it says itself. */
 export function isWaiting(row: WorkerRow): boolean {
   if (row.kind === "self-hosted") return false;
   if (row.phase === "asked") return row.turn === undefined;
-  return row.waits !== undefined && !hasTurn(row);
+  return row.waits !== null && !hasTurn(row);
 }
 
-/** What the machine of a worker has: what its type says, or what a self-hosted one has measured. */
+/** The resources of a worker's machine: those of its type, or, if self-hosted, the measured ones. */
 export function capacityOfRow({ resources, type }: WorkerRow): Resources {
   return resources ?? resourcesOfType(type);
 }
 
-/** The live workers whose machines a provider makes: the only ones that permits and listings are about. */
+/** The live workers whose machines are made by a provider: permits and listings only concern these. */
 export function* providedWorkers({ workers }: { workers: ReadonlyRows<WorkerRow> }): Generator<CloudRow> {
   for (const row of workers.live()) if (row.kind === "cloud") yield row;
 }
 
-/** What a worker needs of its pool's configuration. */
+/** The settings that a worker takes from its pool's configuration. */
 export function settingsOf(config: PoolConfig): WorkerSettings {
   const { timeouts, probe } = config;
   return {
@@ -205,8 +232,8 @@ export function settingsOf(config: PoolConfig): WorkerSettings {
     shutdownMs: durationMs(timeouts.shutdown),
     leaseMs: durationMs(timeouts.lease),
     maxRuns: config.maxRunsPerInstance,
-    ...(timeouts.staleRun === undefined ? {} : { staleRunMs: durationMs(timeouts.staleRun) }),
-    ...(timeouts.unlisted === undefined ? {} : { unlistedMs: durationMs(timeouts.unlisted) }),
-    ...(timeouts.maxKill === undefined ? {} : { maxKillMs: durationMs(timeouts.maxKill) }),
+    staleRunMs: durationMs(timeouts.staleRun),
+    unlistedMs: durationMs(timeouts.unlisted),
+    maxKillMs: durationMs(timeouts.maxKill),
   };
 }

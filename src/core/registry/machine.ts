@@ -1,22 +1,24 @@
+// Which pools exist, and which configuration should each have?
 import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import { earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import type { Answered, Letter } from "../inbox.ts";
+import { ofRecord } from "../invariants.ts";
 import type { ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 
-/** A pool as the registry knows it: what is wanted, and what the pool has last accepted. */
+/** A pool: the wanted configuration, and the one that the pool last accepted. */
 export interface PoolEntry {
   revision: number;
   seed: string;
   wanted: PoolConfig;
   accepted: { revision: number; config: PoolConfig } | null;
-  /** It is to be deleted. Absent: it is to be. */
+  /** How to delete it. Absent: keep it. */
   remove?: Removal;
-  /** Who wants that, if it is forced, and the machines that it may leave behind, as the pool has said. */
+  /** For a forced deletion: who wants it, and the machines that may be left behind. */
   by?: string | undefined;
   left?: LeftBehind[];
-  /** It has been deleted. What is left tells the next pool of the name its revision and its seed. */
+  /** It is deleted. The entry stays so that a new pool of this name continues its revision and seed. */
   gone?: true;
 }
 
@@ -26,9 +28,9 @@ export interface RegistryRecord {
 
 export interface RegistryState {
   record: RegistryRecord | null;
-  /** By pool: why its latest configuration was refused, for whoever waits to hear. */
+  /** By pool: why its latest configuration was refused, for the request that waits for it. */
   refusals: Record<string, { revision: number; code: ErrorCode; text: string }>;
-  /** By pool that is being drained: when to ask it again. Absent: now. */
+  /** By pool that is being deleted: when to ask it again. Absent: now. */
   askAt?: Record<string, Instant>;
 }
 
@@ -40,11 +42,21 @@ export type RegistryEvent =
 
 export type RegistryMessage = Letter<"pool", "configure">;
 
-/** How often a pool that is being drained is asked whether it is empty. */
+/** How often a pool that is being deleted is asked whether it is empty. */
 const ASK_DRAINED_MS = 10_000;
 
-/** What the registry decides: it owns the pools' configurations, and repeats each until its pool has it. */
+/** The registry's machine: it owns the pools' configurations, and sends each until its pool has it. */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
+  name: "registry",
+  invariants: [
+    ofRecord<RegistryRecord>("rules.md#r1", (before, { pools }) => {
+      const isLost = ([pool, { accepted, revision }]: [string, PoolEntry]) =>
+        (ownValue(pools, pool)?.revision ?? (accepted === null ? revision : 0)) < revision;
+      const lost = Object.entries(before.pools).find(isLost);
+      return lost && `pool ${lost[0]} had revision ${lost[1].revision}`;
+    }),
+  ],
+
   apply(state, event, now) {
     const pools = state.record?.pools ?? {};
     switch (event.type) {
@@ -87,14 +99,14 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
   },
 };
 
-/** The pools that there are, by name. */
+/** The pools that exist, by name. */
 export function poolsOf({ record }: RegistryState): [string, PoolEntry][] {
   return Object.entries(record?.pools ?? {}).filter(([, { gone }]) => gone !== true);
 }
 
 /**
- * A pool is to be deleted: that is its next configuration, in which nothing is kept warm. One that is being
- * drained already goes on, unless it is forced now.
+ * Deletes a pool by a new configuration that keeps no machine warm. A deletion in progress goes on unless
+ * this one is forced.
  */
 function foldRemove(
   state: RegistryState,
@@ -112,7 +124,7 @@ function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
   return remove === "forced" || (remove === "drained" && how !== "forced");
 }
 
-/** A refused configuration is taken back: what the pool has is wanted again, or the pool was never one. */
+/** The accepted configuration replaces a refused one. If none was ever accepted, there is no pool. */
 function foldAnswer(
   state: RegistryState,
   pool: string,

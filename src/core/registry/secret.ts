@@ -1,8 +1,9 @@
+// Which secret does a new configuration of a pool get?
 import type { PoolConfig, PutPoolConfig } from "../../schema/pool.ts";
 
 /**
- * A configuration that was put, with the secret of its provider: its own, or, if it has none, the one that
- * the pool has already. That goes to no other address than before. Undefined: there is none.
+ * The configuration with its own secret, or else with the pool's present one, provided that the provider's
+ * address is the same. Undefined: there is none.
  */
 export function withSecret(config: PutPoolConfig, known: PoolConfig | undefined): PoolConfig | undefined {
   const { provider } = config;

@@ -1,3 +1,4 @@
+// What does a worker decide about its machine, from the intent to the observed end (workers.md#transitions)?
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
@@ -12,6 +13,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
 import { behaviorOf } from "./host/notice.ts";
@@ -25,28 +27,28 @@ import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadline
 import { foldEnd, isSurelyUnmade } from "./life/forced.ts";
 import { foldKill, type Kill } from "./life/kill.ts";
 import { shutDown } from "./life/shutdown.ts";
-import { endOf, foldTold, refuseUntold } from "./placements.ts";
-import { poolKnows, upsertOf } from "./read/summary.ts";
+import { endOf, foldOrdersSent, refuseUndelivered } from "./placements.ts";
+import { upsertKey, upsertOf } from "./read/summary.ts";
 import {
+  type ExistingWorker,
   isSelfHosted,
   type JoinNote,
-  type Living,
   livePlacements,
-  type ReadonlyLiving,
+  type ReadonlyExistingWorker,
   type ReadonlyWorker,
   type WorkerRecord,
   type WorkerState,
 } from "./state.ts";
 
-export type WorkerEventIn =
+export type WorkerEvent =
   | { type: "tick" }
   | ({ type: "enroll" } & Enrollment)
   | ({ type: "join"; bootId: string } & JoinNote)
   | { type: "report"; report: Report }
-  /** The host's socket showed at that time that it lives. */
+  /** The host's socket showed a sign of life at this time. */
   | { type: "heard"; at: Instant }
-  /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
-  | { type: "told" }
+  /** Orders are leaving for the host, which may hold everything in them from now on. */
+  | { type: "orders_sent" }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | ({ type: "kill" } & Kill)
   | { type: "refused_host"; kind: RefusalKind; reason: string }
@@ -65,38 +67,38 @@ export type WorkerMessage =
   | Letter<"allocation", "observed" | "ended">
   | Letter<"pool", "worker">;
 
-/**
- * What a worker decides: the machine behind it from the intent to its observed end (workers.md#transitions).
- */
-export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> = {
+/** The machine of a worker. */
+export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
+  name: "worker",
+  invariants: workerInvariants,
+
   apply(before, event, now) {
     const folded = fold(before, event, now);
     if (folded.record === null) return folded;
-    // The record is there, and stays.
-    const aged = foldTime(folded as Living, now) as Living;
-    // As above.
-    const told = refuseUntold(aged, now) as Living;
-    return numbered(before, foldEnd(told, now));
+    // A record never disappears.
+    const aged = foldTime(folded as ExistingWorker, now) as ExistingWorker;
+    const refused = refuseUndelivered(aged, now) as ExistingWorker; // see above
+    return withVersion(before, foldEnd(refused, now));
   },
 
   due(state: ReadonlyWorker, now) {
     if (state.record === null) return [];
-    const living: ReadonlyLiving = { ...state, record: state.record };
-    return [...cloudCallsDue(living, now), ...talkDue(living, now)];
+    const living: ReadonlyExistingWorker = { ...state, record: state.record };
+    return [...cloudCallsDue(living, now), ...messagesDue(living, now)];
   },
 
   wakeAt(state: ReadonlyWorker) {
     if (state.record === null) return undefined;
-    const living: ReadonlyLiving = { ...state, record: state.record };
+    const living: ReadonlyExistingWorker = { ...state, record: state.record };
     return lifeWakesAt(living);
   },
 };
 
-function cloudCallsDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
+function cloudCallsDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessage[] {
   const { record } = state;
   const { intent } = record;
   if (intent.kind === "self-hosted") return [];
-  const call = record.waits === true ? undefined : callWanted(record);
+  const call = record.waits ? undefined : callWanted(record);
   if (call === "create") {
     if (record.createNotBefore !== null || now >= intent.notAfter) return [];
     return [{ to: "provider", kind: call, repeatedBy: "self", body: intent }];
@@ -107,14 +109,14 @@ function cloudCallsDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   return [{ to: "provider", kind: call, repeatedBy: "self", body }];
 }
 
-function talkDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
+function messagesDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessage[] {
   const { record } = state;
   const { worker, pool } = record.intent;
   const owed: WorkerMessage[] = [];
   const upsert = upsertOf(state, now);
-  if (poolKnows(upsert) !== state.memo.poolHas) {
-    // Nobody but its pool ends its wait for a turn.
-    const repeatedBy = upsert.waits === undefined ? "peer" : "self";
+  if (upsertKey(upsert) !== state.memo.poolHas) {
+    // Only the pool can end a worker's wait for its turn.
+    const repeatedBy = upsert.waits === null ? "peer" : "self";
     owed.push({ object: "pool", to: pool, kind: "worker", repeatedBy, body: upsert });
   }
   for (const body of observationsDue(state, now)) {
@@ -130,10 +132,10 @@ function talkDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   return owed;
 }
 
-function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerState {
+function fold(state: WorkerState, event: WorkerEvent, now: Instant): WorkerState {
   if (isMessage(workerInbox, event)) return foldMessage(workerInbox, state, event, now);
   if (state.record === null) return state;
-  const living: Living = { ...state, record: state.record };
+  const living: ExistingWorker = { ...state, record: state.record };
   switch (event.type) {
     case "tick":
       return state;
@@ -145,8 +147,8 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldReport(living, event.report, now);
     case "heard":
       return foldHeard(living, event.at);
-    case "told":
-      return foldTold(living, now);
+    case "orders_sent":
+      return foldOrdersSent(living, now);
     case "behavior":
       return foldBehavior(living, event.behavior, event.by, now);
     case "kill":
@@ -166,54 +168,54 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
   }
 }
 
-function foldEndedAnswer(state: Living, sent: Ended, now: Instant): WorkerState {
+function foldEndedAnswer(state: ExistingWorker, sent: Ended, now: Instant): WorkerState {
   const key = placementKey(sent.run, sent.epoch);
   const row = state.placements.get(key);
   if (row?.end?.owed) state.placements.set(key, { ...row, end: { ...row.end, owed: false } }, now);
   return state;
 }
 
-/** The pool's word. With its consent the worker stops, if nothing has been placed on it in the meantime. */
+/** With its pool's consent the worker stops, unless a run was placed on it in the meantime. */
 function foldPoolAnswer(
-  state: Living,
+  state: ExistingWorker,
   sent: WorkerUpsert,
   answer: WorkerUpsertAnswer,
   now: Instant,
 ): WorkerState {
-  const memo = { ...state.memo, poolHas: poolKnows(sent) };
-  // A pool that does not know it gives it no turn.
+  const memo = { ...state.memo, poolHas: upsertKey(sent) };
+  // A pool that does not know this worker can give it no turn.
   if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
-  const told: Living = { ...state, memo };
-  if (!sent.wantsStop) return told;
+  const known: ExistingWorker = { ...state, memo };
+  if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;
   if (!answer.consent) {
-    // A refused proposal is over: the next one is news, also if nothing else was said in between.
-    const poolHas = poolKnows({ ...sent, wantsStop: false });
+    // The pool then knows that we no longer propose, so the next proposal is news again.
+    const poolHas = upsertKey({ ...sent, wantsStop: false });
     const proposeAt = now + Math.max(idleMs, ASK_AGAIN_MS);
-    return { ...told, memo: { ...memo, poolHas, proposeAt, makeRoomAt: null } };
+    return { ...known, memo: { ...memo, poolHas, proposeAt, makeRoomAt: null } };
   }
-  const isFree = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
-  const why = isToMakeRoom(told) ? MAKES_ROOM : "it was idle, and the pool does not need it";
-  return isFree ? shutDown(told, why, now) : told;
+  const isFree = livePlacements(known).length === 0 && (proposalAt(known) ?? now + 1) <= now;
+  const why = isToMakeRoom(known) ? MAKES_ROOM : "it was idle, and the pool does not need it";
+  return isFree ? shutDown(known, why, now) : known;
 }
 
-const MAKES_ROOM = "it makes room for a run that comes first, and that it cannot hold";
+const MAKES_ROOM = "it makes room for the first run in the queue, which does not fit on it";
 
-/** How long to wait before asking again whether to stop, at least. */
+/** How long to wait at least before proposing again to stop. */
 const ASK_AGAIN_MS = 10_000;
 
-/** What the pool can see of a change gets a new version. */
-function numbered(before: WorkerState, after: WorkerState): WorkerState {
+/** Numbers a change that the pool can see. */
+function withVersion(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
-    const { phase, reason, readyAt, acts, failure, prices, instance } = one;
+    const { phase, reason, readyAt, protocol, failure, prices, instance } = one;
     const machine = [instance?.id, instance?.address];
-    // What a provider's machine has is told when it is ready, not when its host enrolls.
+    // The pool learns the measurements of a provider's machine when it is ready, not when it enrolls.
     const measured = isSelfHosted(one) ? one.measured : undefined;
-    const told = [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices];
+    const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
     const ends = [isSurelyUnmade(one), one.forced];
-    return [...told, ...machine, ...ends, callWaiting(one), one.doubles];
+    return [...shown, ...machine, ...ends, callWaiting(one), one.doubles];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

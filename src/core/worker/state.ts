@@ -1,3 +1,4 @@
+// What does a worker store and remember?
 import type { Reported } from "../../probes/believed.ts";
 import type { BootOutcome, BootProbe } from "../../probes/boot.ts";
 import type { HostClock } from "../../probes/host-clock.ts";
@@ -5,16 +6,16 @@ import type { Notice } from "../../probes/notice.ts";
 import type { StaleRuns } from "../../probes/stale.ts";
 import type { Resources } from "../../schema/common.ts";
 import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
-import type { WorkerEvent } from "../../schema/pool.ts";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../../shared/limits.ts";
+import type { WorkerHistoryEntry } from "../../schema/pool.ts";
+import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type {
   EndedHow,
   IdleBehavior,
   Intent,
+  ListedPrice,
   SelfHosted,
-  ToldPrice,
   WantedAttempt,
   WorkerFailure,
   WorkerPhase,
@@ -24,39 +25,45 @@ import type { ReadonlyRows, Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
 
-/** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
+/** How many events are kept with a worker, and how many bytes they may take in storage. */
+export const MAX_WORKER_EVENTS = 100;
+export const MAX_WORKER_EVENT_BYTES = 256 * 1024;
+
+/** A period in which a run is bound to this worker. Ended ones are kept for 24 h (rule R2). */
 export interface PlacementRow {
   run: string;
   epoch: number;
   state: "live" | "ended";
-  /** Our orders' revision in which it last changed: the highest of all rows is the revision of the orders. */
+  /** The revision of the orders at its last change. The highest of all rows is the orders' revision. */
   revision: number;
-  /** When it was accepted, or ended. */
+  /** When it was accepted or ended. */
   at: Instant;
-  /** While live: the allocation's order, and what it needs. */
+  /** The allocation's order, while the placement is live. */
   order: {
     revision: number;
     attempts: WantedAttempt[];
     resources: Resources;
     signals?: SignalOrder[];
   } | null;
-  /** Once ended: how, whether the host may have held it, and whether the allocation must still be told. */
+  /**
+   * How it ended. `held`: the host may have held it. `owed`: the allocation does not know about the end yet.
+   */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * Its order was accepted when no host was there to hear it, and has not left for the host since: the host
-   * cannot hold anything of it. Absent: the order has left, or was about to when it was accepted.
+   * Its order has not left for the host yet, so nothing of it can be there. Absent: it has left, or was about
+   * to when it was accepted.
    */
-  untold?: true;
+  undelivered?: true;
 }
 
-/** A start of an agent that has joined, and when its host says that the call was signed. */
+/** A start of an agent that has joined. `signedAt`: by the host's clock. */
 export interface JoinNote {
   /** The same in all calls of one start. */
   id: string;
   signedAt: Instant;
 }
 
-/** Everything about a worker that must survive, but for its placements. Stored as one value. */
+/** Everything about a worker that must survive, except its placements. Stored as one value. */
 export interface WorkerRecord {
   intent: Intent;
   version: number;
@@ -68,112 +75,114 @@ export interface WorkerRecord {
   createdAt: Instant | null;
   bootProbe: BootProbe | null;
   readyAt: Instant | null;
-  /** What came of its boot. Absent: nothing yet, or it is of an earlier version. */
-  bootOutcome?: BootOutcome;
-  /** What its host says of its machine's near end. Absent: nothing. */
-  notice?: Notice;
-  /** Runs of which something is left there that nobody supervises any more. Absent: none. */
-  stale?: StaleRuns;
+  /** The outcome of its boot; null: none yet. */
+  bootOutcome: BootOutcome | null;
+  /** What its host says about the coming end of its machine. */
+  notice: Notice | null;
+  /** Runs with leftovers on the host that nobody supervises any more. */
+  stale: StaleRuns;
   secret: string | null;
   bootId: string | null;
-  /** The boots before this one, latest last. Absent in what an earlier version has stored: none. */
-  boots?: string[];
-  /** When two clones were seen to start as this host by turns. Absent: they were not. */
-  clonedAt?: Instant;
-  /** What the host has measured when it enrolled. Absent: nothing, or an earlier version did not keep it. */
-  measured?: Resources;
-  /** What its agent acts on (`shared/means.ts`). Absent: it has not said, or is older than that word. */
-  acts?: string[];
-  /** What the provider has said that an hour of its machine costs, each change of it, latest last. */
-  prices?: ToldPrice[];
+  /** The boots before this one, latest last. */
+  boots: string[];
+  /** When two clones were first seen to start alternately as this host. */
+  clonedAt: Instant | null;
+  /** What the host has measured when it enrolled; null: it has not. */
+  measured: Resources | null;
+  /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
+  protocol: number;
+  /** The hourly prices that the provider has listed for its machine: each change, latest last. */
+  prices: ListedPrice[];
   incarnation: number;
-  /** The latest starts of its agent that have joined, the latest last. */
+  /** The latest starts of the agent that have joined, latest last. */
   joins: JoinNote[];
-  /** The latest time at which a join was signed that is not remembered any more. Absent: all of them are. */
-  joinsForgotten?: Instant;
+  /** The latest signing time among forgotten joins; 0: none is forgotten. */
+  joinsForgotten: Instant;
   joinedAt: Instant | null;
   lastSeq: number;
   lastReportAt: Instant | null;
-  /** How its host's clock and ours went together when this was last stored (`probes/host-clock.ts`). */
-  hostClock?: HostClock | null;
+  /** How the host's clock relates to ours, as of the last write (`probes/host-clock.ts`). */
+  hostClock: HostClock | null;
   leaseUntil: Instant;
   /**
-   * When we first saw that its host's lease, or its time to report, was over. What follows from that follows
-   * some time later, so that a host is not charged with our own absence (rule R4). A report ends it.
+   * When this object first saw that the host's lease or report was overdue. Consequences follow later, so
+   * that the host is not blamed for our own absence (rule R4). A report clears it.
    */
   overdueSince: Instant | null;
-  /** When the latest complete listing that proves something began in which the instance was missing. */
+  /** When the first of the complete listings that omit the instance without a break began. */
   omittedAt: Instant | null;
   /**
    * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
    */
   calledAt: Instant | null;
-  /** When the provider was last asked to destroy it, and has not been seen to ignore that. */
+  /** When the provider was last asked to destroy the machine; null: never, or it ignored the call. */
   destroyAskedAt: Instant | null;
-  /** How often it was asked, and since when. Absent: never, or by an earlier version alone. */
-  destroys?: { tries: number; since: Instant };
-  /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
+  /** How often it was asked, and since when; null: never. */
+  destroys: { tries: number; since: Instant } | null;
+  /** No create call before this; null: one may be made at any time. */
   createNotBefore: Instant | null;
-  /** Its next call to the provider waits for its pool's turn (`calls.ts`). Absent: it may call. */
-  waits?: true;
-  /** Other machines that the provider lists under its name, by id (`doubles.ts`). Absent: none. */
-  doubles?: string[];
-  /** How the latest create call failed, while there is no machine. Absent: it did not. */
-  failure?: WorkerFailure;
-  /** How often a create call has failed, while there is no machine. Absent: never. */
-  createTries?: number;
-  /** A create call may have made a machine: its answer was lost, or left that open. Absent: none may. */
-  mayBeMade?: true;
-  /** A create call was under way when its end began, and has had no answer. Absent: none was. */
-  calling?: true;
-  /** Who has forced its end, so that no listing is waited for (`forced.ts`). Absent: nobody has. */
-  forced?: string;
-  /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
+  /** Its next call to the provider waits for a turn from its pool (`calls.ts`). */
+  waits: boolean;
+  /** Other machines that the provider lists under its name, by id (`doubles.ts`). */
+  doubles: string[];
+  /** How the latest create call failed, and how often one has, while there is no machine. */
+  failure: WorkerFailure | null;
+  createTries: number;
+  /** A create call may have made a machine: its answer was lost, or left that open. */
+  mayBeMade: boolean;
+  /** A create call was under way when its end began, and has had no answer. */
+  calling: boolean;
+  /** Who has forced its end, so that no listing is waited for (`forced.ts`). */
+  forced: string | null;
+  /** Who asked for its destruction by name: only then is it destroyed with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
-  /** Floor of the orders' revision, for when rows are forgotten. */
+  /** The orders' revision is at least this, even after rows are dropped. */
   revision: number;
-  events: WorkerEvent[];
+  events: WorkerHistoryEntry[];
 }
 
-/** A placement whose data the host keeps: when its allocation last said whether they may be needed. */
-export interface Kept {
+/** A placement whose data the host retains. `answered`: what its allocation last said. */
+export interface RetainedData {
   run: string;
   epoch: number;
   answered?: { at: Instant; needed: boolean };
 }
 
-/** What a restart may forget. */
+/** What a restart may lose. */
 export interface WorkerMemo {
   lastSeq: number;
-  /** When the host last reported, or gave a sign of life on its socket, as far as this process knows. */
+  /** When this process last heard the host, by a report or a sign of life on its socket. */
   lastReportAt: Instant | null;
-  /** How its host's clock and ours go together; null: it has not said what its clock says. */
+  /** How the host's clock relates to ours; null: unknown. */
   hostClock: HostClock | null;
   reported: Record<string, Reported>;
-  /** By placement: what of `reported` its allocation has answered, and when. */
-  heard: Record<string, { said: string; at: Instant; again: boolean }>;
+  /**
+   * By placement: which of `reported` its allocation has answered, and when. `again`: it wants another
+   * report.
+   */
+  acknowledged: Record<string, { fingerprint: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
-  /** Placements that are over and whose data the host keeps (`kept.ts`). */
-  kept: Record<string, Kept>;
-  /** What reports have cost so far beside themselves, in units (`pace.ts`). */
+  /** Ended placements whose data the host retains (`retained-data.ts`). */
+  retained: Record<string, RetainedData>;
+  /** Extra units that reports have cost so far (`pace.ts`). */
   spent: number;
-  /** What runs here uses, as the host has said last, and when that was measured. */
+  /** The latest usage that the host reported, and when it was measured. */
   usage: { at: Instant; attempts: Record<string, Sample> } | null;
   /**
-   * Whether this process knows all that the host holds: it has had a full report, or could go on from where
-   * all of one was settled.
+   * Whether this process knows everything that the host holds: it received a full report, or resumed a socket
+   * on which all reports were settled.
    */
   whole: boolean;
-  /** What the pool has confirmed to know of us. */
+  /** The latest upsert that the pool confirmed (`upsertKey`). */
   poolHas: string;
-  /** When old placements were last forgotten. */
+  /** When old placements were last dropped. */
   forgotAt: Instant | null;
-  /** The pool did not consent to our stopping: ask again then. */
+  /** The pool refused our proposal to stop: propose again at this time. */
   proposeAt: Instant;
-  /** When the pool last asked it to make room. It asks again while it wants that. */
+  /** When the pool last asked it to make room. The pool repeats this for as long as necessary. */
   makeRoomAt: Instant | null;
-  /** An earlier process may have made a create call that had no answer: a refusal is then no proof. */
+  /** An earlier process may have left a create call unanswered: a refusal then proves nothing. */
   mayHaveCalled: boolean;
 }
 
@@ -184,16 +193,16 @@ export interface WorkerState {
   memo: WorkerMemo;
 }
 
-/** The state of a worker as it is loaded. */
+/** The state of a worker right after loading. */
 export function loadedWorker(record: WorkerRecord | null, placements: Rows<PlacementRow>): WorkerState {
   const memo: WorkerMemo = {
     lastSeq: record?.lastSeq ?? 0,
     lastReportAt: null,
     hostClock: record?.hostClock ?? null,
     reported: {},
-    heard: {},
+    acknowledged: {},
     logs: {},
-    kept: {},
+    retained: {},
     spent: 0,
     usage: null,
     whole: false,
@@ -201,39 +210,36 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     forgotAt: null,
     proposeAt: 0,
     makeRoomAt: null,
-    // One that waited for its turn had an answer to each of its calls, or knows of one that had none.
+    // A worker that waits for its turn has answers to all its calls, or has stored that an answer is missing.
     mayHaveCalled: record?.waits !== true,
   };
   return { record, placements, memo };
 }
 
 /** A worker that exists. */
-export type Living = WorkerState & { record: WorkerRecord };
+export type ExistingWorker = WorkerState & { record: WorkerRecord };
 
-/** A worker as readers see it: through this nothing changes. */
+/** A worker as readers see it, without mutation. */
 export interface ReadonlyWorker {
   readonly record: WorkerRecord | null;
   readonly placements: ReadonlyRows<PlacementRow>;
   readonly memo: Readonly<WorkerMemo>;
 }
 
-/** The same, of a worker that exists. */
-export type ReadonlyLiving = ReadonlyWorker & { readonly record: WorkerRecord };
+/** An existing worker as readers see it. */
+export type ReadonlyExistingWorker = ReadonlyWorker & { readonly record: WorkerRecord };
 
-/** Whether its machine is self-hosted: no provider has made it, lists it or will destroy it. */
+/** Whether its machine is self-hosted: no provider makes, lists or destroys it. */
 export function isSelfHosted(record: WorkerRecord): record is WorkerRecord & { intent: SelfHosted } {
   return record.intent.kind === "self-hosted";
 }
 
-/** What its machine has: what its type says, or what a host of one's own has measured. */
-export function capacityOf({ intent, measured = NO_RESOURCES }: WorkerRecord): Resources {
-  return intent.kind === "self-hosted" ? measured : resourcesOfType(intent.type);
+/** The resources of its machine: those of its type, or, if self-hosted, those that its host measured. */
+export function capacityOf({ intent, measured }: WorkerRecord): Resources {
+  return intent.kind === "self-hosted" ? (measured ?? NO_RESOURCES) : resourcesOfType(intent.type);
 }
 
-/**
- * The bytes of memory that its host has measured; undefined: nothing is known. Of a self-hosted machine that
- * is what it has (`capacityOf`).
- */
+/** Memory in bytes that the host measured; undefined: unknown, or already in `capacityOf`. */
 export function measuredMemory(record: WorkerRecord): number | undefined {
   return isSelfHosted(record) ? undefined : record.measured?.memoryBytes || undefined;
 }
@@ -248,28 +254,28 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
 }
 
 /** The live placements whose order has not left for the host: nothing of them can be there. */
-export function untoldPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
-  return state.placements.derive(liveAndUntold);
+export function undeliveredPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
+  return state.placements.derive(liveUndelivered);
 }
 
-function liveAndUntold(rows: readonly PlacementRow[]): PlacementRow[] {
-  return notEnded(rows).filter((row) => row.untold === true);
+function liveUndelivered(rows: readonly PlacementRow[]): PlacementRow[] {
+  return notEnded(rows).filter((row) => row.undelivered === true);
 }
 
 /** The revision of the orders: that of the placement that changed last. */
-export function ordersRevision(state: ReadonlyLiving): number {
+export function ordersRevision(state: ReadonlyExistingWorker): number {
   return Math.max(state.record.revision, state.placements.highest("revision"));
 }
 
-/** Which placements are kept at hand: the others are only looked up, of which there may be very many. */
+/** Which placements stay in memory. The others, of which there may be many, are read when needed. */
 export function isLivePlacement(row: PlacementRow): boolean {
   return row.state === "live" || row.end?.owed === true;
 }
 
-/** The fields of placements of which the highest value matters. */
+/** Fields of placements whose highest value is tracked. */
 export const TRACKED_OF_PLACEMENTS: ("revision" | "at")[] = ["revision", "at"];
 
-/** Changes the record, with an event that says so. `more.code`: of a refusal, why. */
+/** Adds an event to the record. `more.code`: why something was refused. */
 export function note(
   record: WorkerRecord,
   type: string,
@@ -287,7 +293,7 @@ export function note(
   };
 }
 
-/** When the host was last heard of, as far as that is stored or remembered. */
-export function lastHeardAt({ record, memo }: ReadonlyLiving): Instant | null {
+/** When the host was last heard from, by this process or an earlier one. */
+export function lastHeardAt({ record, memo }: ReadonlyExistingWorker): Instant | null {
   return memo.lastReportAt ?? record.lastReportAt;
 }

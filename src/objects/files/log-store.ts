@@ -1,3 +1,4 @@
+// How are log bytes stored in an allocation, and how are they read?
 import { logsGoneSince } from "../../core/allocation/forget.ts";
 import { logObjectKey, offsetText } from "../../core/allocation/output/chunks.ts";
 import { NO_LOGS } from "../../core/allocation/output/logs.ts";
@@ -12,10 +13,10 @@ import { droverNow } from "../clock.ts";
 import { meter } from "../meter.ts";
 import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
 
-/** A segment as it lies in its row: its bytes, or how many of them lie in the object store. */
+/** A stored segment: its bytes, or how many of them are in the object store. */
 type StoredSegment = Uint8Array | { length: number };
 
-/** Which bytes are wanted: at most `maxBytes` of a stream, from `from` on. */
+/** At most `maxBytes` of a stream, from `from` on. */
 export interface LogPosition {
   attempt: string;
   stream: StreamName;
@@ -23,7 +24,7 @@ export interface LogPosition {
   maxBytes: number;
 }
 
-/** The segments of an allocation's logs: what has outgrown the one value (`AllocationRecord.logs`). */
+/** The segments of an allocation's logs, which do not fit into its value (`AllocationRecord.logs`). */
 export class LogStore {
   readonly #kv: SyncKvStorage;
   readonly #bucket: R2Bucket | undefined;
@@ -44,8 +45,8 @@ export class LogStore {
   }
 
   /**
-   * Deletes all logs of a run, as long as it may: first what lies in the bucket, since nothing but the rows
-   * and the record leads there. Doing it again does no harm.
+   * Deletes all logs of a run as long as `may()` holds: first those in the bucket, which can be found only
+   * through the rows and the record. Repeating this does no harm.
    */
   async clear(may: () => boolean): Promise<void> {
     while (may()) {
@@ -61,8 +62,8 @@ export class LogStore {
   }
 
   /**
-   * The bytes of a stream at a position: those of its rows and its tail as they are, up to the next object of
-   * the store; one that the position lies in by its name.
+   * The bytes of a stream at a position, from rows and tail up to the next object of the store. If the
+   * position is within an object: its name instead.
    */
   read({ stored, tail }: StreamRecord, position: LogPosition): { data: Uint8Array; object?: LogObject } {
     const { attempt, stream, from } = position;
@@ -76,14 +77,14 @@ export class LogStore {
     };
     for (const [begin, segment] of this.#segments(attempt, stream, from, to)) {
       if (segment instanceof Uint8Array) take(begin, segment);
-      else if (at > from) return { data: joined(parts) };
-      else return { data: joined([]), object: objectAt({ attempt, stream, from: begin, ...segment }, from) };
+      else if (at > from) return { data: concat(parts) };
+      else return { data: concat([]), object: objectAt({ attempt, stream, from: begin, ...segment }, from) };
     }
     if (at < to) take(stored - tail.length, tail);
-    return { data: joined(parts) };
+    return { data: concat(parts) };
   }
 
-  /** The segments that hold bytes of [from, to), each with its offset. */
+  /** The segments that contain bytes of [from, to), each with its offset. */
   *#segments(
     attempt: string,
     stream: StreamName,
@@ -111,7 +112,7 @@ function objectAt(stretch: Parameters<typeof logObjectKey>[0], from: number): Lo
   return { key: logObjectKey(stretch), offset, length: stretch.length - offset };
 }
 
-function joined(parts: Uint8Array[]): Uint8Array {
+function concat(parts: Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {
@@ -125,11 +126,8 @@ function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
-/**
- * The attempt that a request means: the one it names, or the task's latest (or oldest); null if there is none
- * yet.
- */
-function attemptMeant(record: AllocationRecord, request: LogRequest): string | null {
+/** The attempt of a request: the named one, or the task's latest (or oldest); null: there is none yet. */
+function attemptOf(record: AllocationRecord, request: LogRequest): string | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {
     const names = record.tasks.map((one) => one.name).join(", ");
@@ -137,12 +135,12 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
   }
   const ids = task.attempts.map((one) => one.id);
   if (request.attempt === undefined) return ids.at(request.oldest ? 0 : -1) ?? null;
-  const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
-  if (meant === undefined) {
+  const found = ids.find((id) => id.endsWith(`/${request.attempt}`));
+  if (found === undefined) {
     const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
     throw new DroverError("unknown_attempt", text);
   }
-  return meant;
+  return found;
 }
 
 function expiredLogs(run: string, since: Instant): DroverError {
@@ -153,12 +151,12 @@ function expiredLogs(run: string, since: Instant): DroverError {
 }
 
 /**
- * Answers a request for log bytes from what is stored now. Throws `unknown_task`, `unknown_attempt`,
- * or `expired_logs` if they are deleted.
+ * Answers a request for log bytes from what is stored. Throws `unknown_task`, `unknown_attempt`, or
+ * `expired_logs` if they were deleted.
  */
 export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
   const { record } = state;
-  const attempt = attemptMeant(record, request);
+  const attempt = attemptOf(record, request);
   const now = droverNow();
   const gone = logsGoneSince(state, now);
   if (gone !== undefined) throw expiredLogs(record.id, gone);
@@ -180,8 +178,7 @@ export function readLog(store: LogStore, state: Existing, request: LogRequest): 
 }
 
 /**
- * A request that begins beyond what is stored waits for more; one that counts from the end has its answer
- * now.
+ * Whether an answer need not wait: it has bytes, the stream has ended, or the request counts from the end.
  */
 export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
   return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;

@@ -1,5 +1,5 @@
-// What `src/signing` uses of Node's own crypto, which the runtime has too. The types of all of Node would
-// contradict those of the platform.
+// What does `src/signing` use of Node's crypto, which the runtime has as well? All types of Node would
+// contradict the platform's.
 declare module "node:crypto" {
   interface Digest {
     update(data: string | Uint8Array): Digest;

@@ -1,10 +1,11 @@
+// How are the archives that runs start with, or leave as results, stored?
 import { DroverError } from "../../shared/errors.ts";
 import type { SnapshotStore } from "../rpc.ts";
 
-/** What precedes the digest in the name of a snapshot. */
+/** Prefix of the digest in the id of a snapshot. */
 const ID_PREFIX = "sha256:";
 
-/** The archives that runs begin with and leave behind, in the bucket, named by the digest of their bytes. */
+/** Snapshots in the bucket, named by the digest of their bytes. */
 export class Snapshots implements SnapshotStore {
   readonly #bucket: R2Bucket | undefined;
 
@@ -21,8 +22,8 @@ export class Snapshots implements SnapshotStore {
   }
 
   /**
-   * The bucket itself compares the digest, before anybody can see the object. What is there already is not
-   * written again; it is compared all the same, so that a wrong archive never looks like a right one.
+   * The bucket compares the digest before anybody can read the object. An existing snapshot is not written
+   * again, but the bytes are compared all the same, so that a wrong archive never passes.
    */
   async put(id: string, body: ReadableStream<Uint8Array> | null): Promise<{ created: boolean }> {
     const bucket = this.#theBucket();
@@ -44,8 +45,8 @@ export class Snapshots implements SnapshotStore {
 
   async get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>> {
     const object = await this.#theBucket().get(keyOf(id), range === undefined ? {} : { range });
-    // Between the look at its size and this it may have been deleted: a rule of the bucket does such things.
-    if (object === null) throw new DroverError("unknown_snapshot", `snapshot ${id} is not there any more`);
+    // It may have been deleted since its size was read, for example by a rule of the bucket.
+    if (object === null) throw new DroverError("unknown_snapshot", `snapshot ${id} no longer exists`);
     return object.body;
   }
 
@@ -66,7 +67,7 @@ function keyOf(id: string): string {
   return `snapshots/${digestOf(id)}`;
 }
 
-/** The SHA-256 of a stream, in hexadecimal, at constant memory. */
+/** The SHA-256 of a stream in hexadecimal, with constant memory. */
 async function digest(body: ReadableStream<Uint8Array> | null): Promise<string> {
   const sink = new crypto.DigestStream("SHA-256");
   await (body ?? new Blob([]).stream()).pipeTo(sink);
@@ -79,7 +80,7 @@ function mismatch(id: string, found: string): DroverError {
   return new DroverError("digest_mismatch", text);
 }
 
-/** R2 says it by a number in its message (`BadDigest`), and by nothing else. */
+/** R2 reports a wrong digest only by a number in its message (`BadDigest`). */
 function isBadDigest(error: unknown): boolean {
   return error instanceof Error && /\(10037\)|checksum .*did not match/i.test(error.message);
 }

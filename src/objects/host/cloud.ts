@@ -1,3 +1,4 @@
+// How is a provider asked to create, list and destroy machines?
 import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../../core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
@@ -11,7 +12,8 @@ import { type Env, urlOf } from "../env.ts";
 import { userDataScript } from "./user-data.ts";
 
 /**
- * Asks the provider for a worker's machine. The worker's id is the token: the same gives the same instance.
+ * Asks the provider for a worker's machine. The worker's id is the token: the same token gets the same
+ * instance.
  */
 export async function createInstance(env: Env, intent: CreateWorker): Promise<CreateAnswer> {
   const { worker, pool, type, settings } = intent;
@@ -37,12 +39,12 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
   });
 }
 
-/** Asks the provider for the end of an instance. The answer is no proof. */
+/** Asks the provider to destroy an instance. The answer is no proof. */
 export function destroyInstance(provider: ProviderConfig, instance: string): Promise<DestroyAnswer> {
   return providerOf(provider).destroy(instance);
 }
 
-/** The provider that a configuration names. */
+/** The provider of a configuration. */
 export function providerOf(config: ProviderConfig) {
   return httpProvider(config, droverNow);
 }

@@ -1,6 +1,7 @@
+// How is a report answered, over HTTP?
 import { ordersFor, verdictOn } from "../../core/worker/host/report.ts";
-import type { WorkerEventIn, WorkerMessage } from "../../core/worker/machine.ts";
-import { type Living, ordersRevision, type WorkerState } from "../../core/worker/state.ts";
+import type { WorkerEvent, WorkerMessage } from "../../core/worker/machine.ts";
+import { type ExistingWorker, ordersRevision, type WorkerState } from "../../core/worker/state.ts";
 import type { Orders, Report } from "../../schema/host.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
@@ -8,50 +9,49 @@ import type { Actor } from "../actor.ts";
 import { platformTimer, type Timer, until } from "../waiting.ts";
 
 /**
- * How long an answer waits for the allocations that the report concerns: what they say is in the orders then.
+ * How long an answer waits for the allocations that the report concerns, whose answers go into its orders.
  */
 const OBSERVED_WAIT_MS: Millis = 5_000;
 
-export type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
+export type WorkerActor = Actor<WorkerState, WorkerEvent, WorkerMessage>;
 
-/** Reports whose answers are held now, by worker. */
-const held = new WeakMap<WorkerActor, number>();
+/** The number of reports whose answers are being held, by worker. */
+const waiting = new WeakMap<WorkerActor, number>();
 
-/** How many hosts wait for an answer: an order reaches them at once. */
-export function heldReports(actor: WorkerActor): number {
-  return held.get(actor) ?? 0;
+/** How many requests of the host wait for an answer: through one of these an order reaches it immediately. */
+export function waitingReports(actor: WorkerActor): number {
+  return waiting.get(actor) ?? 0;
 }
 
-/** The worker that an actor is. Throws `unknown_worker` if there is none. */
-export function livingWorker(actor: WorkerActor, name: string): Living {
+/** The worker of an actor. Throws `unknown_worker` if it does not exist. */
+export function existingWorker(actor: WorkerActor, name: string): ExistingWorker {
   const { state } = actor;
   if (state.record === null) throw new DroverError("unknown_worker", `there is no worker "${name}"`);
   return { ...state, record: state.record };
 }
 
 /**
- * Whether a report that is let in is news. One that is not is noted, and changes nothing: it may be the
- * host's own, sent again because a connection closed. Throws `stale_incarnation` for another start of the
- * agent than the latest.
+ * Whether a report is new. An old one is noted and ignored: the host may have sent it again after a
+ * connection broke. Throws `stale_incarnation` if it is from any but the latest start of the agent.
  */
 export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
-  const living = livingWorker(actor, "of this report");
+  const living = existingWorker(actor, "of this report");
   const verdict = verdictOn(living, report);
   if (verdict === "earlier_start" || verdict === "later_start") {
     const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
     throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
   }
   if (verdict === "old") {
-    const reason = `report ${report.seq} came again, or late: nothing of it counts`;
+    const reason = `report ${report.seq} was repeated or late, and is ignored`;
     actor.apply({ type: "refused_host", kind: "repeated_report", reason });
   }
   return verdict;
 }
 
 /**
- * The one exchange between host and control plane: a report goes in, orders come out
- * (host-protocol.md#exchange). The answer is held for up to `waitMs` while the host has the current orders; a
- * newer report ends that at once. Throws `stale_incarnation` for another start of the agent than the latest.
+ * The exchange between host and control plane: a report in, orders out (host-protocol.md#exchange). The
+ * answer is held for up to `waitMs` while the host has the current orders and no newer report comes. Throws
+ * `stale_incarnation` if the report is from any but the latest start of the agent.
  */
 export async function exchange(
   actor: WorkerActor,
@@ -60,7 +60,7 @@ export async function exchange(
   now: () => Instant,
   timer: Timer = platformTimer,
 ): Promise<Orders> {
-  const living = () => livingWorker(actor, "of this report");
+  const living = () => existingWorker(actor, "of this report");
   const verdict = admit(actor, report);
   actor.apply({ type: "report", report });
   await until(actor, () => !actor.busy("observed"), OBSERVED_WAIT_MS, timer);
@@ -69,12 +69,12 @@ export async function exchange(
     const newer = ordersRevision(living()) > report.ordersSeen || memo.lastSeq > report.seq;
     return newer || record.phase === "shutdown";
   };
-  held.set(actor, heldReports(actor) + 1);
+  waiting.set(actor, waitingReports(actor) + 1);
   try {
     await until(actor, news, verdict === "fresh" ? waitMs : 0, timer);
   } finally {
-    held.set(actor, heldReports(actor) - 1);
+    waiting.set(actor, waitingReports(actor) - 1);
   }
-  actor.apply({ type: "told" });
+  actor.apply({ type: "orders_sent" });
   return ordersFor(living(), report.seq, now());
 }

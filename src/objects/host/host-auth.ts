@@ -1,9 +1,10 @@
+// Is a call really from this worker's host, and may it be made now (protocol.md#a-signed-call)?
 import {
   isClone,
   isLateEnrollment,
   isLateJoin,
-  isOutrunJoin,
   isRefusedClone,
+  isSupersededJoin,
 } from "../../core/worker/host/enrollment.ts";
 import { isPlaced } from "../../core/worker/placements.ts";
 import type { HostSetup } from "../../schema/host.ts";
@@ -16,27 +17,25 @@ import { contentDigest, type Key, keyOf } from "../../signing/mac.ts";
 import { type ClaimedRequest, isSignedWith, type Purpose } from "../../signing/request.ts";
 import { droverNow } from "../clock.ts";
 import type { Env } from "../env.ts";
-import type { Answered, EnrollCall, SignedCall } from "../rpc.ts";
-import { livingWorker, type WorkerActor } from "./exchange.ts";
+import type { EnrollCall, SignedAnswer, SignedCall } from "../rpc.ts";
+import { existingWorker, type WorkerActor } from "./exchange.ts";
 import { hostSetup, parseEnrollment, parseJoin } from "./host-calls.ts";
 import type { HostPace } from "./host-pace.ts";
 import { Nonces } from "./nonces.ts";
 import { warnOfStranger } from "./strangers.ts";
 
-/**
- * What a worker that has no host compares signatures with: it takes as long, and is refused whatever it says.
- */
-const NOBODY: Key = new Uint8Array(32);
-/** What may be asked for once only: an upload, or a download, by a call that somebody else has seen. */
-const ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
-/** What a host may do still when its worker ends. */
-const TO_THE_END = new Set<Purpose>(["report"]);
+/** The key for checking calls if the worker has no host: the check takes as long, and always fails. */
+const NO_KEY: Key = new Uint8Array(32);
+/** Purposes for which a call works only once, so that somebody who has seen it cannot repeat it. */
+const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
+/** Purposes that a host may still use while its worker ends. */
+const WHILE_ENDING = new Set<Purpose>(["report"]);
 
 /**
- * Where hosts come in (protocol.md#a-signed-call). Who they are is found out here, by one HMAC; before that
- * nothing is stored, and nothing that is answered depends on whether there is such a worker.
+ * Authenticates hosts by one HMAC (protocol.md#a-signed-call). Before that, nothing is stored, and no answer
+ * depends on whether the worker exists.
  */
-export class HostDoor {
+export class HostAuth {
   readonly #actor: WorkerActor;
   readonly #name: () => string;
   readonly #env: Env;
@@ -50,83 +49,84 @@ export class HostDoor {
     this.#env = env;
   }
 
-  /** A machine that has the worker's code becomes its host. That it has the code is known already. */
+  /** Makes the machine with the worker's code its host. The edge has verified the code. */
   async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
     const { salt, bootId, resources } = parseEnrollment(body);
     const secret = hostSecret(keyOf(codeKey), salt);
-    return this.noting(async () => {
-      // Its answer may have been lost: whoever has this very secret was in time.
+    return this.recordRefusals(async () => {
+      // The first answer may have been lost: a caller with this secret was in time.
       const enrolled = this.#actor.state.record?.secret === secret;
       if (!enrolled && droverNow() > expiresAt) {
-        throw new DroverError("enrollment_over", "this enrollment code has expired; boot the machine anew");
+        throw new DroverError("enrollment_over", "this enrollment code has expired; boot a new machine");
       }
-      const { record } = livingWorker(this.#actor, this.#name());
-      if (record.phase === "shutdown" || record.phase === "gone") throw this.#over();
-      if (isLateEnrollment({ ...this.#actor.state, record }, { secret, bootId })) throw this.#begunAlready();
+      const { record } = existingWorker(this.#actor, this.#name());
+      if (record.phase === "shutdown" || record.phase === "gone") throw this.#terminated();
+      if (isLateEnrollment({ ...this.#actor.state, record }, { secret, bootId }))
+        throw this.#startedInAnotherBoot();
       const cloned = record.secret === secret && isClone(record, bootId);
       this.#actor.apply({ type: "enroll", secret, bootId, resources });
       if (cloned) throw clonedHost();
-      const living = livingWorker(this.#actor, this.#name());
+      const living = existingWorker(this.#actor, this.#name());
       if (living.record.secret === secret) return hostSetup(living, this.#env);
       throw new DroverError("code_used", "this enrollment code has been used, by another machine");
     });
   }
 
-  /** Another start of the host's agent. */
-  join(call: SignedCall): Promise<Answered<HostSetup>> {
+  /** A start of the host's agent. */
+  join(call: SignedCall): Promise<SignedAnswer<HostSetup>> {
     return this.answer(call, async () => {
       this.#pace.start();
       const { start: id, bootId } = parseJoin(call.body);
       const signedAt = call.created * 1_000;
-      return this.noting(async () => {
-        const { record } = livingWorker(this.#actor, this.#name());
-        if (isOutrunJoin(record, id)) throw outrunJoin();
+      return this.recordRefusals(async () => {
+        const { record } = existingWorker(this.#actor, this.#name());
+        if (isSupersededJoin(record, id)) throw supersededJoin();
         if (isLateJoin(record, { id, signedAt })) throw lateJoin();
         const cloned = isRefusedClone(record, id, bootId);
         this.#actor.apply({ type: "join", id, signedAt, bootId });
         if (cloned) throw clonedHost();
-        return hostSetup(livingWorker(this.#actor, this.#name()), this.#env);
+        return hostSetup(existingWorker(this.#actor, this.#name()), this.#env);
       });
     });
   }
 
-  /** The key of a socket that its host has asked for. */
-  session(call: ClaimedRequest, challenge: string): Promise<Answered<string>> {
+  /** The key for a socket that the host has requested. */
+  session(call: ClaimedRequest, challenge: string): Promise<SignedAnswer<string>> {
     return this.answer(call, async (secret) => {
       this.#pace.start();
       return sessionKey(secret, call.signature, challenge);
     });
   }
 
-  /** Lets a call pass whose body does not come here: a log of an attempt, a snapshot, a hello. */
-  admit(call: ClaimedRequest, attempt?: string): Promise<Answered<null>> {
+  /** Admits a call whose body, if any, goes elsewhere: logs of an attempt, a snapshot, a hello. */
+  admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>> {
     return this.answer(call, async () => {
-      // Whoever has seen a hello can repeat it for ever: it uses nothing up.
+      // Anybody who has seen a hello can repeat it for ever, so it costs the host nothing.
       if (call.purpose !== "hello") this.#pace.bytes();
-      const living = livingWorker(this.#actor, this.#name());
+      const living = existingWorker(this.#actor, this.#name());
       if (attempt !== undefined && !isPlaced(living, attempt)) throw notPlaced(this.#name(), attempt);
       return null;
     });
   }
 
   /**
-   * Does what a call of this worker's host asks for, and gives what its answer is to be signed with. What it
-   * is refused with is an answer, too. Throws `bad_signature` if it is nobody's call.
+   * Carries out a call of this worker's host, and returns the key that signs the answer. A refusal is an
+   * answer, too. Throws `bad_signature` if the call is not from the host.
    */
   async answer<T>(
     call: ClaimedRequest & { body?: string },
     work: (secret: Key) => Promise<T>,
-  ): Promise<Answered<T>> {
+  ): Promise<SignedAnswer<T>> {
     const { secret } = this.#actor.state.record ?? {};
-    const key = secret === null || secret === undefined ? NOBODY : keyOf(secret);
-    if (!isSignedWith(key, call) || key === NOBODY) {
+    const key = secret === null || secret === undefined ? NO_KEY : keyOf(secret);
+    if (!isSignedWith(key, call) || key === NO_KEY) {
       warnOfStranger(this.#name(), droverNow());
       throw notKnown();
     }
     const signed = { answerKey: answerKey(key, call.signature) };
     try {
-      // It asks for nothing but the answer's signature, so neither clock nor phase matters.
-      if (call.purpose !== "hello") await this.noting(async () => this.#check(call));
+      // A hello only asks for a signed answer, so neither clock nor phase matters.
+      if (call.purpose !== "hello") await this.recordRefusals(async () => this.#check(call));
       return { ...signed, value: await work(key) };
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
@@ -135,8 +135,8 @@ export class HostDoor {
     }
   }
 
-  /** What is refused to somebody with the right key is noted with the worker: a clone, or a thief. */
-  async noting<T>(check: () => Promise<T>): Promise<T> {
+  /** Notes with the worker each refusal of a caller that has the right key: a clone, or a thief. */
+  async recordRefusals<T>(check: () => Promise<T>): Promise<T> {
     try {
       return await check();
     } catch (error) {
@@ -154,24 +154,24 @@ export class HostDoor {
       throw new DroverError("bad_signature", text);
     }
     if (body !== undefined && contentDigest(body) !== digest) throw otherBody();
-    const { phase } = livingWorker(this.#actor, this.#name()).record;
-    if (phase === "gone" || (phase === "shutdown" && purpose === "join")) throw this.#over();
-    if (phase === "shutdown" && !TO_THE_END.has(purpose)) {
-      throw new DroverError("forbidden", `worker "${this.#name()}" is ending: its host reports, and no more`);
+    const { phase } = existingWorker(this.#actor, this.#name()).record;
+    if (phase === "gone" || (phase === "shutdown" && purpose === "join")) throw this.#terminated();
+    if (phase === "shutdown" && !WHILE_ENDING.has(purpose)) {
+      throw new DroverError("forbidden", `worker "${this.#name()}" is ending: its host may only report`);
     }
-    if (ONCE.has(purpose) && !this.#nonces.isNew(nonce, now)) {
-      throw new DroverError("bad_signature", "this call was made before; sign each one anew");
+    if (ONLY_ONCE.has(purpose) && !this.#nonces.isNew(nonce, now)) {
+      throw new DroverError("bad_signature", "this call was made before; sign each call with a new nonce");
     }
   }
 
-  #over(): DroverError {
-    const text = `worker "${this.#name()}" is over; this machine is not wanted any more`;
+  #terminated(): DroverError {
+    const text = `worker "${this.#name()}" has been terminated; shut this machine down`;
     return new DroverError("enrollment_over", text);
   }
 
-  #begunAlready(): DroverError {
+  #startedInAnotherBoot(): DroverError {
     const host = `the host of worker "${this.#name()}"`;
-    const text = `${host} has begun in another boot since; it joins, and enrolls no more`;
+    const text = `${host} has started in another boot since; it must join instead of enrolling`;
     return new DroverError("enrollment_over", text);
   }
 }
@@ -180,21 +180,21 @@ function notPlaced(worker: string, attempt: string): DroverError {
   return new DroverError("unknown_attempt", `attempt "${attempt}" was never placed on worker "${worker}"`);
 }
 
-function outrunJoin(): DroverError {
+function supersededJoin(): DroverError {
   return new DroverError("stale_incarnation", "a later start of this host's agent has joined since");
 }
 
-/** Not for good: an agent whose clock was set back signs by the time of this answer. */
+/** Temporary: an agent whose clock was set back signs again by the time of this answer. */
 function lateJoin(): DroverError {
   const text =
-    "this join was signed before that of the latest start: it may be an earlier one; sign it anew, by the " +
+    "this join was signed before the latest start, so it may be an earlier one; sign it again, by the " +
     "clock of this answer";
   return new DroverError("bad_signature", text);
 }
 
 function clonedHost(): DroverError {
   const text =
-    "another machine starts as this host by turns: its disk, or its Drover state, was copied. Neither is " +
-    "listened to any more; enroll each with a code of its own";
+    "another machine also acts as this host: its disk, or its Drover state, was copied. Both are refused " +
+    "now; enroll each with a code of its own";
   return new DroverError("cloned", text);
 }

@@ -1,5 +1,6 @@
+// What is in a host's calls, and in the setup that it gets?
 import type { z } from "zod";
-import { type Living, livePlacements } from "../../core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
 import { plainReport } from "../../probes/plain-text.ts";
 import { fieldErrors } from "../../schema/field-errors.ts";
@@ -9,8 +10,8 @@ import { DroverError } from "../../shared/errors.ts";
 import { type Env, urlOf } from "../env.ts";
 import type { SignedCall } from "../rpc.ts";
 
-/** What a host needs to know to begin (host-protocol.md#joining). */
-export function hostSetup({ record }: Living, env: Env): HostSetup {
+/** What a host needs to start (host-protocol.md#joining). */
+export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
   const { worker, settings } = record.intent;
   const base = `${urlOf(env)}/v1/hosts/${worker}`;
   return {
@@ -25,23 +26,23 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
   };
 }
 
-/** The report of a verified call, in either of its forms. Throws `malformed_json` or `invalid_request`. */
-export function reportOf({ body, plain, created }: SignedCall, worker: Living): Report {
+/** The report of a verified call, as JSON or plain text. Throws `malformed_json` or `invalid_request`. */
+export function reportOf({ body, plain, created }: SignedCall, worker: ExistingWorker): Report {
   if (!plain) return parseReport(body);
   return plainReport(body, created, worker.record.incarnation, livePlacements(worker));
 }
 
-/** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
+/** Parses a verified report. Throws `malformed_json` or `invalid_request`. */
 export function parseReport(body: string): Report {
   return parseBody(Report, body);
 }
 
-/** Reads the body of a verified enrollment. Throws `malformed_json` or `invalid_request`. */
+/** Parses a verified enrollment. Throws `malformed_json` or `invalid_request`. */
 export function parseEnrollment(body: string): EnrollRequest {
   return parseBody(EnrollRequest, body);
 }
 
-/** Reads the body of a verified join. Throws `malformed_json` or `invalid_request`. */
+/** Parses a verified join. Throws `malformed_json` or `invalid_request`. */
 export function parseJoin(body: string): JoinRequest {
   return parseBody(JoinRequest, body);
 }
@@ -62,7 +63,7 @@ function parseBody<T>(schema: Schema<T>, body: string): T {
   const result = schema.safeParse(value);
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;
-  throw new DroverError("invalid_request", "the body is not as agreed; `errors` names the fields", {
+  throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", {
     fields,
   });
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Turns a fresh machine into a host: fetches the agent, compares its digest, and runs it. Needs nothing but sh
-# and Node 20. Words between two @ are what only the control plane knows, quoted for a shell.
+# and Node 20. The control plane replaces each word between two @, quoted for a shell.
 #
 # The code goes into a file, not into arguments that everybody can list. An agent that was killed, or has
 # crashed, is started again and goes on with what runs; one that ends of its own accord is not: it is done (0),

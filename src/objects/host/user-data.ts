@@ -1,15 +1,19 @@
+// Which script turns a fresh machine into a host?
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
 import script from "./user-data.sh";
 
-/** `powerOff`: ends such a machine from within, and what it costs. `notice`: prints that it is taken back. */
+/** `powerOff`: the command by which a machine ends itself. `notice`: prints its interruption notice. */
 export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
   url: string;
   code: string;
   agentSha256: string;
 }
 
-/** The script that turns a fresh machine into a host (host-protocol.md#survives), with our words in it. */
+/**
+ * The script that turns a fresh machine into a host (host-protocol.md#survives), with its variables filled
+ * in.
+ */
 export function userDataScript(host: HostFacts): string {
   const flag = (name: string, value?: string) => (value === undefined ? [] : [name, value]);
   const words: Record<string, string[]> = {

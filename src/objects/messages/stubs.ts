@@ -1,12 +1,13 @@
+// How do the objects and the edge reach an object?
 import type { AllocationStub, CloudWorkerStub, Env, PoolStub } from "../env.ts";
 import { LogChunks } from "../files/log-chunks.ts";
 import { Snapshots } from "../files/snapshots.ts";
 import type { Objects } from "../rpc.ts";
 
-/** The registry is one object. */
+/** The name of the only registry. */
 const REGISTRY_NAME = "registry";
 
-/** A fresh stub for each call: one that has failed once keeps failing (platform.md#calls-and-faults). */
+/** Each call gets a fresh stub: one that has failed keeps failing (platform.md#calls-and-faults). */
 export interface Peers {
   allocation(run: string): AllocationStub;
   worker(id: string): CloudWorkerStub;
@@ -20,6 +21,15 @@ export function peersOf(env: Env): Peers {
     worker: (id) => env.CLOUD_WORKER.getByName(id),
     pool: (name) => env.POOL.getByName(name),
   };
+}
+
+/** Makes a pool count invariants that one of its objects broke. If the call is lost, the log has them. */
+export function countViolations(env: Env, pool: string | undefined, machine: string, count: number): void {
+  if (pool !== undefined)
+    void peersOf(env)
+      .pool(pool)
+      .violated(machine, count)
+      .catch(() => undefined);
 }
 
 /** How the edge reaches the objects. */

@@ -1,10 +1,11 @@
+// How does a pool wake everything that lives in it?
 import type { PoolState } from "../../core/pool/state.ts";
 import type { Mailboxes } from "./post.ts";
 
-/** How many are woken together: each that was not in memory is loaded for it. */
+/** How many objects are woken at a time; each that is not in memory is loaded. */
 const WOKEN_AT_ONCE = 100;
 
-/** Pokes each live run and worker of a pool, since no alarm of theirs can be relied on. */
+/** Pokes each live run and worker of a pool, since their alarms may come at the wrong time. */
 export async function wakeAll({ runs, workers }: PoolState, mailboxes: Mailboxes): Promise<void> {
   const pokes: (() => Promise<unknown>)[] = [
     ...[...workers.live()].map(
@@ -20,6 +21,6 @@ export async function wakeAll({ runs, workers }: PoolState, mailboxes: Mailboxes
   ];
   for (let from = 0; from < pokes.length; from += WOKEN_AT_ONCE) {
     const some = pokes.slice(from, from + WOKEN_AT_ONCE);
-    await Promise.allSettled(some.map((poke) => poke())); // whom this does not reach is asked after a lease
+    await Promise.allSettled(some.map((poke) => poke())); // those that fail are poked after one lease
   }
 }

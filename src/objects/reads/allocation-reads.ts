@@ -1,3 +1,4 @@
+// How does an allocation answer reads that must wait or ask other objects?
 import { hasHeardPool } from "../../core/allocation/machine.ts";
 import { statsOf } from "../../core/allocation/read/stats.ts";
 import { whyOf } from "../../core/allocation/read/why.ts";
@@ -5,14 +6,16 @@ import { type AllocationState, type Existing, openPlacement } from "../../core/a
 import type { RunState } from "../../schema/run/run.ts";
 import type { RunStats } from "../../schema/run/stats.ts";
 import type { Why } from "../../schema/why.ts";
-import { PLACE_KNOWN_MS } from "../../shared/limits.ts";
 import { droverNow } from "../clock.ts";
 import type { Peers } from "../messages/stubs.ts";
 import type { AllocationApi } from "../rpc.ts";
 import { until, type Watchable } from "../waiting.ts";
 import { existing, isSettled } from "./existing.ts";
 
-/** The run, after a moment for the word of its pool if only the pool may know where it is. */
+/** How long a reader of a run waits for its pool to say where the run is. */
+export const PLACE_KNOWN_MS = 1_000;
+
+/** The run; waits a moment for its pool if perhaps only the pool knows where the run is placed. */
 export async function placedRun(
   { record }: Existing,
   actor: Watchable & { readonly state: AllocationState },
@@ -21,7 +24,7 @@ export async function placedRun(
   return existing(actor.state, record.id);
 }
 
-/** The run when it is in one of these states, or can never be again, or the time is over (api.md#waiting). */
+/** The run once it is in one of these states or can no longer be, or after `waitMs` (api.md#waiting). */
 export async function settledRun(
   { record }: Existing,
   actor: Watchable & { readonly state: AllocationState },
@@ -32,7 +35,7 @@ export async function settledRun(
   return existing(actor.state, record.id);
 }
 
-/** Its events with a number above `after`, for which the answer is held (api.md#run-events). */
+/** The run's events after number `after`; waits up to `waitMs` for one (api.md#run-events). */
 export async function eventsAfter(
   state: Existing,
   actor: Watchable & { readonly state: AllocationState },
@@ -46,7 +49,7 @@ export async function eventsAfter(
   return { items: newer(), dropped: eventsDropped, ended };
 }
 
-/** Why a run is as it is: what it knows itself, and what the one says that it waits for. */
+/** Why a run is in its state: as it knows itself, and as its pool or worker says. */
 export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const { record } = state;
   const placement = record.ended ? null : openPlacement(state);
@@ -56,7 +59,7 @@ export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   return whyOf(state, pool ?? worker, placement?.worker ?? null, droverNow());
 }
 
-/** What a run uses. Only its worker knows, from its host; a run without a place uses nothing. */
+/** What a run uses. Only its worker knows, through the host; a run without a placement uses nothing. */
 export async function statsOfRun(state: Existing, peers: Peers, task: string | undefined): Promise<RunStats> {
   const nothing = statsOf(state, null, task);
   const placement = state.record.ended ? null : openPlacement(state);

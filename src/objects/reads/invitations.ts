@@ -1,3 +1,4 @@
+// How does a user get a code with which a self-hosted machine can enroll?
 import type { PoolEvent, PoolMessage } from "../../core/pool/machine.ts";
 import type { PoolRecord } from "../../core/pool/record.ts";
 import { nextWorkerName } from "../../core/pool/rows/workers.ts";
@@ -10,13 +11,13 @@ import type { Actor } from "../actor.ts";
 import type { Invitation, InvitationRequest } from "../rpc.ts";
 import { until } from "../waiting.ts";
 
-/** How soon a client should try again when too many codes wait to be used. */
+/** When a client should try again if there are too many unused codes. */
 const BUSY_RETRY_MS: Millis = 60_000;
 
 /**
- * Lets a self-hosted machine join a pool: stores a worker for it, waits until the worker knows of itself,
- * and only then makes its code. The same key finds the same worker and code. Throws `busy` for too many
- * codes, `idempotency_mismatch`, and `not_acknowledged`.
+ * Stores a worker for a self-hosted machine, waits until the worker knows its intent, and then makes its
+ * code. The same key gets the same worker and code. Throws `busy` for too many codes, `idempotency_mismatch`,
+ * and `not_acknowledged`.
  */
 export async function invite(
   actor: Actor<PoolState, PoolEvent, PoolMessage>,
@@ -33,7 +34,7 @@ export async function invite(
   actor.apply({ type: "invite", worker, ttlMs });
   const invited = row();
   if (invited === undefined) {
-    const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used: use them, or let them expire`;
+    const text = `this pool has ${MAX_OPEN_ENROLLMENTS} unused codes; use them, or let them expire`;
     throw new DroverError("busy", text, { retryAfterMs: BUSY_RETRY_MS });
   }
   if (invited.notAfter - invited.askedAt !== ttlMs) {

@@ -1,3 +1,4 @@
+// How are the runs of a pool listed: newest first, filtered, in pages, and by id?
 import type { RunRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
 import { runSummary } from "../../core/run-summary.ts";
@@ -6,16 +7,16 @@ import type { RunFilter } from "../rpc.ts";
 import type { SqlRowDisk } from "../store.ts";
 import { isMatch } from "./run-filter.ts";
 
-/** Rows that one answer looks at, at most: a rare match must not hold up the object for long. */
+/** The most rows read for one answer: a rare match must not block the object for long. */
 const SCAN_ROWS = 5_000;
-/** Ended runs whose place in the table is kept at hand, so that whoever waits for them by id finds them. */
+/** How many runs' keys are kept in memory, so that waits by id find the ended ones, too. */
 const KEEP_KEYS = 50_000;
-/** Labels that are looked at in SQL: a statement takes a hundred values, and each label takes two. */
+/** How many labels are filtered in SQL: a statement takes a hundred values, and each label takes two. */
 const SQL_LABELS = 40;
-/** Above every key of a run. */
+/** Sorts after every key of a run. */
 const TOP = "~";
 
-/** The lists of a pool's runs: newest first, filtered, in pages, and by id. */
+/** The lists of a pool's runs. */
 export class RunLists {
   readonly #disk: SqlRowDisk<RunRow>;
   readonly #keys = new Map<string, string>();
@@ -25,16 +26,16 @@ export class RunLists {
     for (const [key, row] of disk.readLive()) this.#keys.set(row.run, key);
   }
 
-  /** Remembers where a run's row lies. */
-  seen(run: string, key: string): void {
-    this.#keys.delete(run); // what is set again stands where it stood
+  /** Remembers the key of a run's row. */
+  noteKey(run: string, key: string): void {
+    this.#keys.delete(run); // moves it to the end
     this.#keys.set(run, key);
     if (this.#keys.size <= KEEP_KEYS) return;
     const [oldest] = this.#keys.keys();
     if (oldest !== undefined) this.#keys.delete(oldest);
   }
 
-  /** The rows with these ids that the pool has at hand, in their order. */
+  /** The rows with these ids whose keys are in memory, in the order of the ids. */
   rowsOf({ runs }: Configured, ids: readonly string[]): RunRow[] {
     return ids.flatMap((id) => {
       const key = this.#keys.get(id);
@@ -42,30 +43,30 @@ export class RunLists {
     });
   }
 
-  /** All matches among the ids of a filter that the pool has at hand, in their order. */
+  /** The matches among the ids of a filter, in the order of the ids. */
   byIds(state: Configured, filter: RunFilter): RunSummary[] {
     const rows = this.rowsOf(state, filter.ids ?? []).filter((row) => isMatch(row, filter));
     return rows.map((row) => runSummary(row, state.record.name));
   }
 
-  /** One page, newest first. A page can have fewer matches than `limit` and yet a next one. */
+  /** One page, newest first. It may have fewer than `limit` matches even if more pages follow. */
   page(
     state: Configured,
     filter: RunFilter,
     limit: number,
     cursor = TOP,
   ): { items: RunSummary[]; next: string | null } {
-    const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, wantedOf(filter));
+    const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, sqlFilterOf(filter));
     const found = rows.filter(([, row]) => isMatch(row, filter));
     return { items: found.map(([, row]) => runSummary(row, state.record.name)), next };
   }
 }
 
 /**
- * What can be said of a filter in SQL. Left to `isMatch` is a name that would have to be escaped in a path,
- * and what would be too many values for one statement.
+ * The part of a filter that SQL can check. The rest is left to `isMatch`: label names that need escaping
+ * in a JSON path, and more labels than fit into one statement.
  */
-function wantedOf({ states, labels }: RunFilter) {
+function sqlFilterOf({ states, labels }: RunFilter) {
   const plain = Object.entries(labels).filter(([name]) => /^[\w.-]+$/.test(name));
   return [
     { field: "$.state", values: states },

@@ -1,31 +1,36 @@
-// Who waits for runs of a pool, what ends a wait, and what is it answered with?
-
+// Who waits for runs of a pool, what ends a wait, and with which answer?
 import type { RunRow } from "../../core/pool/record.ts";
 import type { Changes } from "../../core/pool/rows/changes.ts";
 import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../../shared/limits.ts";
 import type { RunNews, RunWait } from "../rpc.ts";
 import { platformTimer, type Timer } from "../waiting.ts";
 import { canMatch, isMatch, isSelected } from "./run-filter.ts";
 
-/** When a pool that holds as many waits as it can may have room again. */
+/**
+ * The most waits that a pool holds, and the most ids in all its different questions: they share the
+ * 128 MB of the pool's isolate (platform.md#limits).
+ */
+export const MAX_HELD_WAITS = 10_000;
+export const MAX_HELD_WAIT_IDS = 100_000;
+
+/** When a pool with the maximum number of waits may have room again. */
 const FULL_RETRY_MS = 1_000;
 
 /** `RunNews` with rows. */
 type RowNews = Omit<RunNews, "items"> & { items: RunRow[] };
 
 /**
- * All waits of a pool (api.md#waiting). A change is shown to those waits alone that it concerns, and equal
- * waits are one: what a change costs depends neither on how many clients wait nor on how many runs there are.
+ * All waits of a pool (api.md#waiting). A change is shown only to the waits that it concerns, and equal waits
+ * share one watch, so the cost of a change does not depend on the number of clients or runs.
  */
 export class RunWaits {
   readonly #watches = new Map<string, Watch>();
-  /** The watches by their topics. */
+  /** The watches by topic. */
   readonly #byTopic = new Map<string, Set<Watch>>();
   readonly #timer: Timer;
   #changes: Changes | undefined;
-  /** Marks are good as long as this is the same. */
+  /** Marks are valid as long as this stays the same. */
   #epoch = "";
   #seen = 0;
 
@@ -33,20 +38,20 @@ export class RunWaits {
     this.#timer = timer;
   }
 
-  /** How many clients wait. */
+  /** The number of waiting clients. */
   get size(): number {
     let size = 0;
     for (const { waiters } of this.#watches.values()) size += waiters.size;
     return size;
   }
 
-  /** Names this moment. What has changed since can be told for as long as this process remembers it. */
+  /** Names this moment. Changes since then are known as long as this process remembers them. */
   mark(state: PoolState): string {
     this.changed(state);
     return `${this.#epoch} ${this.#seen}`;
   }
 
-  /** Shows what has changed to the waits that it concerns. Called after every event. */
+  /** Shows all changes to the waits that they concern. Called after every event. */
   changed(state: PoolState): void {
     const { changes } = state.memo;
     if (changes !== this.#changes || !changes.remembers(this.#seen)) this.#begin(changes);
@@ -63,9 +68,9 @@ export class RunWaits {
   }
 
   /**
-   * Holds until there is news for the question since the moment of `mark`, or `waitMs` are over; null: look
-   * again (`PoolApi.wait`). `rows` has the rows that the question is about, if it must know what is open.
-   * Throws `unavailable` if this pool holds as many waits as it can.
+   * Waits until there is news for the question since `mark`, or for `waitMs`; null: list again
+   * (`PoolApi.wait`). `rows`: the rows that the question is about, if the number of open ones is needed.
+   * Throws `unavailable` if this pool has the maximum number of waits.
    */
   async news(
     state: PoolState,
@@ -99,7 +104,7 @@ export class RunWaits {
     });
   }
 
-  /** A pool's state was loaded, or too much has changed at once: what has changed before is not known. */
+  /** Starts over after a load, or after more changes than are remembered. */
   #begin(changes: Changes): void {
     this.#changes = changes;
     this.#epoch = crypto.randomUUID();
@@ -131,25 +136,25 @@ export class RunWaits {
     }
   }
 
-  /** Throws if there is no room for one more wait, with so many ids that no other wait names. */
+  /** Throws if there is no room for another wait with this many ids. */
   #assertRoom(ids: number): void {
     const held = [...this.#watches.values()].reduce((sum, watch) => sum + watch.ids, 0);
     if (this.size < MAX_HELD_WAITS && held + ids <= MAX_HELD_WAIT_IDS) return;
     const text =
-      `the pool holds ${this.size} waits for ${held} ids already, and takes no more: ask again, ` +
-      "or by a label instead of by ids, or without `wait`";
+      `the pool holds ${this.size} waits for ${held} ids already: ask again, ` +
+      "or by a label instead of ids, or without `wait`";
     throw new DroverError("unavailable", text, { retryAfterMs: FULL_RETRY_MS });
   }
 }
 
-/** One question, and all who wait for its answer. It looks at the rows that change, and at no others. */
+/** One question and all clients that wait for its answer. It looks only at changed rows. */
 class Watch {
-  /** What concerns it: changes with one of these topics. */
+  /** The topics of changes that concern it. */
   readonly topics: ReadonlySet<string>;
-  /** One for each client; called at the end. */
+  /** One callback for each client, called at the end. */
   readonly waiters = new Set<() => void>();
   readonly #question: RunWait;
-  /** The runs that have come to match, by id. */
+  /** The runs that have started to match, by id. */
   readonly #matches = new Map<string, RunRow>();
   /** The runs that do not match yet. */
   readonly #open = new Set<string>();
@@ -169,7 +174,7 @@ class Watch {
     return this.#question.ids?.length ?? 0;
   }
 
-  /** Takes in a row as it is now. Without one the rows must be read again. */
+  /** Shows a changed row. Without one, the rows must be listed again. */
   show(row: RunRow | undefined): void {
     this.#hasNews = true;
     this.#isLost ||= row === undefined;
@@ -182,7 +187,10 @@ class Watch {
     if (!matches && !isOpen && isSelected(row, this.#question)) this.#isMissed = true;
   }
 
-  /** Whether it can be answered. Who asks by ids knows how these were at first: only news ends that wait. */
+  /**
+   * Whether the wait is over. A client that asks by ids knows their first states, so only news ends
+   * its wait.
+   */
   get isOver(): boolean {
     const { ids, all } = this.#question;
     if (this.#isLost) return true;
@@ -191,7 +199,7 @@ class Watch {
     return this.#matches.size > 0 || (ids !== undefined && this.#open.size === 0);
   }
 
-  /** What is answered now, at the end or when the time is over. */
+  /** The answer, at the end of the wait or after `waitMs`. */
   get answer(): RowNews | null {
     if (this.#isLost) return null;
     return { items: [...this.#matches.values()], open: this.#open.size, missed: this.#isMissed };
@@ -202,7 +210,7 @@ class Watch {
   }
 }
 
-/** What has changed since then, each with its topics; without a row: what no row tells. */
+/** The changes after number `after`, with their topics; without a row if no row shows the change. */
 function* changesSince(
   { memo, runs }: PoolState,
   after: number,
@@ -220,7 +228,7 @@ function topicsOfRow({ run, labels }: RunRow): string[] {
   return ["all", `run ${run}`, ...pairs];
 }
 
-/** Of several labels one pair is enough: a run that has them all has this one. */
+/** With several labels one pair is enough: a run that has all of them has this one. */
 function topicsOfQuestion({ ids, labels }: RunWait): string[] {
   const [pair] = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
   const names = Object.keys(labels).map((name) => `label ${name}`);

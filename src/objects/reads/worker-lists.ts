@@ -1,17 +1,20 @@
+// Which workers does a pool list?
 import { type LastRuns, listedWorkers } from "../../core/pool/read/lists.ts";
 import type { RunRow, WorkerRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
-import type { ListedWorker, WorkerState } from "../../schema/pool.ts";
-import { GONE_WORKERS_SHOWN } from "../../shared/limits.ts";
+import type { ListedWorker, WorkerStateName } from "../../schema/pool.ts";
 import type { SqlRowDisk } from "../store.ts";
 
-/** So many of the latest runs are looked at for one answer, so that nobody else waits for long. */
+/** How many machines that are gone a pool lists: the latest. */
+export const GONE_WORKERS_SHOWN = 1_000;
+
+/** How many of the latest runs are read for one answer: bounded, so that other requests wait only briefly. */
 const SCAN_ROWS = 5_000;
 
-/** The workers of a pool in one of these states, each with the run that ended there last. */
+/** The workers of a pool in these states, each with the run that last ended there. */
 export function workersOf(
   state: Configured,
-  states: readonly WorkerState[],
+  states: readonly WorkerStateName[],
   runs: SqlRowDisk<RunRow>,
   workers: SqlRowDisk<WorkerRow>,
 ): ListedWorker[] {
@@ -19,7 +22,7 @@ export function workersOf(
   return listedWorkers(state, states, gone, lastRunsOf(runs));
 }
 
-/** By worker, the run that ended last among the latest runs of the pool. */
+/** By worker, the run that last ended there, among the pool's latest runs. */
 function lastRunsOf(runs: SqlRowDisk<RunRow>): LastRuns {
   const { rows, isAll } = runs.readHighestBy("worker", "finishedAt", SCAN_ROWS);
   return { byWorker: new Map(rows.map((row) => [row.worker, row])), isAll };

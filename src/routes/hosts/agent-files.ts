@@ -2,10 +2,9 @@
 import { etag } from "hono/etag";
 import { z } from "zod";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { headersOf } from "../openapi/answer-headers.ts";
 import { operation } from "../openapi/operation.ts";
-import { notModifiedAnswer, problemAnswer } from "../openapi/params.ts";
+import { notModifiedAnswer } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
 /** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
@@ -61,7 +60,6 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     tag: "Service",
     access: "open",
     summary,
-    request: { query: z.strictObject({}) },
     responses: {
       200: {
         description: "the file",
@@ -69,7 +67,6 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
         content: { [type]: { schema: z.string() } },
       },
       304: notModifiedAnswer,
-      default: problemAnswer,
     },
   });
   const digestRoute = operation({
@@ -79,7 +76,6 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     tag: "Service",
     access: "open",
     summary: "Its digest, as sha256sum -c reads it",
-    request: { query: z.strictObject({}) },
     responses: {
       200: {
         description: "the digest",
@@ -87,25 +83,20 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
         content: { "text/plain": { schema: z.string() } },
       },
       304: notModifiedAnswer,
-      default: problemAnswer,
     },
   });
-  app.openapi(
-    fileRoute,
-    async (c) => {
-      const body = text(c);
-      const digest = await sha256(body);
-      const headers = {
-        "content-type": `${type}; charset=utf-8`,
-        "cache-control": "no-cache",
-        etag: `"${digest}"`,
-        "repr-digest": `sha-256=:${base64OfHex(digest)}:`,
-      };
-      return new Response(body, { headers });
-    },
-    refuse(),
-  );
-  app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200), refuse());
+  app.openapi(fileRoute, async (c) => {
+    const body = text(c);
+    const digest = await sha256(body);
+    const headers = {
+      "content-type": `${type}; charset=utf-8`,
+      "cache-control": "no-cache",
+      etag: `"${digest}"`,
+      "repr-digest": `sha-256=:${base64OfHex(digest)}:`,
+    };
+    return new Response(body, { headers });
+  });
+  app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200));
 }
 
 function base64OfHex(hex: string): string {

@@ -5,9 +5,8 @@ import { DroverError } from "../../shared/errors.ts";
 import { isSafeAddress } from "../../shared/proof.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { EdgeApp } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
 /** Characters of a key's hash in a worker's name, which has no room for more. */
@@ -18,11 +17,9 @@ const create = operation({
   path: "/v1/enrollments",
   operationId: "createEnrollment",
   tag: "Workers",
-  access: "token",
   codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
   summary: "A one-time code with which a self-hosted machine can join a pool",
   request: {
-    query: z.strictObject({}),
     headers: z.object({ "idempotency-key": IdempotencyKey.optional() }),
     body: jsonBody(EnrollmentRequest),
   },
@@ -31,45 +28,39 @@ const create = operation({
     201: jsonAnswer("it is valid from now on; `Location` is the path of its worker", Enrollment, [
       "Location",
     ]),
-    default: problemAnswer,
   },
 });
 
 /** Adds the route by which self-hosted machines join (api.md#enrollments). */
 export function enrollmentRoutes(app: EdgeApp): void {
-  app.openapi(
-    create,
-    async (c) => {
-      const { url } = c.env;
-      if (url === "") {
-        const text =
-          "DROVER_URL is not set, so a host would not know where to report; set it and deploy again";
-        throw new DroverError("internal", text);
-      }
-      if (!isSafeAddress(url)) {
-        const text = `DROVER_URL is ${url}, which hosts refuse; it must be https, or http with 127.0.0.1`;
-        throw new DroverError("internal", text);
-      }
-      const request = c.req.valid("json");
-      const key = c.req.valid("header")["idempotency-key"];
-      const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
-      const { worker, code, expiresAt, replayed } = await c.env.objects
-        .pool(request.pool)
-        .invite({ ttlMs: ttlMs(request), ...(keyHash === undefined ? {} : { keyHash }) });
-      const answer: Enrollment = {
-        code,
-        worker,
-        pool: request.pool,
-        expiresAt: iso(expiresAt),
-        command: `curl -fsSL ${url}/agent/install.sh | DROVER_CODE=${code} sh -s --`,
-      };
-      if (replayed) {
-        c.header("Idempotency-Replayed", "true");
-        return c.json(answer, 200);
-      }
-      c.header("Location", `/v1/workers/${worker}`);
-      return c.json(answer, 201);
-    },
-    refuse(),
-  );
+  app.openapi(create, async (c) => {
+    const { url } = c.env;
+    if (url === "") {
+      const text = "DROVER_URL is not set, so a host would not know where to report; set it and deploy again";
+      throw new DroverError("internal", text);
+    }
+    if (!isSafeAddress(url)) {
+      const text = `DROVER_URL is ${url}, which hosts refuse; it must be https, or http with 127.0.0.1`;
+      throw new DroverError("internal", text);
+    }
+    const request = c.req.valid("json");
+    const key = c.req.valid("header")["idempotency-key"];
+    const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
+    const { worker, code, expiresAt, replayed } = await c.env.objects
+      .pool(request.pool)
+      .invite({ ttlMs: ttlMs(request), ...(keyHash === undefined ? {} : { keyHash }) });
+    const answer: Enrollment = {
+      code,
+      worker,
+      pool: request.pool,
+      expiresAt: iso(expiresAt),
+      command: `curl -fsSL ${url}/agent/install.sh | DROVER_CODE=${code} sh -s --`,
+    };
+    if (replayed) {
+      c.header("Idempotency-Replayed", "true");
+      return c.json(answer, 200);
+    }
+    c.header("Location", `/v1/workers/${worker}`);
+    return c.json(answer, 201);
+  });
 }

@@ -8,9 +8,9 @@ import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../shared/limits.ts";
 import { formatSize } from "../../shared/size.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { drainBody } from "../http/drain-body.ts";
-import { invalid, refuse } from "../http/invalid.ts";
+import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
-import { jsonAnswer, problemAnswer } from "../openapi/params.ts";
+import { jsonAnswer } from "../openapi/params.ts";
 import { admit, SignatureHeaders } from "./signature.ts";
 
 const chunk = operation({
@@ -50,29 +50,24 @@ const chunk = operation({
   },
   responses: {
     200: jsonAnswer("how far the stream is stored", z.object({ stored: z.int() })),
-    default: problemAnswer,
   },
 });
 
 /** Adds the route by which hosts upload large logs (host-protocol.md#logs). */
 export function hostLogRoutes(app: EdgeApp): void {
-  app.openapi(
-    chunk,
-    async (c) => {
-      const { worker, attempt, stream } = c.req.valid("param");
-      const { offset: from } = c.req.valid("query");
-      const { digest } = await admit(c, "log", worker, attempt);
-      try {
-        const { body } = c.req.raw;
-        const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
-        return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
-      } catch (error) {
-        await drainBody(c.req.raw);
-        throw error;
-      }
-    },
-    refuse(),
-  );
+  app.openapi(chunk, async (c) => {
+    const { worker, attempt, stream } = c.req.valid("param");
+    const { offset: from } = c.req.valid("query");
+    const { digest } = await admit(c, "log", worker, attempt);
+    try {
+      const { body } = c.req.raw;
+      const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
+      return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
+    } catch (error) {
+      await drainBody(c.req.raw);
+      throw error;
+    }
+  });
 }
 
 /**

@@ -3,7 +3,7 @@ import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EdgeContext } from "../edge.ts";
 
-/** The most hosts remembered as too fast. Beyond it all are forgotten; there are normally few. */
+/** The most hosts remembered as too fast. Beyond this number all are forgotten; normally there are few. */
 const MAX_REMEMBERED = 1_000;
 /** The least time for which a host is refused: less would bring no relief. */
 const LEAST_MS: Millis = 250;
@@ -12,7 +12,7 @@ const MAX_DELAY_MS: Millis = 1_000;
 /** The most refusals of one host that are delayed; others are sent at once. */
 const MAX_DELAYED = 16;
 
-/** A host that is too fast, until when, and how many of its refusals are being delayed. */
+/** Until when a host that is too fast is refused, and how many of its refusals are being delayed. */
 interface TooFast {
   until: Instant;
   delayed: number;

@@ -8,10 +8,9 @@ import { MAX_REPORT_WAIT_MS } from "../../shared/limits.ts";
 import { loopbackAddress } from "../../shared/proof.ts";
 import { contentDigest, textOfKey } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { utf8Text } from "../http/json-body.ts";
 import { operation } from "../openapi/operation.ts";
-import { jsonAnswer, problemAnswer, waitMs } from "../openapi/params.ts";
+import { jsonAnswer, waitMs } from "../openapi/params.ts";
 import { unlessTooFast } from "./host-pace.ts";
 import { answerHello, claimByCode, claimOfHost, SignatureHeaders, unwrapAnswer } from "./signature.ts";
 
@@ -52,8 +51,8 @@ const enroll = operation({
   description:
     "Signed with the key in the code, which is never sent: both sides derive the host's secret from that " +
     "key and the `salt`.",
-  request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
-  responses: { 200: jsonAnswer("what the host needs to start", HostSetup), default: problemAnswer },
+  request: { headers, body: signedBody(EnrollRequest) },
+  responses: { 200: jsonAnswer("what the host needs to start", HostSetup) },
 });
 
 const Hello = z
@@ -73,8 +72,8 @@ const hello = operation({
     "first on each connection, signed with its secret or, to enroll, with its code: the answer's signature " +
     "is the proof, for the address to which the host is connected. A Drover that is reached by HTTPS " +
     "answers `not_found`.",
-  request: { ...signed, query: z.strictObject({}) },
-  responses: { 200: jsonAnswer("a signed answer", Hello), default: problemAnswer },
+  request: { ...signed },
+  responses: { 200: jsonAnswer("a signed answer", Hello) },
 });
 
 const PLAIN_TEXT: object = { type: "string" };
@@ -94,8 +93,8 @@ const join = operation({
   access: "host",
   codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A start of the agent: a new incarnation",
-  request: { ...signedRequest(JoinRequest), query: z.strictObject({}) },
-  responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
+  request: { ...signedRequest(JoinRequest) },
+  responses: { 200: jsonAnswer("what the host needs to begin", HostSetup) },
 });
 
 const report = operation({
@@ -111,7 +110,7 @@ const report = operation({
     "`boot ok` once the boot probe has succeeded, and `orders <revision>` for the orders that were " +
     "applied.",
   request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
-  responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
+  responses: { 200: jsonAnswer("the orders", OrdersDocument) },
 });
 
 const socket = operation({
@@ -123,74 +122,54 @@ const socket = operation({
   codes: ["enrollment_over", "forbidden", "upgrade_required", "busy"],
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
-    "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come " +
+    "The first frame is a challenge; each frame has a number and an HMAC in its first line. Orders come " +
     "whenever they change. `ping` is answered with `pong`. A refused report closes the socket, after " +
     "a frame that says why.",
-  request: { ...signed, query: z.strictObject({}) },
-  responses: { 101: { description: "the socket" }, default: problemAnswer },
+  request: { ...signed },
+  responses: { 101: { description: "the socket" } },
 });
 
 /** Adds the routes of hosts (host-protocol.md#exchange). They need a code or a signature, not a token. */
 export function hostRoutes(app: EdgeApp): void {
-  app.openapi(
-    enroll,
-    async (c) => {
-      const { worker, expiresAt, codeKey, digest } = claimByCode(c, "enroll");
-      const { body } = await bodyOf(c);
-      if (contentDigest(body) !== digest) {
-        throw otherBody();
-      }
-      const call = { body, codeKey: textOfKey(codeKey), expiresAt };
-      return c.json(await c.env.objects.worker(worker).enroll(call), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    hello,
-    async (c) => {
-      const address = loopbackAddress(c.env.url);
-      if (address === undefined) {
-        throw new DroverError(
-          "not_found",
-          "only a Drover on loopback gives a proof; elsewhere verify the certificate",
-        );
-      }
-      await answerHello(c, c.req.valid("param").worker);
-      return c.json({ address }, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    join,
-    async (c) => {
-      const { worker } = c.req.valid("param");
-      return unlessTooFast(c, worker, async () => {
-        const call = await signedCall(c, "join", worker);
-        return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).join(call)), 200);
-      });
-    },
-    refuse(),
-  );
-  app.openapi(
-    report,
-    async (c) => {
-      const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
-      const { worker } = c.req.valid("param");
-      return unlessTooFast(c, worker, async () => {
-        const call = await signedCall(c, "report", worker);
-        return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
-      });
-    },
-    refuse(),
-  );
-  app.openapi(
-    socket,
-    (c) => {
-      const { worker } = c.req.valid("param");
-      return unlessTooFast(c, worker, () => openSocket(c, worker));
-    },
-    refuse(),
-  );
+  app.openapi(enroll, async (c) => {
+    const { worker, expiresAt, codeKey, digest } = claimByCode(c, "enroll");
+    const { body } = await bodyOf(c);
+    if (contentDigest(body) !== digest) {
+      throw otherBody();
+    }
+    const call = { body, codeKey: textOfKey(codeKey), expiresAt };
+    return c.json(await c.env.objects.worker(worker).enroll(call), 200);
+  });
+  app.openapi(hello, async (c) => {
+    const address = loopbackAddress(c.env.url);
+    if (address === undefined) {
+      throw new DroverError(
+        "not_found",
+        "only a Drover on loopback gives a proof; elsewhere verify the certificate",
+      );
+    }
+    await answerHello(c, c.req.valid("param").worker);
+    return c.json({ address }, 200);
+  });
+  app.openapi(join, async (c) => {
+    const { worker } = c.req.valid("param");
+    return unlessTooFast(c, worker, async () => {
+      const call = await signedCall(c, "join", worker);
+      return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).join(call)), 200);
+    });
+  });
+  app.openapi(report, async (c) => {
+    const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
+    const { worker } = c.req.valid("param");
+    return unlessTooFast(c, worker, async () => {
+      const call = await signedCall(c, "report", worker);
+      return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
+    });
+  });
+  app.openapi(socket, (c) => {
+    const { worker } = c.req.valid("param");
+    return unlessTooFast(c, worker, () => openSocket(c, worker));
+  });
 }
 
 /** Opens a host's socket at its worker. Throws the worker's refusal. */

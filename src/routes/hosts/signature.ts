@@ -1,7 +1,7 @@
 // How the edge checks that a call is signed by a host, and signs its answer (protocol.md).
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
-import type { Answered } from "../../objects/rpc.ts";
+import type { SignedAnswer } from "../../objects/rpc.ts";
 import { DroverError, notKnown } from "../../shared/errors.ts";
 import { answerKey, signAnswer } from "../../signing/answer.ts";
 import { claimOf } from "../../signing/claim.ts";
@@ -37,7 +37,7 @@ export function claimOfHost(c: EdgeContext, purpose: Purpose, worker: string): C
 }
 
 /**
- * Verifies with the signing key that the caller has the code of the worker that it names. Throws
+ * Verifies with the signing key that the caller has the code for the worker that the call names. Throws
  * `bad_signature`.
  */
 export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
@@ -50,7 +50,7 @@ export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
 }
 
 /** Unwraps a worker's answer to a host, and has the response signed. Throws the worker's refusal. */
-export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: Answered<T>): T {
+export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: SignedAnswer<T>): T {
   c.set("signer", { key: answered.answerKey, keyid: worker });
   if ("value" in answered) return answered.value;
   const { code, message, ...more } = answered.refused;

@@ -5,7 +5,7 @@ export const PARALLEL_CALLS = 32;
 
 /**
  * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. The first failure
- * rejects with that error; calls in flight finish, and no new one begins.
+ * rejects the whole work; calls in flight finish, and no new one begins.
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],

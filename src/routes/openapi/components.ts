@@ -12,8 +12,8 @@ import {
   PutPoolConfig,
   ShownPoolConfig,
   Timeouts,
-  WorkerEvent,
-  WorkerState,
+  WorkerHistoryEntry,
+  WorkerStateName,
 } from "../../schema/pool.ts";
 import { ErrorCode, Problem } from "../../schema/problem.ts";
 import {
@@ -77,8 +77,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   ErrorCode,
   Problem,
   ServiceStatus,
-  WorkerState,
-  WorkerEvent,
+  WorkerStateName,
+  WorkerHistoryEntry,
   MachineResources,
   MachineState,
   HoldOff,

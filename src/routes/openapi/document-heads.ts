@@ -16,7 +16,7 @@ interface Get {
 
 /**
  * Adds an operation for HEAD to each path with a GET: the edge answers it everywhere, with the same headers
- * and no body. A socket has none.
+ * and no body. A socket has no HEAD.
  */
 export function withHeads(paths: object): object {
   return Object.fromEntries(

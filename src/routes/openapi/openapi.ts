@@ -1,9 +1,7 @@
 // The route `/openapi.json`: how the document is made from the declared routes.
 import { etag } from "hono/etag";
-import { z } from "zod";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { titleOf } from "../http/problem.ts";
 import { sha256 } from "../runs/submission.ts";
 import { headersOf } from "./answer-headers.ts";
@@ -13,16 +11,16 @@ import { readableShapes } from "./document-shapes.ts";
 import { addExamples } from "./example-document.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 import { operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
-import { notModifiedAnswer, problemAnswer } from "./params.ts";
+import { notModifiedAnswer } from "./params.ts";
 
-/** The document does not describe its own content any further. */
+/** This route's own answer is described only as a JSON object. */
 const content: Record<string, { schema: object }> = {
   "application/json": { schema: { type: "object" } },
 };
 
 const DESCRIPTION =
   "Runs commands on cloud machines that it boots, watches, reuses, drains and destroys by itself.\n\n" +
-  "Durations are strings such as `250ms`, `10s` or `1h30m`; sizes are bytes as numbers, or strings such as " +
+  "Durations are strings such as `250ms`, `10s` or `1h30m`; sizes are numbers of bytes, or strings such as " +
   "`512MiB`; instants are RFC 3339 in UTC. Unknown fields are refused. Every error is a `Problem` " +
   "(RFC 9457), whose `code` is for programs.";
 
@@ -33,11 +31,9 @@ const route = operation({
   tag: "Service",
   access: "open",
   summary: "This document",
-  request: { query: z.strictObject({}) },
   responses: {
     200: { description: "OpenAPI 3.1", headers: headersOf("ETag"), content },
     304: notModifiedAnswer,
-    default: problemAnswer,
   },
 });
 
@@ -55,18 +51,14 @@ export function openApiRoute(app: EdgeApp, version: string): void {
   }
   let made: Made | undefined;
   app.use("/openapi.json", etag());
-  app.openapi(
-    route,
-    async () => {
-      // Only the value is shared: another request cannot safely await this request's promise.
-      made ??= await makeDocument(app, version);
-      const { text, tag } = made;
-      return new Response(text, {
-        headers: { "content-type": "application/json", "cache-control": "no-cache", etag: tag },
-      });
-    },
-    refuse(),
-  );
+  app.openapi(route, async () => {
+    // Only the value is shared: another request cannot safely await this request's promise.
+    made ??= await makeDocument(app, version);
+    const { text, tag } = made;
+    return new Response(text, {
+      headers: { "content-type": "application/json", "cache-control": "no-cache", etag: tag },
+    });
+  });
 }
 
 interface Made {

@@ -1,8 +1,10 @@
-// How a route is declared once, with its access, its errors and its place in the document.
+// How is a route declared, with its access, its errors and its place in the document?
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
+import { z } from "zod";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { headersOf, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
+import { problemAnswer } from "./params.ts";
 
 /** The tag of the HEAD operations. */
 export const HEADS = "Headers";
@@ -42,13 +44,17 @@ export const SECURITY_SCHEMES = {
   },
 } as const;
 
-/** What a route declares beyond its request and responses. */
+/**
+ * What a route declares beyond its request and its successful responses. A route without a `query` takes no
+ * query parameters.
+ */
 interface RouteNotes {
   operationId: string;
   summary: string;
   description?: string;
   tag: keyof typeof TAGS;
-  access: Access;
+  /** Who may call it; by default holders of the token. */
+  access?: Access;
   /** Error codes specific to this route; common ones are derived. */
   codes?: readonly ErrorCode[];
 }
@@ -57,15 +63,17 @@ interface RouteNotes {
 export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & RouteNotes>(
   route: R,
 ) {
-  const { tag, access, codes: own, description, responses, ...rest } = route;
+  const { tag, access = "token", codes: own, description, request, responses, ...rest } = route;
   const declared = {
     ...rest,
     tags: [tag],
     security: securityOf(access),
     description: [description ?? `${rest.summary}.`, accessText(access)].filter(Boolean).join("\n\n"),
+    request: { query: z.strictObject({}), ...request },
     responses: {
       ...(access === "host" ? withSignature(responses) : responses),
-      ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])], access),
+      default: problemAnswer,
+      ...refusals([...new Set([...derivedCodes(access, request), ...(own ?? [])])], access),
     },
   };
   // The additions matter only to the document; to the handler the route has its declared type.
@@ -93,7 +101,7 @@ function accessText(access: Access): string {
 }
 
 /** The error codes that follow from a route's access and body. */
-function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & RouteNotes): ErrorCode[] {
+function derivedCodes(access: Access, request: RouteConfig["request"]): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");

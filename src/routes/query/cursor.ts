@@ -1,12 +1,13 @@
+// Where does the next page of a list begin?
 import { z } from "zod";
 
-/** Where an item stands in a list that is sorted newest first: by instant, then by id. */
+/** The position of an item in a list that is sorted newest first, by instant and then by id. */
 export interface Place {
   at: string;
   id: string;
 }
 
-/** Where the last page ended, and for each pool the cursor of the stretch in which it did. */
+/** Where the last page ended, and each pool's cursor for the window that contains this place. */
 const Position = z.strictObject({
   at: z.string().max(64),
   id: z.string().max(64),
@@ -14,7 +15,7 @@ const Position = z.strictObject({
 });
 export type Position = z.output<typeof Position>;
 
-/** The `cursor` of a list: the `next` of an earlier answer. Opaque to clients, a `Position` to us. */
+/** The `cursor` of a list, from the `next` of an earlier answer. It is opaque to clients. */
 export const Cursor = z
   .string()
   .transform((text, ctx): Position => {
@@ -50,9 +51,7 @@ export function newestFirst(a: Place, b: Place): number {
   return a.id < b.id ? 1 : -1;
 }
 
-/**
- * Whether a place comes after the position at which the last page ended. Everything does, if there was none.
- */
+/** Whether a place comes after the position at which the last page ended. True without a last page. */
 export function isAfter(place: Place, position: Place | undefined): boolean {
   return position === undefined || newestFirst(position, place) < 0;
 }

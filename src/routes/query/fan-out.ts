@@ -1,16 +1,17 @@
+// How are several pools asked the same question?
 import type { ServiceStatus } from "../../schema/run/run.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError } from "../http/problem.ts";
 
-/** What the pools said, by name, in no order, and how each of them is, in the order asked. */
+/** The answers by pool, in no order, and the health of each pool, in the order of the question. */
 export interface PoolAnswers<Answer> {
   answers: Map<string, Answer>;
   service: ServiceStatus[];
 }
 
 /**
- * Asks several pools the same thing. One that fails leaves its part out and says so in `service`, so that one
- * broken pool hides no other. Fails, with the first pool's error, only if all of them do.
+ * Asks several pools the same question. A pool that fails is missing from the answers, and `service` says
+ * why, so that a broken pool does not hide the others. Fails with the first pool's error if all of them fail.
  */
 export async function askPools<Answer>(
   names: readonly string[],
@@ -31,10 +32,7 @@ export async function askPools<Answer>(
   return { answers, service };
 }
 
-/**
- * A pool that the Registry names but that has no configuration yet is not initialized; any other fault is its
- * health.
- */
+/** A listed pool without a configuration is not initialized; with any other error a pool is unhealthy. */
 function health(error: unknown): Omit<ServiceStatus, "pool"> {
   if (error === undefined) return { initialized: true, healthy: true };
   const { code, message } = asDroverError(error);

@@ -1,38 +1,39 @@
+// How does a waiting request survive the restart of an object?
 import { backOffMs, spread } from "../../shared/time/backoff.ts";
 import { asDroverError } from "../http/problem.ts";
 
-/** Tries of one call beyond the end of the wait, and the pauses between them. */
-const LEAST_TRIES = 5;
+/** The least number of tries of a call, even after the end of the wait, and the pauses between them. */
+const MIN_TRIES = 5;
 const PAUSES = { firstMs: 100, longestMs: 1_000 };
 
 /**
- * The time for which the answer to a request is held. Objects come and go meanwhile: they are moved, reset
- * and deployed anew (platform.md#lifetime), and with them goes whatever was waiting in them. So each call is
- * made again, by level, until it is answered.
+ * The time for which a request waits for its answer. Meanwhile the platform may move, reset or redeploy
+ * objects (platform.md#lifetime), which ends all waits in them. So each call is repeated until it is
+ * answered: it asks about the current state, so nothing is missed.
  */
 export class Hold {
   readonly #endsAt: number;
-  /** Whether the answer is held at all: what is asked for now is not worth a pause. */
-  readonly #held: boolean;
+  /** Whether the request waits at all. If not, no call is worth a pause. */
+  readonly #waits: boolean;
 
   constructor(waitMs: number) {
-    this.#held = waitMs > 0;
+    this.#waits = waitMs > 0;
     this.#endsAt = performance.now() + waitMs;
   }
 
-  /** Milliseconds that are left. */
+  /** The remaining milliseconds. */
   get leftMs(): number {
     return Math.max(0, Math.ceil(this.#endsAt - performance.now()));
   }
 
-  /** Asks, and asks again with what is left of the time, as long as the answer is that nobody was there. */
+  /** Makes a call, and repeats it with the remaining time while its object is unavailable. */
   async ask<Answer>(call: (leftMs: number) => Promise<Answer>): Promise<Answer> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await call(this.leftMs);
       } catch (error) {
-        const over = this.leftMs === 0 && tries >= LEAST_TRIES;
-        if (!this.#held || over || asDroverError(error).code !== "unavailable") throw error;
+        const over = this.leftMs === 0 && tries >= MIN_TRIES;
+        if (!this.#waits || over || asDroverError(error).code !== "unavailable") throw error;
         const pauseMs = spread(backOffMs(PAUSES, tries), Math.random());
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }

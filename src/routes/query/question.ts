@@ -1,11 +1,11 @@
-// What does a query for runs ask, and what does a look at them find?
+// What does a query for runs ask, and what is found at one moment?
 
 import type { Objects, RunWait } from "../../objects/rpc.ts";
 import type { RunList, RunState, RunSummary } from "../../schema/run/run.ts";
 import type { Position } from "./cursor.ts";
 import type { Hold } from "./hold.ts";
 
-/** What a query asks, in whichever way it came (api.md#query). */
+/** A query, from the parameters or the body of a request (api.md#query). */
 export interface RunQuestion {
   /** Absent: all runs. */
   ids?: string[] | undefined;
@@ -15,26 +15,26 @@ export interface RunQuestion {
   pools: readonly string[];
   /** Whether only runs of these pools can match. */
   onlyThesePools: boolean;
-  /** Wait until all that are selected are in one of the states, and not only one. */
+  /** Wait until all selected runs are in one of the states, instead of one run. */
   all: boolean;
   waitMs: number;
   limit: number;
   position?: Position | undefined;
 }
 
-/** What one look at the runs has found. */
+/** What a query finds at one moment. */
 export interface Look {
-  /** The answer, if it is given now. */
+  /** The answer for this moment. */
   answer: RunList;
-  /** It is given now: there is a match, or none can come. */
+  /** Whether to give that answer now: there is a match, or there can be none. */
   isOver: boolean;
-  /** Each wait ends when something has changed, with the runs that have come to match. */
+  /** Starts the waits. Each resolves at a change, with the runs that have matched since this look. */
   wait: () => Promise<RunSummary[]>[];
-  /** Of those the runs that the question selects, in the order of an answer. */
+  /** Selects the runs of the answer from those that match, in the right order. */
   select: (news: RunSummary[]) => RunSummary[];
 }
 
-/** Waits at a pool until there is news for the question; none means to look again. */
+/** Waits at a pool until runs match the question. If the result is empty, the caller must look again. */
 export async function newsOf(
   objects: Objects,
   hold: Hold,

@@ -1,22 +1,23 @@
+// How are the runs of several pools merged into one list?
 import type { Objects, RunFilter } from "../../objects/rpc.ts";
 import type { RunList, RunSummary } from "../../schema/run/run.ts";
 import { encodePosition, isAfter, newestFirst, type Place, type Position } from "./cursor.ts";
 import { askPools } from "./fan-out.ts";
 
-/** One pool's runs as they are merged with those of others. */
+/** The runs of one pool, to be merged with those of others. */
 interface Source {
   name: string;
-  /** What has been fetched and not been given out. */
+  /** The fetched runs that are not in the answer yet. */
   window: RunSummary[];
-  /** The pool's cursor with which the window was fetched; absent: from the newest. */
+  /** The pool's cursor for this window; absent: from the newest run. */
   cursor: string | undefined;
   next: string | null;
 }
 
 /**
- * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of
- * the last run given and where in each pool that was, so that pages neither repeat nor skip a run while
- * others come in. `marks` names the moment of the list in each pool.
+ * One page of the runs of several pools, newest first by (submittedAt, id). A cursor holds the position of
+ * the last run, and a position in each pool, so that pages neither repeat nor skip runs while new ones
+ * arrive. `marks` has the moment at which each pool was listed.
  */
 export async function listRuns(
   objects: Objects,
@@ -28,7 +29,7 @@ export async function listRuns(
   const marks = new Map<string, string>();
   const fetch = async (name: string, cursor: string | undefined): Promise<Source> => {
     const { items, next, mark } = await objects.pool(name).list(filter, { limit, cursor });
-    // The moment of the first look counts: what changes between two of them is news, too.
+    // The mark of the first fetch counts: a change between two fetches is news, too.
     if (!marks.has(name)) marks.set(name, mark);
     return { name, cursor, next, window: items.filter((run) => isAfter(placeOf(run), position)) };
   };
@@ -53,7 +54,7 @@ export function placeOf(run: RunSummary): Place {
   return { at: run.submittedAt, id: run.id };
 }
 
-/** Takes the newest of the runs at the heads of all windows. */
+/** Takes the newest run from the windows. */
 function takeNewest(sources: readonly Source[]): RunSummary | undefined {
   let best: { source: Source; head: RunSummary } | undefined;
   for (const source of sources) {

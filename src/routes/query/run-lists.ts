@@ -1,9 +1,10 @@
+// Which routes list and query runs?
 import { z } from "zod";
 import { Name, Wait } from "../../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../../schema/run/run.ts";
 import { MAX_LABELS, MAX_QUERY_IDS } from "../../shared/limits.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { invalid, refuse } from "../http/invalid.ts";
+import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import {
   Flag,
@@ -11,7 +12,6 @@ import {
   jsonAnswer,
   jsonBody,
   Limit,
-  problemAnswer,
   repeatable,
   StateFilter,
   statesOf,
@@ -20,7 +20,7 @@ import {
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
 
-/** What a page of `POST /v1/runs/query` with `allRuns` holds; `GET` with its `next` brings the rest. */
+/** Runs in a page of `POST /v1/runs/query` with `allRuns`; `GET` with its `next` brings the rest. */
 const ALL_RUNS_LIMIT = 1_000;
 
 const LabelText = z
@@ -28,14 +28,13 @@ const LabelText = z
   .regex(/^[^:]+:/, 'must be a name and a value, such as "team:x"')
   .meta({ example: "team:x" });
 
-const answers = { 200: jsonAnswer("the runs that match", RunList), default: problemAnswer };
+const answers = { 200: jsonAnswer("the runs that match", RunList) };
 
 const list = operation({
   method: "get",
   path: "/v1/runs",
   operationId: "listRuns",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The runs that match, newest first, or in the order of the ids",
   description:
@@ -64,58 +63,49 @@ const query = operation({
   path: "/v1/runs/query",
   operationId: "queryRuns",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
-  summary: "The same for long lists of ids",
+  summary: "Query runs by a long list of ids",
   description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
-  request: { query: z.strictObject({}), body: jsonBody(RunQuery) },
+  request: { body: jsonBody(RunQuery) },
   responses: answers,
 });
 
 /** Adds the two forms of the query (api.md#query). */
 export function runListRoutes(app: EdgeApp): void {
-  app.openapi(
-    list,
-    async (c) => {
-      const { id, state, label, pool, all, wait, limit, cursor } = c.req.valid("query");
-      if (id !== undefined && cursor !== undefined) {
-        throw invalid([
-          { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
-        ]);
-      }
-      const question = {
-        ids: id,
-        states: statesOf(state ?? ["all"]),
-        labels: labelsOf(label ?? []),
-        pools: pool === undefined ? await poolNames(c) : [pool],
-        onlyThesePools: pool !== undefined,
-        all: isOn(all),
-        waitMs: waitMs(wait),
-        limit,
-        position: cursor,
-      };
-      return c.json(await answerQuery(c.env.objects, question), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    query,
-    async (c) => {
-      const { runs, allRuns, states, all, wait } = c.req.valid("json");
-      const question = {
-        ids: allRuns ? undefined : runs,
-        states: [...statesSelected(states)],
-        labels: {},
-        pools: await poolNames(c),
-        onlyThesePools: false,
-        all,
-        waitMs: waitMs(wait),
-        limit: ALL_RUNS_LIMIT,
-      };
-      return c.json(await answerQuery(c.env.objects, question), 200);
-    },
-    refuse(),
-  );
+  app.openapi(list, async (c) => {
+    const { id, state, label, pool, all, wait, limit, cursor } = c.req.valid("query");
+    if (id !== undefined && cursor !== undefined) {
+      throw invalid([
+        { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
+      ]);
+    }
+    const question = {
+      ids: id,
+      states: statesOf(state ?? ["all"]),
+      labels: labelsOf(label ?? []),
+      pools: pool === undefined ? await poolNames(c) : [pool],
+      onlyThesePools: pool !== undefined,
+      all: isOn(all),
+      waitMs: waitMs(wait),
+      limit,
+      position: cursor,
+    };
+    return c.json(await answerQuery(c.env.objects, question), 200);
+  });
+  app.openapi(query, async (c) => {
+    const { runs, allRuns, states, all, wait } = c.req.valid("json");
+    const question = {
+      ids: allRuns ? undefined : runs,
+      states: [...statesSelected(states)],
+      labels: {},
+      pools: await poolNames(c),
+      onlyThesePools: false,
+      all,
+      waitMs: waitMs(wait),
+      limit: ALL_RUNS_LIMIT,
+    };
+    return c.json(await answerQuery(c.env.objects, question), 200);
+  });
 }
 
 function poolNames(c: EdgeContext): Promise<string[]> {

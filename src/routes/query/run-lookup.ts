@@ -1,4 +1,4 @@
-// Which runs have these ids, as they are now, and who says so?
+// What is the current state of the runs with these ids?
 
 import type { Objects } from "../../objects/rpc.ts";
 import type { RunSummary, ServiceStatus } from "../../schema/run/run.ts";
@@ -11,37 +11,37 @@ import { askPools } from "./fan-out.ts";
 /** Ids in one call to a pool: as many as one page can answer. */
 const IDS_PER_CALL = 1_000;
 
-/** The runs with these ids, and which of them their pools have at hand. */
+/** The runs with these ids, and which of them their pools list. */
 export interface Found {
   known: Map<string, RunSummary>;
   inPools: Set<string>;
-  /** By the name of a pool: the moment before it was asked. */
+  /** The mark of each pool from before it was asked. */
   marks: Map<string, string>;
   service: ServiceStatus[];
 }
 
 /**
- * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one
- * or may lag. Only an allocation says that an id does not exist, and then the whole query is 404
- * `unknown_run` with all such ids (api.md#query-1, api.md#query-5). `isDoubtful`: whether what a pool says
- * may be behind what matters here. `told` has what the runs themselves have said; their answers are added.
+ * The current state of the runs with these ids: from their pools, or from their allocations if a pool lacks a
+ * run or `isDoubtful` says that its row may be outdated. Only an allocation can say that an id does not
+ * exist; then the query fails with `unknown_run` and all such ids (api.md#query-1, api.md#query-5). Adds the
+ * answers of allocations to `summaries`.
  */
 export async function lookUp(
   objects: Objects,
   { ids, pools }: { ids: readonly string[]; pools: readonly string[] },
   isDoubtful: (run: RunSummary) => boolean,
-  told: Map<string, RunSummary>,
+  summaries: Map<string, RunSummary>,
 ): Promise<Found> {
   const { answers, service } = await askPools(pools, (name) => listIds(objects, name, ids));
   const rows = [...answers.values()].flatMap(({ items }) => items);
   const known = new Map(rows.map((run) => [run.id, run]));
   const unsure = ids.filter((id) => {
     const row = known.get(id);
-    // An end is final, whoever knows of it; but a run that its pool lacks may have been deleted.
+    // An end is final, so the pool's word is enough. A run that its pool lacks may have been deleted.
     return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
   });
-  await ask(objects, unsure, told);
-  for (const [id, run] of told) {
+  await askAllocations(objects, unsure, summaries);
+  for (const [id, run] of summaries) {
     const row = known.get(id);
     if (row === undefined || row.version <= run.version) known.set(id, run);
   }
@@ -49,12 +49,16 @@ export async function lookUp(
   return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
 }
 
-async function ask(objects: Objects, ids: readonly string[], told: Map<string, RunSummary>): Promise<void> {
+async function askAllocations(
+  objects: Objects,
+  ids: readonly string[],
+  summaries: Map<string, RunSummary>,
+): Promise<void> {
   const unknown = new Set<string>();
   const expired = new Set<string>();
   await inParallel(ids, async (id) => {
     try {
-      told.set(id, await objects.allocation(id).summary());
+      summaries.set(id, await objects.allocation(id).summary());
     } catch (error) {
       if (hasCode(error, "unknown_run")) unknown.add(id);
       else if (hasCode(error, "expired_run")) expired.add(id);
@@ -68,7 +72,7 @@ async function ask(objects: Objects, ids: readonly string[], told: Map<string, R
   }
 }
 
-/** The runs of a pool with these ids, and the moment before the first call. */
+/** The runs of a pool with these ids, and the mark of its first answer. */
 async function listIds(
   objects: Objects,
   pool: string,

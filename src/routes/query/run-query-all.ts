@@ -11,7 +11,7 @@ import { listRuns } from "./run-list.ts";
 
 /**
  * Waits until all runs that the labels and pools select are in one of the states (api.md#wait-for-all). The
- * answer has those that are, and says whether these are all.
+ * answer has the runs that have reached one, and says whether these are all.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
   const { states, labels, pools, limit, position } = question;
@@ -22,7 +22,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
         pools.map((name) => missingIn(objects, question, hold, name, waitMs, ended.marks.get(name))),
       );
     let missing = await ask(() => (ended.missed ? 0 : hold.leftMs));
-    // The pool that was over first may have new runs by now.
+    // A pool whose runs matched early may have new runs by now.
     if (pools.length > 1) missing = await ask(() => 0);
     const counts = missing.filter((one) => one !== null);
     const open = counts.reduce((sum, one) => sum + one.open, 0);
@@ -36,8 +36,8 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
 }
 
 /**
- * Whether a run has ended in none of the states, and the moment of that look in each pool: a pool watches its
- * live runs alone. Not sure while there is a pool that does not answer.
+ * Whether a selected run has ended in another state, and the mark of each pool at that moment, since pools
+ * watch only live runs. The result is uncertain while a pool does not answer.
  */
 async function lookAtEnded(
   objects: Objects,
@@ -53,7 +53,7 @@ async function lookAtEnded(
   return { missed, isSure: silent === undefined, marks };
 }
 
-/** Holds until no run of a pool is missing; null: look again. A pool that does not exist has none. */
+/** Waits until no run of a pool is missing; null: look again. A pool that does not exist has no runs. */
 async function missingIn(
   objects: Objects,
   { states, labels, pools }: RunQuestion,

@@ -10,7 +10,7 @@ import { listRuns, placeOf } from "./run-list.ts";
 import { queryAllOf } from "./run-query-all.ts";
 import { lookAtIds } from "./run-query-ids.ts";
 
-/** Answers at once if something matches, else as soon as something does, else with nothing in time. */
+/** Answers at once if a run matches, else as soon as one does, else without runs at the end of the wait. */
 export async function answerQuery(objects: Objects, question: RunQuestion): Promise<RunList> {
   const { ids, all } = question;
   if (ids?.length === 0) return all ? { ...NOTHING, all: NONE_MISSING } : NOTHING;
@@ -22,17 +22,17 @@ export async function answerQuery(objects: Objects, question: RunQuestion): Prom
   let news: RunSummary[] = [];
   for (;;) {
     const { answer, isOver, wait, select } = await look();
-    // A short state is over by now, and has been all the same.
+    // The run has matched meanwhile, even if a short state is over by now.
     if (answer.items.length === 0 && news.length > 0) return { ...answer, items: news.slice(0, limit) };
     if (isOver || hold.leftMs === 0) return answer;
     const waits = wait();
     news = select(await firstOf(waits));
-    // Before, nothing matched: what does now at the one place there is, are all matches.
+    // Nothing matched before, and only one object was asked: its matches are all there are.
     if (waits.length === 1 && news.length > 0 && news.length <= limit) return { ...answer, items: news };
   }
 }
 
-/** No ids match nothing, and no pool needs to be asked about it. */
+/** The answer for an empty list of ids, which needs no pool. */
 const NOTHING: RunList = { items: [], next: null, service: [] };
 const NONE_MISSING = { holds: true, open: 0, possible: true };
 
@@ -44,7 +44,7 @@ async function lookAtPools(objects: Objects, question: RunQuestion, hold: Hold):
   return {
     answer,
     isOver: answer.items.length > 0 || states.length === 0 || pools.length === 0,
-    // A pool that could not be asked has no mark, and is to be listed as soon as it can.
+    // A pool that did not answer has no mark: list it again as soon as it answers.
     wait: () =>
       pools.map((name) => newsOf(objects, hold, name, { states, labels, all: false }, marks.get(name) ?? "")),
     select: (news) => {
@@ -54,7 +54,7 @@ async function lookAtPools(objects: Objects, question: RunQuestion, hold: Hold):
   };
 }
 
-/** What the first wait ends with. One that fails hides no other; if all fail, so does this. */
+/** The result of the first wait that succeeds. Fails only if all waits fail. */
 async function firstOf(waits: Promise<RunSummary[]>[]): Promise<RunSummary[]> {
   try {
     return await Promise.any(waits);

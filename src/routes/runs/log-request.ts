@@ -23,7 +23,7 @@ export const LogQuery = z.strictObject({
     .string()
     .regex(/^[1-9]\d{0,8}\.[1-9]\d{0,8}$/, 'must be the end of an attempt\'s id, <epoch>.<n>, such as "1.1"')
     .optional()
-    .meta({ description: "the end of the attempt's id; the latest if absent", example: "1.1" }),
+    .meta({ description: "the end of the attempt's id; if absent, the latest attempt", example: "1.1" }),
   tail: z
     .string()
     .refine((text) => (parseSize(text) ?? 0) >= 1, {
@@ -46,7 +46,7 @@ export interface LogSpan {
 
 /**
  * Parses the requested bytes. A `Range` in another unit is ignored (RFC 9110 §14.2). A malformed or
- * multi-part one is a 400, as is one together with `tail`. A suffix of zero bytes is 416.
+ * multi-part `Range` is a 400, as is a `Range` together with `tail`. A suffix of zero bytes is 416.
  */
 export function spanOf(range: string | undefined, tail: string | undefined): LogSpan {
   if (range === undefined || !range.startsWith("bytes=")) {

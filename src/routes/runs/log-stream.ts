@@ -36,11 +36,11 @@ export function logStream(source: LogSource): ReadableStream<Uint8Array> {
 }
 
 /**
- * A pipe. The runtime's own passes the bucket's bytes without copying them into our heap, where a large log
- * would stay for a while.
+ * A pipe. The runtime's own class passes the bucket's bytes without copying them into our heap, where a large
+ * log would stay for a while.
  */
 function newPipe(): TransformStream<Uint8Array, Uint8Array> {
-  // Only workerd has it, and not all type sets know it.
+  // Only workerd has this class, and not all type sets know it.
   const runtime = globalThis as { IdentityTransformStream?: typeof TransformStream }; // see above
   const Native = runtime.IdentityTransformStream;
   return Native === undefined ? new TransformStream() : new Native();

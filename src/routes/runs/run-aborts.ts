@@ -1,13 +1,13 @@
 // The route that aborts many runs (api.md#abort-of-many).
-import { z } from "zod";
+import type { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { AbortedList, AbortManyRequest, type RunSummary, statesSelected } from "../../schema/run/run.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { invalid, refuse } from "../http/invalid.ts";
+import { invalid } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError, hasCode } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
-import { jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { Cursor } from "../query/cursor.ts";
 import { answerQuery } from "../query/run-query.ts";
 
@@ -19,32 +19,27 @@ const abortMany = operation({
   path: "/v1/runs/abort",
   operationId: "abortRuns",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
   description:
     "Aborts runs that match all of `ids`, `labels` and `pool` and have not ended; without any of them " +
     "`all` must be true. Idempotent. One call aborts at most `limit` runs; `next` is the `cursor` of the " +
     "call for the others.",
-  request: { query: z.strictObject({}), body: jsonBody(AbortManyRequest) },
-  responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList), default: problemAnswer },
+  request: { body: jsonBody(AbortManyRequest) },
+  responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList) },
 });
 
 /** Adds the route that ends many runs (api.md#abort-of-many). */
 export function runAbortsRoute(app: EdgeApp): void {
-  app.openapi(
-    abortMany,
-    async (c) => {
-      const { reason = "", force = false, ...filter } = c.req.valid("json");
-      const { items, next, service } = await select(c, filter);
-      const { objects } = c.env;
-      const outcomes = await inParallel(items, (run) =>
-        abortOne(objects, run, { reason, force, by: c.var.actor }),
-      );
-      return c.json({ ...partition(outcomes), next, service }, 200);
-    },
-    refuse(),
-  );
+  app.openapi(abortMany, async (c) => {
+    const { reason = "", force = false, ...filter } = c.req.valid("json");
+    const { items, next, service } = await select(c, filter);
+    const { objects } = c.env;
+    const outcomes = await inParallel(items, (run) =>
+      abortOne(objects, run, { reason, force, by: c.var.actor }),
+    );
+    return c.json({ ...partition(outcomes), next, service }, 200);
+  });
 }
 
 type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["failed"][number] } | undefined;
@@ -73,7 +68,7 @@ function positionOf(cursor: string) {
   throw invalid([{ pointer: "/cursor", detail: "must be the `next` of an earlier answer, unchanged" }]);
 }
 
-/** Aborts one run. Undefined if it has been deleted meanwhile, which is as good. */
+/** Aborts one run. Undefined if the run has been deleted meanwhile, which is just as good. */
 async function abortOne(
   objects: Objects,
   { id }: RunSummary,

@@ -1,12 +1,11 @@
 // The routes that restart and signal the tasks of a run (api.md#restart-and-signal).
 import canonicalize from "canonicalize";
 import { z } from "zod";
-import type { Ask } from "../../objects/rpc.ts";
+import type { RequestKey } from "../../objects/rpc.ts";
 import { RestartRequest, RunStatus, SignalRequest } from "../../schema/run/run.ts";
 import type { EdgeApp } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, RunParams } from "../openapi/params.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, RunParams } from "../openapi/params.ts";
 import { sha256 } from "./submission.ts";
 
 /** Characters of each hash that a run remembers: 128 bits. */
@@ -18,46 +17,44 @@ const askHeaders = z.object({
   }),
 });
 
-const restart = operation({
+/** What both routes have in common. */
+const ask = {
   method: "post",
+  tag: "Runs",
+  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
+  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]) },
+} as const;
+
+const restart = operation({
+  ...ask,
   path: "/v1/runs/{id}/restart",
   operationId: "restartRun",
-  tag: "Runs",
-  access: "token",
-  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Restart tasks of a run",
   description:
-    "One task, or all running tasks; with `all` also ended ones, in the order of their lifecycle. " +
+    "One task, or all running tasks; with `all`, ended tasks, too, in the order of their lifecycle. " +
     "It does not count towards the restart policy. Running tasks are stopped first.",
   request: {
     params: RunParams,
-    query: z.strictObject({}),
     headers: askHeaders,
     body: { content: { "application/json": { schema: RestartRequest } } },
   },
-  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
 const signal = operation({
-  method: "post",
+  ...ask,
   path: "/v1/runs/{id}/signal",
   operationId: "signalRun",
-  tag: "Runs",
-  access: "token",
-  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Signal the process of a task",
   description: "One task, or all running tasks. The host sends it once, to the main process of the attempt.",
   request: {
     params: RunParams,
-    query: z.strictObject({}),
     headers: askHeaders,
     body: jsonBody(SignalRequest),
   },
-  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
 /** Identifies a repetition of this request, if it has a key (api.md#idempotency). */
-async function askOf(what: string, body: object, key: string | undefined): Promise<Ask | undefined> {
+async function askOf(what: string, body: object, key: string | undefined): Promise<RequestKey | undefined> {
   if (key === undefined) return undefined;
   const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
@@ -65,28 +62,20 @@ async function askOf(what: string, body: object, key: string | undefined): Promi
 
 /** Adds the routes that restart and signal tasks (api.md#restart-and-signal). */
 export function runAskRoutes(app: EdgeApp): void {
-  app.openapi(
-    restart,
-    async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      const body = c.req.valid("json");
-      const ask = await askOf("restart", body, c.req.valid("header")["idempotency-key"]);
-      const { status, replayed } = await run.restart({ ...body, by: c.var.actor }, ask);
-      if (replayed) c.header("Idempotency-Replayed", "true");
-      return c.json(status, 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    signal,
-    async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      const body = c.req.valid("json");
-      const ask = await askOf("signal", body, c.req.valid("header")["idempotency-key"]);
-      const { status, replayed } = await run.signal({ ...body, by: c.var.actor }, ask);
-      if (replayed) c.header("Idempotency-Replayed", "true");
-      return c.json(status, 200);
-    },
-    refuse(),
-  );
+  app.openapi(restart, async (c) => {
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    const body = c.req.valid("json");
+    const key = await askOf("restart", body, c.req.valid("header")["idempotency-key"]);
+    const { status, replayed } = await run.restart({ ...body, by: c.var.actor }, key);
+    if (replayed) c.header("Idempotency-Replayed", "true");
+    return c.json(status, 200);
+  });
+  app.openapi(signal, async (c) => {
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    const body = c.req.valid("json");
+    const key = await askOf("signal", body, c.req.valid("header")["idempotency-key"]);
+    const { status, replayed } = await run.signal({ ...body, by: c.var.actor }, key);
+    if (replayed) c.header("Idempotency-Replayed", "true");
+    return c.json(status, 200);
+  });
 }

@@ -4,11 +4,10 @@ import type { LogChunk } from "../../objects/rpc.ts";
 import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../../shared/limits.ts";
 import { formatSize } from "../../shared/size.ts";
 import type { EdgeApp } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { renderError } from "../http/problem.ts";
 import { headersOf } from "../openapi/answer-headers.ts";
 import { operation } from "../openapi/operation.ts";
-import { isOn, problemAnswer } from "../openapi/params.ts";
+import { isOn } from "../openapi/params.ts";
 import { behindTheEnd, LogParams, LogQuery, type LogSpan, spanOf } from "./log-request.ts";
 import { logStream } from "./log-stream.ts";
 
@@ -21,7 +20,6 @@ const logs = operation({
   path: "/v1/runs/{id}/logs/{task}/{stream}",
   operationId: "getRunLog",
   tag: "Output",
-  access: "token",
   codes: [
     "unknown_run",
     "expired_run",
@@ -47,61 +45,54 @@ const logs = operation({
       content: bytes,
     },
     206: { description: "the bytes of the range", headers: OF_LOG, content: bytes },
-    default: problemAnswer,
   },
 });
 
 /** Adds the route of a run's output (api.md#logs). */
 export function runLogRoutes(app: EdgeApp): void {
-  app.openapi(
-    logs,
-    async (c) => {
-      const { id, task, stream } = c.req.valid("param");
-      const { attempt, tail, follow } = c.req.valid("query");
-      const bodyless = c.req.method === "HEAD";
-      // HEAD ignores ranges (RFC 9110 §14.2).
-      const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
-      // Offsets count within one attempt: the latest, or the first to come if there is none yet.
-      let pinnedAttempt = attempt;
-      let oldest = false;
-      const read = async (from: number, maxBytes: number, waitMs: number) => {
-        const query = { task, stream, attempt: pinnedAttempt, oldest, from, maxBytes, waitMs };
-        const chunk = await c.env.objects.allocation(id).log(query);
-        pinnedAttempt ??= chunk.attempt;
-        oldest = true;
-        return chunk;
-      };
-      const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
-      const from = span.from < 0 ? first.from : span.from;
-      const growing = isOn(follow) && !first.ended;
-      if (span.ranged && from >= first.size && !growing) {
-        return renderError(behindTheEnd("log", from, first.size), c, {
-          "content-range": `bytes */${first.size}`,
-        });
-      }
-      const to = growing
-        ? (span.to ?? Number.POSITIVE_INFINITY)
-        : Math.min(span.to ?? first.size, first.size);
-      const headers = {
-        "content-type": "application/octet-stream",
-        "accept-ranges": "bytes",
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-        ...(first.attempt === undefined ? {} : { "drover-attempt": first.attempt }),
-        ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
-        ...(from < to && (span.ranged || tail !== undefined)
-          ? { "content-range": contentRange(first, from, to) }
-          : {}),
-      };
-      if (bodyless) return headOf(headers, growing ? undefined : Math.max(0, to - from));
-      const whole = !growing && to - from <= first.data.length;
-      const body = whole
-        ? first.data.slice(0, Math.max(0, to - from))
-        : logStream({ first, from, to, follow: growing, read, bucket: c.env.objects.logs() });
-      return new Response(body, { status: span.ranged ? 206 : 200, headers });
-    },
-    refuse(),
-  );
+  app.openapi(logs, async (c) => {
+    const { id, task, stream } = c.req.valid("param");
+    const { attempt, tail, follow } = c.req.valid("query");
+    const bodyless = c.req.method === "HEAD";
+    // HEAD ignores ranges (RFC 9110 §14.2).
+    const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
+    // Offsets count within one attempt: the latest, or the first to come if there is none yet.
+    let pinnedAttempt = attempt;
+    let oldest = false;
+    const read = async (from: number, maxBytes: number, waitMs: number) => {
+      const query = { task, stream, attempt: pinnedAttempt, oldest, from, maxBytes, waitMs };
+      const chunk = await c.env.objects.allocation(id).log(query);
+      pinnedAttempt ??= chunk.attempt;
+      oldest = true;
+      return chunk;
+    };
+    const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
+    const from = span.from < 0 ? first.from : span.from;
+    const growing = isOn(follow) && !first.ended;
+    if (span.ranged && from >= first.size && !growing) {
+      return renderError(behindTheEnd("log", from, first.size), c, {
+        "content-range": `bytes */${first.size}`,
+      });
+    }
+    const to = growing ? (span.to ?? Number.POSITIVE_INFINITY) : Math.min(span.to ?? first.size, first.size);
+    const headers = {
+      "content-type": "application/octet-stream",
+      "accept-ranges": "bytes",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      ...(first.attempt === undefined ? {} : { "drover-attempt": first.attempt }),
+      ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
+      ...(from < to && (span.ranged || tail !== undefined)
+        ? { "content-range": contentRange(first, from, to) }
+        : {}),
+    };
+    if (bodyless) return headOf(headers, growing ? undefined : Math.max(0, to - from));
+    const whole = !growing && to - from <= first.data.length;
+    const body = whole
+      ? first.data.slice(0, Math.max(0, to - from))
+      : logStream({ first, from, to, follow: growing, read, bucket: c.env.objects.logs() });
+    return new Response(body, { status: span.ranged ? 206 : 200, headers });
+  });
 }
 
 /** The length of a growing log is unknown. */

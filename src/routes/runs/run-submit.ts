@@ -4,15 +4,15 @@ import type { Objects } from "../../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
-import { MAX_FIELD_ERRORS, refuse } from "../http/invalid.ts";
+import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { type Candidate, candidates } from "./submission.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
-/** Lazy, so that the library does not merge the forms of both into one list. */
+/** Lazy, so that the library does not merge the forms of both answers into one list. */
 const SubmitAnswer = z.union([RunBatch, z.lazy(() => RunStatus)]);
 
 const submit = operation({
@@ -20,7 +20,6 @@ const submit = operation({
   path: "/v1/runs",
   operationId: "submitRuns",
   tag: "Runs",
-  access: "token",
   codes: [
     "run_exists",
     "idempotency_mismatch",
@@ -40,7 +39,6 @@ const submit = operation({
     "When this answers, the run is durable and queued. A batch is validated as a whole; if only a part " +
     "could be stored, the answer is 503, and the same request with the same key completes it.",
   request: {
-    query: z.strictObject({}),
     headers: z.object({
       "idempotency-key": IdempotencyKey.optional().meta({
         description: "the same key with the same body finds the same runs again",
@@ -51,7 +49,6 @@ const submit = operation({
   responses: {
     200: jsonAnswer("it existed already", SubmitAnswer, ["Idempotency-Replayed"]),
     201: jsonAnswer("it is stored; for one run, `Location` is its path", SubmitAnswer, ["Location"]),
-    default: problemAnswer,
   },
 });
 
@@ -61,38 +58,34 @@ type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
 
 /** Adds the route that submits runs (api.md#submitting). */
 export function submitRoutes(app: EdgeApp): void {
-  app.openapi(
-    submit,
-    async (c) => {
-      const body = c.req.valid("json");
-      const raw = await c.req.json();
-      const batch = "runs" in body;
-      const key = c.req.valid("header")["idempotency-key"];
-      const runs = await candidates({
-        specs: batch ? body.runs : [body],
-        raw: batch ? raw.runs : [raw],
-        batch,
-        key,
-        now: c.env.now(),
-      });
-      await checkSnapshots(c.env.objects, runs, batch);
-      const stored = await store(c.env.objects, runs, { keyed: key !== undefined, batch });
-      const [first] = stored;
-      const answer =
-        batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
-      if (stored.some(({ created }) => created)) {
-        if ("id" in answer) c.header("Location", `/v1/runs/${answer.id}`);
-        return c.json(answer, 201);
-      }
-      c.header("Idempotency-Replayed", "true");
-      return c.json(answer, 200);
-    },
-    refuse(),
-  );
+  app.openapi(submit, async (c) => {
+    const body = c.req.valid("json");
+    const raw = await c.req.json();
+    const batch = "runs" in body;
+    const key = c.req.valid("header")["idempotency-key"];
+    const runs = await candidates({
+      specs: batch ? body.runs : [body],
+      raw: batch ? raw.runs : [raw],
+      batch,
+      key,
+      now: c.env.now(),
+    });
+    await checkSnapshots(c.env.objects, runs, batch);
+    const stored = await store(c.env.objects, runs, { keyed: key !== undefined, batch });
+    const [first] = stored;
+    const answer =
+      batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
+    if (stored.some(({ created }) => created)) {
+      if ("id" in answer) c.header("Location", `/v1/runs/${answer.id}`);
+      return c.json(answer, 201);
+    }
+    c.header("Idempotency-Replayed", "true");
+    return c.json(answer, 200);
+  });
 }
 
 /**
- * Stores all runs, or throws an error that says which are stored. The first run goes ahead alone. Under a key
+ * Stores all runs, or throws an error that says which are stored. The first run goes ahead alone. With a key,
  * it carries the hash of the whole body, so a different body with the same key stores nothing; and its
  * refusal mostly applies to the others, too.
  */
@@ -126,7 +119,7 @@ function isStored(outcome: Outcome): outcome is Stored {
   return outcome !== undefined && "status" in outcome;
 }
 
-/** With a key Drover derives the id, so a clash of ids means a different body under the same key. */
+/** With a key, Drover derives the id, so a clash of ids means a different body under the same key. */
 function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof asDroverError> {
   if (error.code !== "run_exists") return error;
   return new DroverError(
@@ -142,7 +135,7 @@ function onlyError(outcomes: readonly Outcome[]): unknown {
 
 /**
  * The error for a batch that is not completely stored. A final error keeps its code; otherwise it is the
- * first run's error if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
+ * first run's error if nothing is stored, and 503 if a part is stored. `stored` names the runs that exist.
  */
 function batchError(
   outcomes: readonly Outcome[],

@@ -7,14 +7,12 @@ import { Why } from "../../schema/why.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { EdgeApp } from "../edge.ts";
-import { refuse } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import {
   Flag,
   isOn,
   jsonAnswer,
   jsonBody,
-  problemAnswer,
   RunParams,
   repeatable,
   StateFilter,
@@ -24,14 +22,13 @@ import {
 import { Hold } from "../query/hold.ts";
 import { checkText } from "./submission.ts";
 
-const oneRun = { 200: jsonAnswer("the run", RunStatus), default: problemAnswer };
+const oneRun = { 200: jsonAnswer("the run", RunStatus) };
 
 const read = operation({
   method: "get",
   path: "/v1/runs/{id}",
   operationId: "getRun",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run"],
   summary: "The full status of a run",
   request: {
@@ -51,7 +48,6 @@ const abort = operation({
   path: "/v1/runs/{id}/abort",
   operationId: "abortRun",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run"],
   summary: "Stop a run",
   description:
@@ -71,13 +67,12 @@ const update = operation({
   path: "/v1/runs/{id}",
   operationId: "updateRun",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
   summary: "Change the spec of a run in place",
   description:
     "`spec` is the complete new spec; `specIndex` must be the run's. Policies, time limits, labels, " +
     "priority, env and meta of later attempts can change; a task that is removed is stopped.",
-  request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
+  request: { params: RunParams, body: jsonBody(UpdateRequest) },
   responses: oneRun,
 });
 
@@ -86,7 +81,6 @@ const remove = operation({
   path: "/v1/runs/{id}",
   operationId: "deleteRun",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
   summary: "Delete a run that has ended",
   description:
@@ -94,7 +88,7 @@ const remove = operation({
     "does the same when its `retention` is over. With `force=1` a run that has not ended is aborted with " +
     "`force` first. A run on a silent machine ends with its lease; until then the answer is 409.",
   request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
-  responses: { 204: { description: "it is deleted" }, default: problemAnswer },
+  responses: { 204: { description: "it is deleted" } },
 });
 
 const why = operation({
@@ -102,11 +96,10 @@ const why = operation({
   path: "/v1/runs/{id}/why",
   operationId: "explainRun",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run"],
   summary: "Why a run is in its state, and what happens next, when",
-  request: { params: RunParams, query: z.strictObject({}) },
-  responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
+  request: { params: RunParams },
+  responses: { 200: jsonAnswer("the reason", Why) },
 });
 
 const stats = operation({
@@ -114,12 +107,11 @@ const stats = operation({
   path: "/v1/runs/{id}/stats",
   operationId: "getRunStats",
   tag: "Runs",
-  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_task"],
   summary: "What the tasks of a run use",
   description: "The latest sample of each running task, at most some seconds old, and their sum.",
   request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
-  responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
+  responses: { 200: jsonAnswer("the usage", RunStats) },
 });
 
 /** How long a forced deletion waits for the end of its run. */
@@ -127,76 +119,52 @@ const FORCED_WAIT_MS = 10_000;
 
 /** Adds the routes of one run (api.md#one-run). */
 export function runRoutes(app: EdgeApp): void {
-  app.openapi(
-    read,
-    async (c) => {
-      // A new stub for each call: a stub that has failed keeps failing.
-      const run = () => c.env.objects.allocation(c.req.valid("param").id);
-      const { wait, state } = c.req.valid("query");
-      const ms = waitMs(wait);
-      if (ms === 0) return c.json(await run().read(), 200);
-      const states = statesOf(state ?? ["done"]);
-      return c.json(await new Hold(ms).ask((leftMs) => run().wait(states, leftMs)), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    abort,
-    async (c) => {
-      const { id } = c.req.valid("param");
-      const { reason = "", force = false } = c.req.valid("json");
-      const hold = new Hold(waitMs(c.req.valid("query").wait));
-      const by = c.var.actor;
-      const abort = (leftMs: number) =>
-        c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
-      return c.json(await hold.ask(abort), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    update,
-    async (c) => {
-      const { spec, specIndex } = c.req.valid("json");
-      checkText((await c.req.json()).spec, "/spec");
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    remove,
-    async (c) => {
-      const { id } = c.req.valid("param");
-      const isForced = isOn(c.req.valid("query").force);
-      const run = c.env.objects.allocation(id);
-      const forcedAbort = {
-        reason: "it is deleted by force",
-        by: c.var.actor,
-        force: true,
-        waitMs: FORCED_WAIT_MS,
-      };
-      const { state, pool, submittedAt } = await (isForced ? run.abort(forcedAbort) : run.read());
-      if (!isTerminal(state)) {
-        const then = isForced ? "it is being ended by force; retry" : "abort it";
-        const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
-        throw new DroverError("not_terminal", text);
-      }
-      await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
-      return c.body(null, 204);
-    },
-    refuse(),
-  );
-  app.openapi(
-    why,
-    async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200),
-    refuse(),
-  );
-  app.openapi(
-    stats,
-    async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      return c.json(await run.stats(c.req.valid("query").task), 200);
-    },
-    refuse(),
-  );
+  app.openapi(read, async (c) => {
+    // A new stub for each call: a stub that has failed keeps failing.
+    const run = () => c.env.objects.allocation(c.req.valid("param").id);
+    const { wait, state } = c.req.valid("query");
+    const ms = waitMs(wait);
+    if (ms === 0) return c.json(await run().read(), 200);
+    const states = statesOf(state ?? ["done"]);
+    return c.json(await new Hold(ms).ask((leftMs) => run().wait(states, leftMs)), 200);
+  });
+  app.openapi(abort, async (c) => {
+    const { id } = c.req.valid("param");
+    const { reason = "", force = false } = c.req.valid("json");
+    const hold = new Hold(waitMs(c.req.valid("query").wait));
+    const by = c.var.actor;
+    const abort = (leftMs: number) =>
+      c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
+    return c.json(await hold.ask(abort), 200);
+  });
+  app.openapi(update, async (c) => {
+    const { spec, specIndex } = c.req.valid("json");
+    checkText((await c.req.json()).spec, "/spec");
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
+  });
+  app.openapi(remove, async (c) => {
+    const { id } = c.req.valid("param");
+    const isForced = isOn(c.req.valid("query").force);
+    const run = c.env.objects.allocation(id);
+    const forcedAbort = {
+      reason: "it is deleted by force",
+      by: c.var.actor,
+      force: true,
+      waitMs: FORCED_WAIT_MS,
+    };
+    const { state, pool, submittedAt } = await (isForced ? run.abort(forcedAbort) : run.read());
+    if (!isTerminal(state)) {
+      const then = isForced ? "it is being ended by force; retry" : "abort it";
+      const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
+      throw new DroverError("not_terminal", text);
+    }
+    await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
+    return c.body(null, 204);
+  });
+  app.openapi(why, async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200));
+  app.openapi(stats, async (c) => {
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    return c.json(await run.stats(c.req.valid("query").task), 200);
+  });
 }

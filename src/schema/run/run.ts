@@ -64,13 +64,13 @@ export const RunEvent = z
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** The latest events of a run, oldest first. `dropped`: the number of older ones that are no longer kept. */
+/** The latest events of a run, oldest first. `dropped`: how many older events are no longer kept. */
 export const EventList = z
   .object({ items: z.array(RunEvent), dropped: z.int(), ended: z.boolean() })
   .meta({ id: "EventList" });
 export type EventList = z.infer<typeof EventList>;
 
-/** The cost of a run, by list prices and its share of the machines. */
+/** The cost of a run, from list prices and the run's share of its machines. */
 export const RunCost = z
   .object({
     amount: z.number().nullable().meta({ description: "so far, or in total; null: no price is known" }),
@@ -160,7 +160,7 @@ const exit = {
 };
 const refs = { stdoutRef: LogRef, stderrRef: LogRef };
 const noResult = { snapshot: none.optional() };
-/** For a run that has ended, and perhaps never started. */
+/** For a run that has ended, even if it never started. */
 const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
 
 const PendingRun = AnyRun.extend({

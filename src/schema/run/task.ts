@@ -1,5 +1,6 @@
 // What one task of a run may say: command, resources, policies, files, lifecycle.
 import { z } from "zod";
+import { START_ERROR_CODES } from "../../shared/errors.ts";
 import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
 import { SIGNALS } from "../../shared/signals.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
@@ -7,7 +8,7 @@ import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../comm
 export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
 export type SignalName = z.output<typeof Signal>;
 
-/** The name of a task: a part of attempts' ids and of paths. */
+/** The name of a task: a part of paths, and of the ids of attempts. */
 export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
 
 /** Tasks in one group (api.md#forms-and-defaults). */
@@ -150,17 +151,7 @@ export const Outputs = z
 export const DriverName = z.enum(["exec", "fake"]);
 export type DriverName = z.output<typeof DriverName>;
 
-/** Why a command could not be started. Each is also a failure code. */
-export const START_ERROR_CODES = [
-  "command_not_found",
-  "not_executable",
-  "directory_not_found",
-  "arguments_too_long",
-  "user_not_found",
-  "artifact_failed",
-  "snapshot_failed",
-  "start_failed",
-] as const;
+/** Why a command could not be started. */
 export const StartErrorCode = z.enum(START_ERROR_CODES).meta({ id: "StartErrorCode" });
 export type StartErrorCode = z.output<typeof StartErrorCode>;
 
@@ -242,17 +233,17 @@ export interface TaskSpec {
   killSignal: SignalName;
   /** The script to simulate, for the fake driver. */
   fake?: FakeScript;
-  /** The user that it runs as; the agent's own if absent. */
+  /** The user that the task runs as; the agent's own if absent. */
   user?: string;
-  /** Its umask, in octal digits; 022 if absent. */
+  /** The task's umask, in octal digits; 022 if absent. */
   umask?: string;
   artifacts?: Artifact[];
-  /** Whether its environment also has Nomad's variables. */
+  /** Whether the task's environment also has Nomad's variables. */
   compat?: "nomad";
-  /** The snapshot to unpack into its directory before it starts. */
+  /** The snapshot to unpack into the task's directory before the start. */
   snapshot?: string;
-  /** Its standard input; empty if absent. */
+  /** The standard input; empty if absent. */
   stdin?: string;
-  /** The globs of its result, collected once it has ended by itself. */
+  /** The globs of the task's result, which is collected once the task has ended by itself. */
   outputs?: string[];
 }

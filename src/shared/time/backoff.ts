@@ -1,20 +1,20 @@
-// How long is waited before what has failed is tried again?
+// How long is the pause before the next try?
 import type { Millis } from "../machine.ts";
 
-/** The wait after the first failure doubles with each one more, up to the longest. */
+/** The pause after the first failure doubles with each further failure, up to the longest. */
 export interface BackOff {
   firstMs: Millis;
   longestMs: Millis;
 }
 
-/** The wait after so many failures in a row, from 1 on (rules.md#r7). */
+/** The pause after a number of failures in a row, counted from 1 (rules.md#r7). */
 export function backOffMs({ firstMs, longestMs }: BackOff, failures: number): Millis {
   return Math.min(longestMs, firstMs * 2 ** (failures - 1));
 }
 
 /**
- * A wait between half of this one and all of it, by chance (`random` in [0, 1)): many that were cut off
- * together must not come back together.
+ * A random pause between half of `waitMs` and all of it (`random` in [0, 1)), so that clients that were cut
+ * off together do not return together.
  */
 export function spread(waitMs: Millis, random: number): Millis {
   return waitMs * (0.5 + random / 2);

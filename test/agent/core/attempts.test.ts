@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { KILL_WAITS_MS, LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
+import { KILL_WAITS_MS } from "../../../agent/core/attempts/attempt.ts";
+import { LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf } from "../../../agent/core/journal.ts";
 import { isLeaseEnding, type LeaseJournal } from "../../../agent/core/lease.ts";
 import { reportOfAttempt } from "../../../agent/core/reports/report.ts";

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { OUTPUT_REPORT_DELAY_MS } from "../../../agent/core/bounds.ts";
+import type { HostEvent } from "../../../agent/core/events.ts";
+import type { HostMessage } from "../../../agent/core/messages.ts";
 import {
-  BACKOFF_FIRST_MS,
-  CHUNK_FROM_BYTES,
   CHUNK_REFUSED_MS,
   LEAST_CHUNK_BYTES,
   MAX_CHUNKS_IN_FLIGHT,
-  OUTPUT_REPORT_DELAY_MS,
   PUNCH_STEP_BYTES,
-} from "../../../agent/core/bounds.ts";
-import type { HostEvent } from "../../../agent/core/events.ts";
-import type { HostMessage } from "../../../agent/core/messages.ts";
+} from "../../../agent/core/reports/chunks.ts";
+import { CHUNK_FROM_BYTES } from "../../../agent/core/reports/logs.ts";
+import { BACKOFF_FIRST_MS } from "../../../agent/core/reports/pace.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/shared/limits.ts";
 import { Driven, EXIT, ID, run, SETUP } from "./drive.ts";
 

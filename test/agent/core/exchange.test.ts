@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
-  EMPTY_ANSWER_PAUSE_MS,
   EXCHANGE_TIMEOUT_MS,
-  LOG_RETRY_FIRST_MS,
   MAX_REPORT_LOG_BYTES,
   OUTPUT_REPORT_DELAY_MS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
+import { EMPTY_ANSWER_PAUSE_MS, LOG_RETRY_FIRST_MS } from "../../../agent/core/reports/exchange.ts";
 import { retryDelayMs } from "../../../agent/core/reports/pace.ts";
 import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";

@@ -55,7 +55,7 @@ const event: fc.Arbitrary<HostEvent> = fc.oneof(
   fc.record({ type: fc.constant("probed" as const), ok: fc.boolean(), output: fc.constant("") }),
   fc.record({
     type: fc.constant("noticed" as const),
-    said: fc.constantFrom(null, undefined, "spot", "gone in 1m"),
+    raw: fc.constantFrom(null, undefined, "spot", "gone in 1m"),
   }),
   fc.constant<HostEvent>({ type: "tick" }),
 );

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { LAST_WORDS_MS, NOTICE_EVERY_MS } from "../../../agent/core/bounds.ts";
-import { readNotice } from "../../../agent/core/reports/notice.ts";
+import { LAST_WORDS_MS } from "../../../agent/core/bounds.ts";
+import { NOTICE_EVERY_MS, readNotice } from "../../../agent/core/reports/notice.ts";
 import { MAX_TEXT_CHARS } from "../../../src/shared/limits.ts";
 import { busyHost, type Driven, ID, idleHost, run } from "./drive.ts";
 
 /** A look that has found this. */
-const found = (host: Driven, said: string | null | undefined) => host.tell({ type: "noticed", said });
+const found = (host: Driven, said: string | null | undefined) => host.tell({ type: "noticed", raw: said });
 const SPOT = "spot interruption";
 
 describe("a notice as it is written", () => {

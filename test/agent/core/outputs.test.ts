@@ -79,7 +79,7 @@ describe("what ends the collection (api.md#abort; issue: one deadline over all p
     ],
     [
       "the end of the machine",
-      () => collecting().tell({ type: "noticed", said: "gone in 30s" }).pass(30_000),
+      () => collecting().tell({ type: "noticed", raw: "gone in 30s" }).pass(30_000),
       { stopped: "interruption" },
     ],
   ])("%s", (_, make, more) => {

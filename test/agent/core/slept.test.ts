@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_AFTER_SLEEP_MS, RENEW_AFTER_SLEEP_MS } from "../../../agent/core/bounds.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
+import { LEASE_AFTER_SLEEP_MS, RENEW_AFTER_SLEEP_MS } from "../../../agent/core/lease.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 

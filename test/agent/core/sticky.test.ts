@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { KEPT_DATA_MS, MAX_KEPT_DATA } from "../../../agent/core/bounds.ts";
+import { KEPT_DATA_MS, MAX_KEPT_DATA } from "../../../agent/core/attempts/sticky.ts";
 import type { FoundHost } from "../../../agent/core/journal.ts";
 import type { Beginning } from "../../../agent/core/types.ts";
 import { Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
@@ -48,7 +48,7 @@ describe("N9: the data of a placement are stored when the orders say so", () => 
     return host.tell({ type: "exited", id, exit: EXIT }).tell({ type: "tree_gone", id, killed: false });
   }
 
-  test("not before everything of it has ended, and not without that word", () => {
+  test("not before all of it has ended, and not without that word", () => {
     const host = half();
     expect(saves(host.order(save(ID)))).toEqual([]);
     expect(saves(end(host, OTHER))).toEqual(["build-17/1"]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "../../../agent/core/bounds.ts";
+import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "../../../agent/core/reports/usage.ts";
 import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, type Driven, EXIT, ID, idleHost, run } from "./drive.ts";
 
@@ -86,7 +86,7 @@ describe("a report says what is used", () => {
 
   test("in a delta only once for each sample", () => {
     const setup = { type: "joined", setup: { ...SOCKET } } as const;
-    const host = busyHost().tell(setup).tell({ type: "line_opening" }).tell({ type: "line_opened" });
+    const host = busyHost().tell(setup).tell({ type: "socket_opening" }).tell({ type: "socket_opened" });
     host.pass(1_000);
     if (host.message("report")) host.send();
     sampled(host.order([run()]).pass(1_000), 500);

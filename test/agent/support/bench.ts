@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,17 +12,16 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { closedOnWay } from "../../../agent/exec/files/way.ts";
+import { inject } from "vitest";
+import { closedParent } from "../../../agent/exec/files/reach.ts";
 import { removeGroup } from "../../../posix/cgroup.ts";
-import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import { CODE, FakePlane } from "./fake-plane.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** An agent that runs. */
+/** A running agent. */
 export interface RunningAgent {
   child: ChildProcess;
   stderr: () => string;
@@ -35,9 +35,9 @@ export interface Bench {
   plane: FakePlane;
   /** Starts an agent; it may be the second one on the same state. */
   start(env?: Record<string, string>, more?: string[]): RunningAgent;
-  /** Calls the agent with these arguments alone. */
+  /** Calls the agent with only these arguments. */
   startWith(args: string[]): RunningAgent;
-  /** Pids of all living processes of this bench but the agents themselves and the watchdog of their lease. */
+  /** Pids of all living processes of this bench except the agents and the watchdog of their lease. */
   processes(): number[];
   /** The pid of the watchdog, if one lives. */
   watchdog(): number | undefined;
@@ -45,21 +45,21 @@ export interface Bench {
 }
 
 /**
- * Where benches lie: in the checkout. Below a directory that others may not enter, such as `/root`, the tests
- * of root need another place, because they run commands as other users.
+ * Where benches lie: in the checkout. If the checkout is below a directory that others may not enter, such as
+ * `/root`, the tests of root need another place, because they run commands as other users.
  */
 function placeOfBenches(): string {
   const cache = join(ROOT, ".cache");
   mkdirSync(cache, { recursive: true });
-  const isClosed = process.geteuid?.() === 0 && closedOnWay(cache) !== undefined;
+  const isClosed = process.geteuid?.() === 0 && closedParent(cache) !== undefined;
   return isClosed ? "/tmp" : cache;
 }
 
-/** Builds the agent as `scripts/build.mjs` does and opens a control plane for it. */
+/** A directory with the agent, and a control plane for it. */
 export async function openBench(): Promise<Bench> {
   const dir = mkdtempSync(join(placeOfBenches(), "agent-"));
   const file = join(dir, "drover-agent.mjs");
-  await build(agentOptions("0.0.0-test", file));
+  copyFileSync(join(inject("built"), "drover-agent.mjs"), file);
   writeFileSync(join(dir, "code"), `${CODE}\n`);
   const plane = await new FakePlane().start();
   const stateDir = join(dir, "state");
@@ -77,7 +77,7 @@ export async function openBench(): Promise<Bench> {
     plane,
     start: (env, more = []) => startWith([...usual, ...more], env),
     startWith,
-    // The second look at the mark leaves out a sleep of the watchdog that ended while it was looked at.
+    // The second check of the mark leaves out a `sleep` of the watchdog that ended during the first.
     processes: () =>
       marked(marker, agents).filter(
         (pid) => !isWatchdog(pid) && !isForkOf(agents, pid) && isMarked(pid, marker),
@@ -98,16 +98,16 @@ export async function openBench(): Promise<Bench> {
   };
 }
 
-/** A sleep of the watchdog ends by itself. */
+/** Kills a process. A `sleep` of the watchdog may end by itself first. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It was faster.
+    // It has already ended.
   }
 }
 
-/** The kernel lets a cgroup go a moment after its last process. */
+/** Waits: the kernel releases a cgroup only a moment after its last process has ended. */
 async function until(done: () => boolean): Promise<void> {
   for (const late = Date.now() + 10_000; !done(); await sleep(10)) {
     if (Date.now() > late) throw new Error("a cgroup cannot be removed: something of the test lives in it");
@@ -128,7 +128,7 @@ function startAgent(args: string[], env: Record<string, string>): RunningAgent {
 
 let found: string | undefined;
 
-/** The Node 20 that a host has, if this machine has one; else the one that runs the tests. */
+/** The Node 20 that a host has, if this machine has it; else the Node that runs the tests. */
 function plainNode(): string {
   found ??= (process.env.PATH ?? "")
     .split(":")
@@ -145,12 +145,12 @@ function marked(marker: string, agents: RunningAgent[]): number[] {
     .filter((pid) => Number.isInteger(pid) && !own.has(pid) && isMarked(pid, marker));
 }
 
-/** The shell that guards the lease, or what it sleeps by. */
+/** Whether a process is the shell that guards the lease, or the `sleep` that it runs. */
 function isWatchdog(pid: number): boolean {
   return [pid, parentOf(pid)].some((one) => argumentsOf(one).includes("drover-watchdog"));
 }
 
-/** What an agent is about to start is a copy of the agent for a moment, between fork and exec. */
+/** Whether a process is a fork of an agent: what an agent starts is its copy until the exec. */
 function isForkOf(agents: RunningAgent[], pid: number): boolean {
   const parent = agents.find(({ child }) => child.pid === parentOf(pid))?.child.pid;
   return parent !== undefined && argumentsOf(parent).join(" ") === argumentsOf(pid).join(" ");
@@ -205,7 +205,7 @@ export function run(
   return { id, want: "run", task: task(argv, more), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
-/** The order to stop it. */
+/** The order to stop an attempt. */
 export function stop(id: string, more: Partial<Extract<AttemptOrder, { want: "stop" }>> = {}): AttemptOrder {
   return { id, want: "stop", signal: "SIGTERM", timeoutMs: 5_000, reason: "the test", ...more };
 }

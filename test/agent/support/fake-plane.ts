@@ -27,21 +27,21 @@ export interface Override {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
-  /** Bytes in the place of a body. */
+  /** Bytes in place of a body. */
   raw?: Buffer;
-  /** So many of them are sent, then the connection is cut. 0: nothing is, and it hangs. */
+  /** This many of them are sent, then the connection is cut. 0: none is sent, and the connection hangs. */
   cutAfter?: number;
-  /** The cut waits for this: bytes that nobody has written down yet go with their connection. */
+  /** The cut waits for this: bytes that the receiver has not written down are lost with the connection. */
   cutOnce?: () => Promise<unknown>;
-  /** By whom it is signed: the control plane, unless it is said. */
+  /** Who signs it; absent: the control plane. */
   signedBy?: "nobody" | "stranger";
-  /** The call that it is signed for, if that is another one. */
+  /** The call that it is signed for, if not the answered one. */
   signedFor?: Call | undefined;
-  /** When it says to be signed, in milliseconds; now, unless it is said. */
+  /** When it claims to be signed, in milliseconds; absent: now. */
   createdAt?: number;
 }
 
-/** One call as it came. */
+/** One call as it arrived. */
 export interface Call {
   method: string;
   path: string;
@@ -50,7 +50,7 @@ export interface Call {
   wait: string | null;
   headers: IncomingMessage["headers"];
   body: string;
-  /** The same as it came: not all bytes are text. */
+  /** The body as it arrived: not all bytes are text. */
   raw: Buffer;
   /** Where in its stream a chunk begins. */
   offset: number;
@@ -59,22 +59,22 @@ export interface Call {
 type Check = () => void;
 
 export const SIGNING_KEY = "signing key of the fake control plane";
-/** The code with which its host enrolls. */
+/** The code with which the host enrolls. */
 export const CODE = enrollmentCode("w-1", Date.UTC(2100, 0), SIGNING_KEY);
 
 /** Where chunks of logs go. */
 const CHUNK_PATH = /^\/v1\/hosts\/w-1\/logs\/([^/]+)\/(stdout|stderr)$/;
 
 /**
- * A control plane for one host: it verifies signatures, checks each report by the schema, stores log bytes
- * and holds answers, all as host-protocol.md#exchange says. Orders are set by the test.
+ * A control plane for one host: it verifies signatures, checks each report against the schema, stores log
+ * bytes and holds answers back, all as host-protocol.md#exchange says. The test sets the orders.
  */
 export class FakePlane {
   url = "";
   readonly calls: Call[] = [];
   readonly reports: Report[] = [];
   readonly enrolled: EnrollRequest[] = [];
-  /** What the host did that no host may do. Tests end by looking at it. */
+  /** What the host did although no host may. Tests end by checking it. */
   readonly faults: string[] = [];
   readonly snapshots = new SnapshotStore();
   secret = "";
@@ -83,20 +83,20 @@ export class FakePlane {
   leaseMs = 1_800_000;
   setup: Partial<HostSetup> = {};
   orders: Partial<Orders> = {};
-  /** The answer to the last report is held: the host knows all that there is to know. */
+  /** The answer to the last report is held back: the host knows everything. */
   holds = false;
-  /** Where it says that it is, unless that is where it is. */
+  /** The address that it claims to have; undefined: its own. */
   address: string | undefined;
   /** How many connections have been proven, or not. */
   greeted = 0;
   /** How many connections the host has made. */
   connections = 0;
-  /** Sockets are offered and given; those that are open. */
+  /** Whether sockets are offered; then, the open ones. */
   givesSockets = false;
   readonly sockets = new Set<WebSocket>();
-  /** Of each socket, since it was opened. */
+  /** The session of each socket. */
   readonly sessions = new WeakMap<WebSocket, Session>();
-  /** Answers one call otherwise, if it says so. */
+  /** The answer to give to a call in place of the ordinary one; undefined: the ordinary one. */
   override: (call: Call) => Override | undefined = () => undefined;
   readonly #stored = new Map<string, Buffer>();
   readonly #checks = new Set<Check>();
@@ -120,7 +120,7 @@ export class FakePlane {
     await new Promise((resolve) => this.#server?.close(resolve));
   }
 
-  /** New orders: what is said of attempts replaces what was said. */
+  /** Sets new orders, which replace the previous ones. */
   order(attempts: AttemptOrder[], more: Partial<Orders> = {}): void {
     this.holds = false;
     this.revision += 1;
@@ -129,7 +129,7 @@ export class FakePlane {
     this.#changed();
   }
 
-  /** Says something on a socket, as the control plane that it is. */
+  /** Sends a frame on a socket, sealed by the control plane. */
   say(socket: WebSocket, what: object): void {
     const session = this.sessions.get(socket);
     if (session === undefined) throw new Error("nobody has opened this socket");
@@ -137,7 +137,7 @@ export class FakePlane {
     session.next += 1;
   }
 
-  /** What the host last said of an attempt. */
+  /** The latest report of an attempt. */
   attempt(id: string): AttemptReport | undefined {
     return this.reports.at(-1)?.attempts.find((attempt) => attempt.id === id);
   }
@@ -148,8 +148,8 @@ export class FakePlane {
   }
 
   /**
-   * Resolves with what `look` finds, as soon as it finds something. The pauses of an agent are long by chance
-   * and on a busy machine, so this gives up shortly before the test itself does.
+   * Resolves with what `look` finds, as soon as it finds something. The pauses of an agent can be long, by
+   * chance or on a busy machine, so this gives up only shortly before the test itself does.
    */
   until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 45_000): Promise<Found> {
     return new Promise((resolve, reject) => {
@@ -169,7 +169,7 @@ export class FakePlane {
     });
   }
 
-  /** Resolves when the host says that the attempt is in this state. */
+  /** Resolves when the host reports that the attempt is in this state. */
   untilState(id: string, state: AttemptReport["state"]): Promise<AttemptReport> {
     return this.until(`${id} is ${state}`, () => {
       const attempt = this.attempt(id);
@@ -216,7 +216,7 @@ export class FakePlane {
     this.#changed();
   }
 
-  /** Proves itself on a new connection. What a test says of calls is not said of this. */
+  /** Proves itself on a new connection. This does not count as a call. */
   #greet(call: Call, response: ServerResponse): void {
     const isHost = this.#verified(call) !== undefined;
     const body = JSON.stringify({ address: this.address ?? this.url.slice("http://".length) });
@@ -265,7 +265,7 @@ export class FakePlane {
     return chunk === null ? this.#report(call, "webhook") : this.#chunk(chunk, call);
   }
 
-  /** Takes a chunk that continues its stream; one that does not changes nothing. */
+  /** Stores a chunk that continues its stream; any other chunk changes nothing. */
   #chunk([, attempt = "", stream = ""]: RegExpExecArray, { raw, offset }: Call): Override {
     if (raw.length > MAX_LOG_CHUNK_BYTES) this.faults.push("a chunk is too large");
     const key = `${decodeURIComponent(attempt)} ${stream}`;
@@ -287,6 +287,8 @@ export class FakePlane {
       const body = JSON.stringify(answer.body ?? { detail: "no socket" });
       const sent = { ...this.#signed(call, answer, body), "content-length": String(body.length) };
       const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
+      // Nobody else reads it: its end would never be seen, and the server would wait for it when it closes.
+      socket.resume();
       socket.end(`HTTP/1.1 ${answer.status} Refused\r\n${lines.join("")}\r\n${body}`);
       return;
     }
@@ -325,7 +327,7 @@ export class FakePlane {
       return { status: 409, body: { code: "stale_incarnation", detail: "a later start has joined" } };
     }
     const last = this.reports.at(-1);
-    // It was overtaken on its way by one that took its place: ignored, and answered with what is.
+    // A newer report has overtaken this one: it is ignored, and the answer has the current orders.
     if (last?.incarnation === report.incarnation && report.seq <= last.seq) {
       return { status: 200, body: this.#orders(last.seq) };
     }
@@ -379,12 +381,12 @@ export class FakePlane {
     };
   }
 
-  /** Who signed a call; undefined if it is not signed by its host for what it is. */
+  /** Who signed a call; undefined unless the host signed it for its purpose. */
   #verified(call: Call): ClaimedRequest | undefined {
     const claim = claimOf(call);
     if (claim === undefined || claim.purpose !== purposeOf(call.method, call.path)) return undefined;
     const hex = /sha256:([0-9a-f]{64})$/.exec(call.path)?.[1];
-    // The digest of a snapshot is compared with its name, and its bytes with that.
+    // The digest of a snapshot is compared with its name, and its bytes with the digest.
     if (call.method !== "PUT" || hex === undefined) {
       if (contentDigest(call.raw) !== claim.digest) return undefined;
     } else if (claim.digest !== `sha-256=:${Buffer.from(hex, "hex").toString("base64")}:`) return undefined;

@@ -5,16 +5,16 @@ import type { AddressInfo } from "node:net";
 /** Answers one request. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** An HTTP server on loopback whose paths are the test's. */
+/** An HTTP server on loopback whose paths the test sets. */
 export interface FileServer {
   url: string;
-  /** What was asked for: path, and range if there was one. */
+  /** The requests: path, and range if there was one. */
   requests: string[];
   on(path: string, handler: Handler | Buffer): void;
   close(): Promise<void>;
 }
 
-/** Opens a server. A path with a buffer is a file, of which ranges can be had. */
+/** Opens a server. A path with a buffer serves a file, also in ranges. */
 export async function openFileServer(): Promise<FileServer> {
   const handlers = new Map<string, Handler>();
   const requests: string[] = [];
@@ -50,7 +50,7 @@ function fileOf(content: Buffer): Handler {
   };
 }
 
-/** The digest that a spec names. */
+/** The digest of a file, as a spec names it. */
 export function sha256Of(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }

@@ -11,8 +11,8 @@ export const ID = "build-17/main/1.1";
 export const LEASE_MS = WATCHDOG_LEAD_MS + 5_000;
 
 /**
- * Tests that wait for a lease, and so run side by side: each has a bench of its own, whose lease is short.
- * The control plane must have found no fault in what the agent said.
+ * Tests that wait for a lease, and so run side by side: each has its own bench with a short lease. At the end
+ * the control plane must have found no fault in what the agent sent.
  */
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture uses.
 export const leaseTest = base.extend("leased", async ({}, { onCleanup }) => {
@@ -26,7 +26,7 @@ export const leaseTest = base.extend("leased", async ({}, { onCleanup }) => {
   return bench;
 }).concurrent;
 
-/** An agent that reports often enough for so short a lease, with a task that says `ready`. */
+/** An agent that reports often enough for such a short lease, with a task that prints `ready`. */
 export async function busyAgent(bench: Bench, script: string, flags: string[] = []): Promise<RunningAgent> {
   const agent = bench.start({}, flags);
   const order = run(ID, ["sh", "-c", script], { killTimeoutMs: 100 });
@@ -35,15 +35,15 @@ export async function busyAgent(bench: Bench, script: string, flags: string[] = 
   return agent;
 }
 
-/** The clock that leases count by: milliseconds since boot. */
+/** The clock of leases: milliseconds since boot. */
 export const nowMs = () => uptime() * 1_000;
 
-/** The end of the lease as its file says it, on the clock since boot. */
+/** The end of the lease as its file names it, on the clock since boot. */
 export function leaseUntil(bench: Bench): number {
   return JSON.parse(readFileSync(join(bench.stateDir, "lease.json"), "utf8")).content.until;
 }
 
-/** Waits until nothing of the bench runs, and says how much of the lease was left. */
+/** Waits until nothing of the bench runs, and returns how much of the lease was left. */
 export async function leftOfLease(bench: Bench, until: number): Promise<number> {
   await vi.waitFor(() => expect(bench.processes()).toEqual([]), { timeout: LEASE_MS, interval: 100 });
   return until - nowMs();

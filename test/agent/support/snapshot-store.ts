@@ -3,7 +3,7 @@ import type { Call, Override } from "./fake-plane.ts";
 
 const PATH = /^\/v1\/hosts\/w-1\/snapshots\/sha256:([0-9a-f]{64})$/;
 
-/** The snapshots of a control plane: what is put must have the digest that its name says. */
+/** The snapshots of a control plane: an uploaded archive must have the digest in its name. */
 export class SnapshotStore {
   readonly #bytes = new Map<string, Buffer>();
 
@@ -19,7 +19,7 @@ export class SnapshotStore {
     return this.#bytes.get(snapshot.slice("sha256:".length));
   }
 
-  /** Answers a call that was signed, if it is one about snapshots. */
+  /** Answers a signed call, if it is about snapshots. */
   answer({ method, path, headers, raw }: Call): Override | undefined {
     const sha256 = PATH.exec(path)?.[1];
     if (sha256 === undefined) return undefined;

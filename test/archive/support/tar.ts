@@ -1,12 +1,12 @@
 import { Header } from "tar";
 
 const BLOCK = 512;
-/** What ends an archive. */
+/** The bytes that end an archive. */
 export const END = Buffer.alloc(2 * BLOCK);
 
 type Fields = ConstructorParameters<typeof Header>[0] & { content?: string };
 
-/** An entry as it lies in an archive. A size that is said need not be true. */
+/** An entry as it lies in an archive. Its given size need not be true. */
 export function entry(fields: Fields & object): Buffer {
   const { content = "", ...said } = { mode: 0o644, type: "File" as const, ...fields };
   const bytes = Buffer.from(content);

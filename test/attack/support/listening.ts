@@ -24,7 +24,7 @@ function socketsOf(pid: number): string[] {
   });
 }
 
-/** Sends a request as it is written, by no library that would mend it, and returns all that comes back. */
+/** Sends a request as it is written, since a library would correct it, and returns all that comes back. */
 export function sendRaw(port: number, head: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1");

@@ -29,13 +29,13 @@ const SERVER = `
 
 export interface Stranger {
   port: number;
-  /** What was sent to it: each request, with its headers and its body. */
+  /** The requests that it received, each with its headers and its body. */
   heard: string[];
 }
 
 /**
- * Another user's server on a port of 127.0.0.1: one that answers as if all were well, or that passes on what
- * it hears to a true Drover. It ends with the test.
+ * Another user's server on a port of 127.0.0.1: it answers as if all were well, or passes on what it receives
+ * to a real Drover. It ends with the test.
  */
 export async function startStranger(port = 0, behind = 0): Promise<Stranger> {
   const child = spawn(process.execPath, ["-e", SERVER, String(port), String(behind)], {

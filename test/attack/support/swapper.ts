@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** Somebody else on this machine. To act as that user needs root. */
+/** Another user of this machine. To act as that user, the tests need root. */
 export const NOBODY = { uid: 65_534, gid: 65_534 };
 export const isRoot = process.geteuid?.() === 0;
 
@@ -25,7 +25,7 @@ const SWAP = `
   };
   let turns = 0;
   const swap = () => {
-    // What cannot be put back, because another one was made in its place, is left lying.
+    // An entry that cannot be put back, because another one was created in its place, is left lying.
     const away = "away-" + (turns += 1);
     const swapped = attempt(() => renameSync(name, away)) && attempt(() => symlinkSync(victim, name));
     attempt(() => unlinkSync(name));
@@ -40,14 +40,14 @@ const SWAP = `
   writeSync(2, "ready");`;
 
 export interface Swapper {
-  /** How often it has put the link there by now. */
+  /** How often it has put the link there so far. */
   readonly swaps: number;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a process of another user that puts a link to `victim` in the place of `name` in `tree`, and takes
- * it away again, as often as it can.
+ * Starts a process of another user that puts a link to `victim` in place of `name` in `tree`, and takes it
+ * away again, as often as it can.
  */
 export async function startSwapper(tree: string, name: string, victim: string): Promise<Swapper> {
   const who = [NOBODY.uid, NOBODY.gid].map(String);

@@ -7,12 +7,12 @@ import { onTestFinished } from "vitest";
 import { until } from "../../local/support/scratch.ts";
 import { portsOf } from "./listening.ts";
 
-/** By this host in a CONNECT the runtime's sockets take Cap'n Proto in the place of HTTP. */
+/** For a CONNECT to this host, the runtime's sockets accept Cap'n Proto instead of HTTP. */
 const CAPNP_HOST = "miniflare-unsafe-internal-capnp-connect";
 
 /**
- * Calls methods of what serves a port, by the protocol in which one workerd calls a Worker of another; says
- * of each what came of it.
+ * Calls methods of whatever serves a port, over the protocol in which one workerd calls a Worker of another.
+ * Returns for each method what came of the call.
  */
 export async function callMethods(dir: string, port: number, methods: string[]): Promise<string[]> {
   writeFileSync(

@@ -2,12 +2,12 @@ import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { inject } from "vitest";
 import { ControlPlane, TOKEN } from "./control-plane.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** How a command ended, and what it wrote. */
+/** How a command ended, and its output. */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -15,19 +15,19 @@ export interface Ended {
   stderr: string;
 }
 
-/** A command that is running. */
+/** A running command. */
 export interface Running {
   child: ChildProcess;
-  /** Resolves when stderr (or stdout) has come to match; rejects if the command ends without it. */
+  /** Resolves when stderr (or stdout) matches; rejects if the command ends before that. */
   says(pattern: RegExp, stream?: "stdout" | "stderr"): Promise<void>;
   ended: Promise<Ended>;
 }
 
-/** The built command, an empty directory to call it in, and a control plane for it to talk to. */
+/** The built command, an empty directory to call it in, and a control plane to call. */
 export interface Bench {
   dir: string;
   plane: ControlPlane;
-  /** `flags`: of Node itself. */
+  /** `flags`: options of Node itself. */
   start(args: string[], options?: SpawnOptions, flags?: string[]): Running;
   run(args: string[], options?: SpawnOptions, flags?: string[]): Promise<Ended>;
   close(): Promise<void>;
@@ -40,26 +40,11 @@ export function environmentFor(plane: ControlPlane): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, DROVER_URL: plane.url, DROVER_TOKEN: TOKEN };
 }
 
-/** Builds the command as `scripts/build.mjs` does, without what only `drover up` needs. */
+/** Opens a bench for one test. */
 export async function openBench(): Promise<Bench> {
   mkdirSync(join(ROOT, ".cache"), { recursive: true });
   const dir = mkdtempSync(join(ROOT, ".cache", "cli-"));
-  const command = join(dir, "bin", "cli.mjs");
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: ["cli/main.ts"],
-    outfile: command,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    define: { DROVER_VERSION: '"0.0.0-test"' },
-    banner: {
-      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
-    },
-    external: ["../../local/*"],
-    logLevel: "silent",
-  });
+  const command = join(inject("built"), "cli.mjs");
   const plane = await new ControlPlane().start();
   const children = new Set<ChildProcess>();
   const start = (args: string[], options: SpawnOptions = {}, flags: string[] = []): Running => {

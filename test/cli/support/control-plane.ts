@@ -7,7 +7,7 @@ import { proofText } from "../../../src/shared/proof.ts";
 import { parseSize } from "../../../src/shared/size.ts";
 import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";
 
-/** A request as the control plane of the test has seen it. */
+/** A request that the control plane of the test has received. */
 export interface Seen {
   method: string;
   path: string;
@@ -21,7 +21,7 @@ export type Handler = (seen: Seen, res: ServerResponse) => unknown;
 export const TOKEN = "drv_test";
 const SUBMITTED_AT = "2026-11-21T08:00:00.000Z";
 
-/** A status that the schema agrees with: a test that invents another wire proves nothing. */
+/** A status that fits the schema: a test with an invented wire format proves nothing. */
 export function statusOf(id: string, patch: RunPatch = {}): RunStatus {
   return changed(sampleOf(id), { submittedAt: SUBMITTED_AT, ...patch });
 }
@@ -83,7 +83,7 @@ export function problem(
 /**
  * A control plane that follows a script, behind real HTTP.
  *
- * Runs are accepted and stay as they are until the test says `end`. Logs are what the test puts into `logs`.
+ * Runs are accepted and stay as they are until the test calls `end`. Logs are what the test puts into `logs`.
  * Any route can be taken over with `on`, for all requests or for the next few.
  */
 export class ControlPlane {
@@ -92,9 +92,9 @@ export class ControlPlane {
   /** The bytes of each stream, and whether more will come. */
   readonly logs = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   logsEnded = true;
-  /** The archives that it has, by their digests. */
+  /** The stored archives, by their digests. */
   readonly snapshots = new Map<string, Buffer>();
-  /** What a run becomes as soon as it is submitted; undefined: it waits for `end`. */
+  /** How a run ends as soon as it is submitted; undefined: it waits for `end`. */
   ends: RunPatch | undefined = { state: "complete", exitCode: 0 };
   why = { state: "pending", reason: { code: "no_workers", text: "no machine is ready" } };
   url = "";
@@ -125,7 +125,7 @@ export class ControlPlane {
     this.#overrides.unshift({ method, path, handler, left: times });
   }
 
-  /** Changes a run and wakes who waits for it. Without an id: every run. */
+  /** Changes a run and wakes everyone who waits for it. Without an id: every run. */
   end(patch: RunPatch, id?: string): void {
     for (const [name, run] of this.runs) {
       if (id === undefined || id === name) this.runs.set(name, changed(run, patch));
@@ -139,13 +139,13 @@ export class ControlPlane {
     this.#changes.emit("change");
   }
 
-  /** Nothing more will be written. */
+  /** Ends the logs: nothing more will be written. */
   endLogs(): void {
     this.logsEnded = true;
     this.#changes.emit("change");
   }
 
-  /** The requests to a route, once there are so many. */
+  /** The requests to a route, once there are at least this many. */
   async requests(method: string, path: RegExp, atLeast = 1): Promise<Seen[]> {
     for (;;) {
       const found = this.seen.filter((seen) => seen.method === method && path.test(seen.path));
@@ -177,7 +177,7 @@ export class ControlPlane {
     await override.handler(seen, res);
   }
 
-  /** As a local Drover does before it is sent anything else. */
+  /** Proves itself, as a local Drover must before it is sent anything else. */
   #prove({ host, searchParams }: URL, res: ServerResponse): void {
     const text = proofText(host, searchParams.get("nonce") ?? "");
     const proof = createHmac("sha256", TOKEN).update(text).digest("base64url");

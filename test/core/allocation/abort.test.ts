@@ -42,7 +42,10 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
     ["while it runs, after a restart", reloaded(started())],
   ])("%s: the wish is stored, and the pool is told", (_what, before) => {
     const { record } = runAt(before, T0 + 1, abort());
-    expect(record).toMatchObject({ wish: { state: "aborted", reason: "enough", by: "ann" }, ended: false });
+    expect(record).toMatchObject({
+      stopRequest: { state: "aborted", reason: "enough", by: "ann" },
+      ended: false,
+    });
     expect(record.version).toBe(before.record.version + 1);
     expect(owed(runAt(before, T0 + 1, abort()), T0 + 1).run).toMatchObject({ wants: "nothing" });
   });
@@ -96,7 +99,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
 describe("an exit that is stored already outranks an abort (decisions/runs.md#abort)", () => {
   test("it ends as it did, and nothing is stopped", () => {
     const state = runAt(started(), T0, observed([exitedButUnlogged]), abort());
-    expect(state.record.wish).toBeNull();
+    expect(state.record.stopRequest).toBeNull();
     const log = { stdout: { from: 0, size: 10, data: btoa("0123456789") } };
     expect(runAt(state, T0 + 1, observed([{ ...exitedButUnlogged, log }])).record).toMatchObject({
       ended: true,
@@ -117,6 +120,6 @@ test("a second abort changes nothing: the first reason stays", () => {
 
 test("a report of a process that runs does not undo an abort", () => {
   const state = runAt(ordered(), T0, abort(), observed([running]));
-  expect(state.record).toMatchObject({ wish: { state: "aborted" }, ended: false });
+  expect(state.record).toMatchObject({ stopRequest: { state: "aborted" }, ended: false });
   expect(orderNow(state, 1, T0)).toMatchObject({ attempts: [{ want: "stop" }] });
 });

@@ -64,7 +64,7 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
     () => ({ run: runAt(started(), T0, abort(), giveUp, ended("lost")) }),
     "Killed",
     { kill_reason: "enough", kill_error: "pid 7 lives" },
-    "everything of it has ended, with trouble: pid 7 lives",
+    "all of it has ended, with an error: pid 7 lives",
   ],
   [
     "tasks.md#event-restarting, tasks.md#text-3: within its policy",
@@ -103,14 +103,14 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
   ],
   [
     "tasks.md#event-restart-signaled",
-    () => pair().apply({ type: "restart", wish: { task: "m", by } }),
+    () => pair().apply({ type: "restart", request: { task: "m", by } }),
     "Restart Signaled",
     { restart_reason: "ann asked for it" },
     "it is to be started again: ann asked for it",
   ],
   [
     "tasks.md#event-signaling, tasks.md#text-11",
-    () => pair().apply({ type: "signal", wish: { task: "m", signal: "SIGHUP", by } }),
+    () => pair().apply({ type: "signal", request: { task: "m", signal: "SIGHUP", by } }),
     "Signaling",
     { task_signal: "SIGHUP", task_signal_reason: "ann asked for it" },
     "ann sends it SIGHUP",
@@ -148,7 +148,7 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
     () => policy({ attempts: 1 }).isLost("m"),
     "Failed Restoring Task",
     {},
-    "its host did not find it again; it is started anew in 0ms",
+    "its host lost track of it; it is started again in 0ms",
   ],
 ])("%s", (_rule, story, type, details, message) => {
   const events = story().run.record.events.filter((event) => event.type === type);
@@ -227,7 +227,7 @@ test.each<[string, () => GroupStory, string[], object]>([
     { state: "running", phase: "stopping" },
   ],
   [
-    "tasks.md#change-11, tasks.md#handle-6: its host did not find it again",
+    "tasks.md#change-11, tasks.md#handle-6: its host lost track of it",
     () => pair(task("p", { ...prestart, ...again })).isLost("p"),
     ["Started", "Lost", "Failed Restoring Task", "Started"],
     { state: "running", failed: false, restarts: 0 },
@@ -237,7 +237,7 @@ test.each<[string, () => GroupStory, string[], object]>([
     () =>
       pair(task("p", prestart))
         .ends("p")
-        .apply({ type: "restart", wish: { all: true, by } }),
+        .apply({ type: "restart", request: { all: true, by } }),
     ["Started", "Terminated", "Restart Signaled", "Restarting"],
     { state: "pending", restarts: 1, finishedAt: null },
   ],

@@ -102,12 +102,12 @@ function act(story: GroupStory, one: Action): void {
     case "restart":
       story.apply({
         type: "restart",
-        wish: one.all ? { all: true, by: "ann" } : { task: living, by: "ann" },
+        request: one.all ? { all: true, by: "ann" } : { task: living, by: "ann" },
       });
       story.obey();
       return;
     case "signal":
-      story.apply({ type: "signal", wish: { task: living, signal: "SIGHUP", by: "ann" } }).obey();
+      story.apply({ type: "signal", request: { task: living, signal: "SIGHUP", by: "ann" } }).obey();
       return;
     case "later":
       story.later(one.ms);
@@ -192,7 +192,7 @@ function situationsOf(
   { living, status, run }: GroupStory,
   tasks: NonNullable<RunSpecInput["tasks"]>,
 ): Record<string, boolean> {
-  const { events, wish, kill, stage, ended } = run.record;
+  const { events, stopRequest: wish, kill, stage, ended } = run.record;
   const phases = status.tasks.map(({ phase }) => phase);
   const poststop = tasks.filter((one) => one.lifecycle?.hook === "poststop").map(({ name }) => name);
   const full = status.tasks.some(

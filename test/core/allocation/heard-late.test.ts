@@ -35,9 +35,7 @@ function report(startMs: number, endMs: number, more: Partial<AttemptReport> = {
 
 /** As hosts say it that see to time limits, unless `keepsTime` is false. */
 function said(reports: AttemptReport[], keepsTime = true) {
-  const event = observed(reports);
-  if (event.type !== "observed" || !keepsTime) return event;
-  return { ...event, body: { ...event.body, keepsTime: true as const } };
+  return observed(reports, { protocol: keepsTime ? 1 : 0 });
 }
 
 /** The alarm for the deadline fires first when the control plane is back. */
@@ -66,7 +64,7 @@ describe("P1: how a command ended is its host's word, however late that is heard
     const { record } = heardAfter({ timeout: "20s" }, [report(100, endMs, more)], keepsTime);
     expect(record).toMatchObject({ ended: true, outcome });
     expect(record.events.some(({ type }) => type === "Killing")).toBe(
-      outcome !== null && record.wish !== null,
+      outcome !== null && record.stopRequest !== null,
     );
   });
 
@@ -82,7 +80,7 @@ describe("P1: how a command ended is its host's word, however late that is heard
     const state = runAt(ordered({ timeout: "20s" }), T0, said([running]));
     const jumped = runAt(state, T0 + 7_200_000, tick);
     expect(orderNow(jumped, 1, T0 + 7_200_000)).toMatchObject({ attempts: [{ want: "run" }] });
-    expect(jumped.record.wish).toBeNull();
+    expect(jumped.record.stopRequest).toBeNull();
   });
 
   test.each([
@@ -99,7 +97,7 @@ describe("P1: how a command ended is its host's word, however late that is heard
   });
 
   test("P1: a run without a place is judged here, as of its limit", () => {
-    expect(runAt(queued({ queueTimeout: "20s" }), HEARD, tick).record.wish).toMatchObject({
+    expect(runAt(queued({ queueTimeout: "20s" }), HEARD, tick).record.stopRequest).toMatchObject({
       failure: "queue_timeout",
       at: T0 + 20_000,
     });

@@ -73,7 +73,7 @@ describe("it is placed anew if its policy allows (restart.md#reschedule)", () =>
     const restart = { attempts: 3, interval: "1h", delay: "1s", mode: "fail" } as const;
     const { record } = runAt(started({ restart }), T0, stopped("agent"));
     expect(record).toMatchObject({ ended: true, outcome: FAILED });
-    expect(record.tasks[0]?.restarts).toBeUndefined();
+    expect(record.tasks[0]?.restarts).toBe(0);
   });
 
   test("one that was ordered and had not begun is, too", () => {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { poststopBy } from "../../../src/core/allocation/user/hurry.ts";
+import { POSTSTOP_AFTER_WISH_MS, poststopBy } from "../../../src/core/allocation/user/hurry.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/user/update.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
-import { POSTSTOP_AFTER_WISH_MS } from "../../../src/shared/limits.ts";
 import { T0 } from "../support/allocation.ts";
 import { GroupStory, group, poststop, task } from "../support/group.ts";
 
@@ -19,7 +18,7 @@ const stopOf = (story: GroupStory, name: string) =>
   story.orders.find(({ id }) => id.includes(`/${name}/`)) ?? null;
 const force = { type: "abort" as const, reason: "", by: "bob", force: true };
 const sigkill = (name?: string) =>
-  ({ type: "signal", wish: { task: name, signal: "SIGKILL", by: "bob" } }) as const;
+  ({ type: "signal", request: { task: name, signal: "SIGKILL", by: "bob" } }) as const;
 const AT_ONCE = { want: "stop", signal: "SIGKILL", timeoutMs: 0 };
 
 function update(story: GroupStory, change: Partial<RunSpecInput>): GroupStory {
@@ -59,7 +58,7 @@ describe("a stop can be hurried", () => {
   test("N1: a task that is stopped to be started again can be killed, too", () => {
     const story = new GroupStory(group(task("main", { killTimeout: "30m" }), task("n")));
     story.stubborn.add("main");
-    story.apply({ type: "restart", wish: { task: "main", by: "ann" } }).obey();
+    story.apply({ type: "restart", request: { task: "main", by: "ann" } }).obey();
     expect(stopOf(story.apply(sigkill("main")), "main")).toMatchObject(AT_ONCE);
     story.stubborn.clear();
     expect(story.ends("main", { code: 137 }).living).toEqual(["main", "n"]);

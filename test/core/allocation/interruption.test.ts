@@ -19,7 +19,7 @@ import {
 } from "../support/allocation.ts";
 
 const reschedule = { attempts: 1, interval: "1h", delay: "5s" };
-const end: Ended = { run: RUN, epoch: 1, worker: "w1", how: "lost", held: true };
+const end: Ended = { run: RUN, epoch: 1, worker: "w1", how: "lost", held: true, at: T0 };
 const lost: AllocationEvent = { type: "ended", body: { ...end, cause: "interruption" } };
 const stopped = observed([{ ...exited({ code: null, signal: "SIGTERM" }), stopped: "interruption" }]);
 const endOf = ({ record }: Submitted) => record.events.find(({ type }) => type === "Placement Ended");

@@ -24,6 +24,7 @@ import {
   submit,
   T0,
 } from "../support/allocation.ts";
+import { applied } from "../support/applied.ts";
 import { lieOfRun } from "../support/truth-of-runs.ts";
 
 // What fits the open placement is often drawn, or hardly a story would get beyond it.
@@ -80,6 +81,7 @@ const order = fc.record({ epoch, revision: fc.integer({ min: 1, max: 3 }) }).map
   ...one,
   run: RUN,
   resources: { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 },
+  protocol: 0,
   attempts: [],
 }));
 
@@ -109,12 +111,13 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
         worker,
         epoch,
         held: fc.boolean(),
+        protocol: fc.nat(1),
         attempts: fc.array(report, { maxLength: 2 }),
       })
       .map((one) => ({ type: "observed" as const, body: one })),
   },
   fc
-    .record({ run: fc.constant(RUN), worker, epoch, how, held: fc.boolean() })
+    .record({ run: fc.constant(RUN), worker, epoch, how, held: fc.boolean(), at: fc.constant(T0) })
     .map((one) => ({ type: "ended" as const, body: one })),
   {
     weight: 3,
@@ -145,14 +148,14 @@ function play(
   events: [AllocationEvent | { type: "restart" }, number][],
   look: Look,
 ): void {
-  let state = allocationMachine.apply(nothing(), first, T0);
+  let state = applied(allocationMachine, nothing(), first, T0);
   let now = T0;
   for (const [told, ms] of events) {
     now += ms;
     const after =
       told.type === "restart"
         ? loadedAllocation(state.record, false)
-        : allocationMachine.apply(state, told, now);
+        : applied(allocationMachine, state, told, now);
     look(state, after, now);
     state = after;
   }
@@ -209,7 +212,7 @@ describe("whatever happens, in whatever order", () => {
       const [main] = record.tasks;
       reached.open += Number(openPlacement(after) !== null);
       reached.ended += Number(record.ended);
-      reached.wished += Number(record.wish !== null && !record.ended);
+      reached.wished += Number(record.stopRequest !== null && !record.ended);
       reached.rescheduled += Number(record.reschedules !== undefined);
       reached.backoff += Number(openPlacement(after) !== null && (main?.startAt ?? 0) > now);
       reached.restarted += Number((main?.restarts ?? 0) > 0);

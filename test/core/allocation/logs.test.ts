@@ -4,13 +4,14 @@ import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import {
   decodeBase64,
   logsComplete,
+  MAX_INLINE_LOG_BYTES,
   storedOffsets,
   takeLogs,
 } from "../../../src/core/allocation/output/logs.ts";
 import type { AllocationRecord, LogSegment } from "../../../src/core/allocation/state.ts";
 import { isLogOver } from "../../../src/core/allocation/time/order-deadlines.ts";
 import type { AttemptReport, LogPiece } from "../../../src/schema/host.ts";
-import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
+import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import {
   at,
   ended,

@@ -29,7 +29,7 @@ const tick = { type: "tick" as const };
 const restarting = () => {
   const story = new GroupStory(group(task("m")));
   story.stubborn.add("m");
-  return story.apply({ type: "restart", wish: { by: "ann" } }).run;
+  return story.apply({ type: "restart", request: { by: "ann" } }).run;
 };
 const saving = () =>
   new GroupStory({ ...group(task("m", once), task("n", once)), sticky: true, reschedule }).ends("m", {

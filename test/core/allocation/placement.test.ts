@@ -45,6 +45,7 @@ describe("a place leads to an order of the first attempt (messages.md)", () => {
         epoch: 1,
         revision: 1,
         resources: { vcpus: 1, memoryBytes: 256 * 2 ** 20, diskBytes: 0, gpus: 0 },
+        protocol: 0,
         attempts: [
           { id: FIRST, want: "run", task: expect.objectContaining({ name: "main", argv: specOf().argv }) },
         ],

@@ -126,7 +126,7 @@ describe("what ends the wait before its time ends it on the host", () => {
     const stages = group(task("pre", prestart), task("m", AGAIN));
     const story = resting(true, stages, (begun) => begun.ends("pre"));
     expect(story.log).toEqual(["start pre", "end pre", "start m", "end m"]);
-    story.apply({ type: "restart", wish: { all: true, by: "ann" } }).obey();
+    story.apply({ type: "restart", request: { all: true, by: "ann" } }).obey();
     expect(story.living).toEqual(["pre"]);
     expect(story.ends("pre").living).toEqual(["m"]);
     expect(story.status.tasks[1]?.attempts.map(({ id, state }) => `${id} ${state}`)).toEqual([

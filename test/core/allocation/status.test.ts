@@ -106,7 +106,7 @@ describe("state and allocStatus (tasks.md#status-2)", () => {
       runAt(started(), T0, ended("lost")),
       "unknown",
       "lost",
-      "worker w1 was lost while it may have run the command: how that ended is not known",
+      "worker w1 was lost while it may have run the command, whose exit is unknown",
     ],
   ])("%s", (_what, run, state, allocStatus, description) => {
     expect(statusOf(run)).toMatchObject({ state, allocStatus, description });

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { answerObserved } from "../../../src/core/allocation/placements/orders.ts";
-import { savedBy } from "../../../src/core/allocation/placements/sticky.ts";
+import { SAVE_DATA_MS, savedBy } from "../../../src/core/allocation/placements/sticky.ts";
 import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { EndedHow } from "../../../src/core/messages.ts";
 import type { AttemptReport, StickySource } from "../../../src/schema/host.ts";
 import type { RunSpecInput } from "../../../src/schema/run/run.ts";
-import { SAVE_DATA_MS } from "../../../src/shared/limits.ts";
 import {
   abort,
   at,
@@ -85,7 +84,7 @@ describe("where it wants to be placed anew", () => {
     const state = failed(started(STICKY));
     expect(owed(state, T0 + DELAY).run).toMatchObject({ wants: "place", prefer: "w1", avoid: ["w1"] });
     const said = state.record.events.find(({ type }) => type === "Rescheduling")?.message;
-    expect(said).toBe("it is placed anew in 5s, on worker w1, which keeps its data, if that can take it");
+    expect(said).toBe("it is placed again in 5s, on worker w1, which keeps its data, if that can take it");
   });
 
   test("nowhere in particular when the machine was lost, and the data with it", () => {
@@ -100,7 +99,7 @@ describe("where it wants to be placed anew", () => {
 
   test("a run that is not sticky says nothing of it", () => {
     const state = failed(started({ ...STICKY, sticky: undefined }));
-    expect(owed(state, T0 + DELAY).run).not.toHaveProperty("prefer");
+    expect(owed(state, T0 + DELAY).run).toHaveProperty("prefer", null);
   });
 });
 
@@ -171,7 +170,7 @@ describe("what the run says of its data", () => {
     [
       "that they were moved, when the host says so",
       () => twice("w1", { data: "moved" }),
-      [NOT_STORED, "Data Moved: its directories go on with what placement 1 left on this worker"],
+      [NOT_STORED, "Data Moved: its directories continue with what placement 1 left on this worker"],
     ],
     [
       "that they are lost, when the host says so",
@@ -186,14 +185,14 @@ describe("what the run says of its data", () => {
       () => twice("w2"),
       [
         NOT_STORED,
-        "Data Lost: it begins with empty directories: its data were on worker w1, and were not stored: " +
+        "Data Lost: it begins with empty directories: its data stayed on worker w1 and were not stored: " +
           "The data cannot be packed: too large.",
       ],
     ],
     [
       "that they are stored, and were fetched",
       () => fetchedBy("w2", { data: "fetched" }),
-      [KEPT, "Data Moved: its directories go on with what placement 1 left on worker w1"],
+      [KEPT, "Data Moved: its directories continue with what placement 1 left on worker w1"],
     ],
     [
       "that another host could not fetch them",
@@ -204,7 +203,7 @@ describe("what the run says of its data", () => {
     [
       "that they were lost with their machine",
       () => again(runAt(runAt(started(STICKY), T0, ended("lost")), T0 + DELAY, { type: "tick" }), 2, "w2"),
-      ["Data Lost: it begins with empty directories: its data were on worker w1, which was lost"],
+      ["Data Lost: it begins with empty directories: its data stayed on worker w1, which was lost"],
     ],
     ["nothing of a move before its host says a word", () => twice("w1"), [NOT_STORED]],
   ])("%s", (_what, make, events) => {
@@ -226,7 +225,7 @@ describe("N9: the data of a sticky run that failed are stored before it is place
   const order = (state: Submitted, now = T0) => owed(state, now).order?.attempts;
   const SAVE = ["main", "other"].map((name) => ({ id: `${RUN}/${name}/1.1`, save: true }));
 
-  test("its host is ordered to, as soon as everything of it has ended", () => {
+  test("its host is ordered to, as soon as all of it has ended", () => {
     const [main] = failedIn(1);
     const half = runAt(started(STICKY), T0, observed(main === undefined ? [] : [main]));
     const saving = (one: Submitted) => answerObserved(one, question(), T0);
@@ -234,7 +233,7 @@ describe("N9: the data of a sticky run that failed are stored before it is place
     expect(saving(over(started(STICKY)))).toMatchObject({ attempts: SAVE });
   });
 
-  const question = () => ({ run: RUN, epoch: 1, worker: "w1", held: true, attempts: [] });
+  const question = () => ({ run: RUN, epoch: 1, worker: "w1", held: true, protocol: 1, attempts: [] });
 
   test.each<[string, AttemptReport["saved"]]>([
     ["stored", STORED],
@@ -258,7 +257,7 @@ describe("N9: the data of a sticky run that failed are stored before it is place
     expect(runAt(waiting, by - 1, { type: "tick" }).record.endedEpoch).toBe(0);
     const late = again(runAt(runAt(waiting, by, { type: "tick" }), by + DELAY, { type: "tick" }), 2, "w2");
     expect(dataEvents(late)).toEqual([
-      "Data Lost: it begins with empty directories: its data were on worker w1, and were not stored in time",
+      "Data Lost: it begins with empty directories: its data stayed on worker w1 and were not stored in time",
     ]);
   });
 
@@ -288,7 +287,7 @@ describe("N9: the data of a sticky run that failed are stored before it is place
 
 describe("whether a host may drop what it keeps: only what will never be needed (rule R5)", () => {
   const ask = (state: Submitted, { epoch = 1, worker = "w1" } = {}) => {
-    const question = { run: RUN, epoch, worker, held: false, attempts: [], kept: true as const };
+    const question = { run: RUN, epoch, worker, held: false, protocol: 1, attempts: [], kept: true as const };
     expect(at(state, T0 + DELAY, { type: "observed", body: question }).record).toEqual(
       at(state, T0 + DELAY, { type: "tick" }).record,
     );
@@ -318,7 +317,15 @@ describe("whether a host may drop what it keeps: only what will never be needed 
   });
 
   test("it does not exist any more", () => {
-    const question = { run: RUN, epoch: 1, worker: "w1", held: false, attempts: [], kept: true as const };
+    const question = {
+      run: RUN,
+      epoch: 1,
+      worker: "w1",
+      held: false,
+      protocol: 1,
+      attempts: [],
+      kept: true as const,
+    };
     expect(answerObserved(nothing(), question, T0)).toEqual({ kind: "no_such" });
   });
 

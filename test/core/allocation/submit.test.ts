@@ -65,9 +65,15 @@ describe("a submission", () => {
           command: "make test",
           resources: { vcpus: 1, memoryBytes: 256 * 2 ** 20, diskBytes: 0, gpus: 0 },
           hostPaths: false,
+          fakes: false,
+          protocol: 0,
           exitCode: null,
           startedAt: null,
           finishedAt: null,
+          restarts: 0,
+          oomKills: 0,
+          avoid: [],
+          prefer: null,
           wants: "place",
           epoch: 0,
           ended: 0,
@@ -87,11 +93,7 @@ describe("a submission", () => {
     const task = { name: "m", argv: ["x"] };
     const fakes = (more: object) =>
       owed(at(nothing(), T0, submit({ argv: undefined, tasks: [{ ...task, ...more }] })), T0).run?.fakes;
-    expect([fakes({ driver: "fake" }), fakes({ driver: "exec" }), fakes({})]).toEqual([
-      true,
-      undefined,
-      undefined,
-    ]);
+    expect([fakes({ driver: "fake" }), fakes({ driver: "exec" }), fakes({})]).toEqual([true, false, false]);
   });
 
   test("shows no more of a long command line than lists have room for", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { spillTails } from "../../../src/core/allocation/output/tails.ts";
+import { MAX_INLINE_LOG_BYTES } from "../../../src/core/allocation/output/logs.ts";
+import { MAX_RUN_INLINE_LOG_BYTES, spillTails } from "../../../src/core/allocation/output/tails.ts";
 import type { AllocationRecord } from "../../../src/core/allocation/state.ts";
-import { MAX_INLINE_LOG_BYTES, MAX_RUN_INLINE_LOG_BYTES } from "../../../src/shared/limits.ts";
 import { started } from "../support/allocation.ts";
 
 const stream = (length: number, stored = length) => ({ size: stored, stored, tail: new Uint8Array(length) });

@@ -48,7 +48,7 @@ describe("`timeout` counts from the first placement on (api.md#time-limits)", ()
   ])("after %d ms the order is %s, and only the host's answer decides", (ms, want) => {
     const state = runAt(placed, T0 + ms, tick);
     expect(orderNow(state, 1, T0 + ms)).toMatchObject({ attempts: [{ want }] });
-    expect(state.record).toMatchObject({ wish: null, ended: false });
+    expect(state.record).toMatchObject({ stopRequest: null, ended: false });
   });
 
   test("any event will do, not only a tick (shell.md#machine: level, not edge)", () => {
@@ -72,7 +72,7 @@ describe("`timeout` counts from the first placement on (api.md#time-limits)", ()
     const waiting = runAt(placed, T0 + 10, ended("refused", { held: false }));
     expect(allocationMachine.wakeAt(waiting)).toBe(T0 + MINUTE);
     const late = runAt(waiting, T0 + MINUTE, tick);
-    expect(late.record.wish?.state).toBe("timedout");
+    expect(late.record.stopRequest?.state).toBe("timedout");
     const again = runAt(waiting, T0 + 20, place("w2", 2, 2));
     expect(orderNow(again, 2, T0 + 20, "w2")).toMatchObject({ attempts: [{ timeoutMs: MINUTE - 20 }] });
     expect(runAt(late, T0 + MINUTE, none(late.record.version)).record.outcome?.state).toBe("timedout");
@@ -85,7 +85,7 @@ describe("`timeout` counts from the first placement on (api.md#time-limits)", ()
   test("an exit that is stored in time stays the end", () => {
     const state = runAt(started({ timeout: "1m" }), T0 + MINUTE - 1, observed([exitedButUnlogged]));
     expect(runAt(state, T0 + MINUTE, tick).record).toMatchObject({
-      wish: null,
+      stopRequest: null,
       outcome: { state: "complete" },
     });
   });
@@ -107,7 +107,7 @@ describe("`queueTimeout` is for each wait for a place (api.md#time-limits)", () 
     [MINUTE - 1, null],
     [MINUTE, "failed"],
   ])("after %d ms the wish is %s", (ms, wish) => {
-    expect(runAt(waiting, T0 + ms, tick).record.wish?.state ?? null).toBe(wish);
+    expect(runAt(waiting, T0 + ms, tick).record.stopRequest?.state ?? null).toBe(wish);
   });
 
   test("it ends `failed` when the pool confirms that there is no place", () => {
@@ -130,13 +130,13 @@ describe("`queueTimeout` is for each wait for a place (api.md#time-limits)", () 
   test("it does not count while there is a place", () => {
     const placed = ordered({ queueTimeout: "1m" });
     expect(allocationMachine.wakeAt(placed)).toBeUndefined();
-    expect(runAt(placed, T0 + 10 * MINUTE, tick).record.wish).toBeNull();
+    expect(runAt(placed, T0 + 10 * MINUTE, tick).record.stopRequest).toBeNull();
   });
 
   test("it begins anew with the next wait", () => {
     const again = runAt(ordered({ queueTimeout: "1m" }), T0 + 5 * MINUTE, ended("lost", { held: false }));
     expect(allocationMachine.wakeAt(again)).toBe(T0 + 6 * MINUTE);
-    expect(runAt(again, T0 + 6 * MINUTE - 1, tick).record.wish).toBeNull();
+    expect(runAt(again, T0 + 6 * MINUTE - 1, tick).record.stopRequest).toBeNull();
   });
 });
 
@@ -147,5 +147,5 @@ test("of two limits the first one counts", () => {
     ended("lost", { held: false }),
   );
   expect(allocationMachine.wakeAt(both)).toBe(T0 + 50_000);
-  expect(runAt(both, T0 + 50_000, tick).record.wish?.failure).toBe("queue_timeout");
+  expect(runAt(both, T0 + 50_000, tick).record.stopRequest?.failure).toBe("queue_timeout");
 });

@@ -90,9 +90,9 @@ describe("while its outputs are being stored a run is still running (api.md#abor
 
   test("a signal finds no process, a restart stops the upload and starts the command again", () => {
     const by = "ann";
-    const signaled = runAt(begun(), T0, { type: "signal", wish: { signal: "SIGHUP", by } });
-    expect(signaled.record.signals).toBeUndefined();
-    const restarted = runAt(begun(), T0, { type: "restart", wish: { by } });
+    const signaled = runAt(begun(), T0, { type: "signal", request: { signal: "SIGHUP", by } });
+    expect(signaled.record.signals).toEqual([]);
+    const restarted = runAt(begun(), T0, { type: "restart", request: { by } });
     expect(orderNow(restarted, 1, T0)).toMatchObject({ attempts: [{ id: FIRST, want: "stop" }] });
     expect(statusOf(restarted).tasks[0]?.phase).toBe("stopping");
     const anew = runAt(restarted, T0 + 1, observed([cut()]));
@@ -145,7 +145,7 @@ describe("how a run ends that is asked for outputs", () => {
       {
         state: "failed",
         exitCode: 0,
-        failure: { ...lost, text: expect.stringMatching(/not said/) },
+        failure: { ...lost, text: expect.stringMatching(/did not report/) },
         ...none,
       },
     ],

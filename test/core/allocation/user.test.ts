@@ -1,17 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { orderOf } from "../../../src/core/allocation/placements/orders.ts";
-import { isRepeated } from "../../../src/core/allocation/user/idempotency.ts";
-import { refusalOfWish } from "../../../src/core/allocation/user/requests.ts";
+import { isRepeated, MAX_ASKS_REMEMBERED } from "../../../src/core/allocation/user/idempotency.ts";
+import { MAX_SIGNALS_KEPT, whyRefused } from "../../../src/core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/user/update.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
-import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/shared/limits.ts";
 import { queued, RUN } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";
 
 const by = "ann";
-const restart = (story: GroupStory, wish: { task?: string; all?: boolean } = {}) =>
-  story.apply({ type: "restart", wish: { ...wish, by } }).obey();
+const restart = (story: GroupStory, request: { task?: string; all?: boolean } = {}) =>
+  story.apply({ type: "restart", request: { ...request, by } }).obey();
 
 describe("somebody wants tasks started again", () => {
   test("one that runs: it is stopped first, and the policy does not count it (tasks.md#by-hand-1)", () => {
@@ -86,7 +85,7 @@ describe("somebody wants tasks started again", () => {
     });
 
     test("an order that is on its way is not taken back by silence", () => {
-      const story = unseen().apply({ type: "restart", wish: { all: true, by } });
+      const story = unseen().apply({ type: "restart", request: { all: true, by } });
       expect(story.orders.map(({ id, want }) => [id, want])).toEqual([
         ["build-17/m/1.1", "stop"],
         ["build-17/pre/1.1", "run"],
@@ -94,7 +93,7 @@ describe("somebody wants tasks started again", () => {
     });
 
     test("an abort waits for its end", () => {
-      const story = unseen().apply({ type: "restart", wish: { all: true, by } });
+      const story = unseen().apply({ type: "restart", request: { all: true, by } });
       story.apply({ type: "abort", reason: "enough", by });
       expect(story.run.record.ended).toBe(false);
       expect(story.obey().status.state).toBe("aborted");
@@ -117,11 +116,11 @@ describe("somebody wants tasks started again", () => {
   test("all: not while the host ends by itself what it has (rule R4)", () => {
     const story = new GroupStory(group(task("m"), task("n"))).ends("m");
     const stopping = { id: `${RUN}/n/1.1`, state: "stopping", startedAgoMs: 0, stopped: "agent" } as const;
-    const observed = { run: RUN, epoch: 1, worker: "w1", held: true, attempts: [stopping] };
+    const observed = { run: RUN, epoch: 1, worker: "w1", held: true, protocol: 1, attempts: [stopping] };
     story.apply({ type: "observed", body: observed });
-    expect(refusalOfWish(story.run, { all: true })?.code).toBe("not_running");
+    expect(whyRefused(story.run, { all: true })?.code).toBe("not_running");
     const { record } = story.run;
-    expect(story.apply({ type: "restart", wish: { all: true, by } }).run.record).toEqual(record);
+    expect(story.apply({ type: "restart", request: { all: true, by } }).run.record).toEqual(record);
   });
 
   test.each<[string, GroupStory, { task?: string; all?: boolean }, string | undefined]>([
@@ -146,21 +145,21 @@ describe("somebody wants tasks started again", () => {
       {},
       "terminal",
     ],
-  ])("%s", (_what, story, wish, code) => {
-    expect(refusalOfWish(story.run, wish)?.code).toBe(code);
+  ])("%s", (_what, story, request, code) => {
+    expect(whyRefused(story.run, request)?.code).toBe(code);
     const { record } = story.run;
-    if (code !== undefined) expect(restart(story, wish).run.record).toEqual(record);
+    if (code !== undefined) expect(restart(story, request).run.record).toEqual(record);
   });
 
   test("a run that waits for its place is not running", () => {
-    expect(refusalOfWish(queued(), {})?.code).toBe("not_running");
+    expect(whyRefused(queued(), {})?.code).toBe("not_running");
   });
 });
 
 test("signals are numbered, and leave the orders with their attempt (host-protocol.md#orders)", () => {
   const story = new GroupStory(group(task("m"), task("n")));
   const send = (signal: "SIGHUP" | "SIGUSR1") =>
-    story.apply({ type: "signal", wish: { task: "m", signal, by } });
+    story.apply({ type: "signal", request: { task: "m", signal, by } });
   const before = orderOf(story.state, story.now)?.revision ?? 0;
   send("SIGHUP");
   send("SIGUSR1");
@@ -181,7 +180,7 @@ test("signals are numbered, and leave the orders with their attempt (host-protoc
 test(`a host that cannot be reached gets the latest ${MAX_SIGNALS_KEPT} signals`, () => {
   const story = new GroupStory(group(task("m"), task("n")));
   const numbers = () => orderOf(story.state, story.now)?.signals?.map(({ n }) => n) ?? [];
-  const send = () => story.apply({ type: "signal", wish: { task: "m", signal: "SIGHUP", by } });
+  const send = () => story.apply({ type: "signal", request: { task: "m", signal: "SIGHUP", by } });
   for (let n = 1; n <= MAX_SIGNALS_KEPT; n += 1) send();
   expect(numbers()).toEqual(Array.from({ length: MAX_SIGNALS_KEPT }, (_, i) => i + 1));
   send();
@@ -198,47 +197,47 @@ test.each<[string, GroupStory, { task?: string }, string[]]>([
   ],
   ["none that is dead", new GroupStory(group(task("m"), task("n"))).ends("m"), { task: "m" }, []],
   ["none of a run that is over", new GroupStory(group(task("m"))).ends("m"), {}, []],
-])("a signal reaches %s", (_what, story, wish, names) => {
-  story.apply({ type: "signal", wish: { ...wish, signal: "SIGHUP", by } });
+])("a signal reaches %s", (_what, story, request, names) => {
+  story.apply({ type: "signal", request: { ...request, signal: "SIGHUP", by } });
   const signaled = (orderOf(story.state, story.now)?.signals ?? []).map(({ id }) => id.split("/")[1]);
   expect(signaled).toEqual(names);
 });
 
 describe("a request with a key of its own (api.md#idempotency)", () => {
   const ask = { key: "k", hash: "h" };
-  const hup = { type: "signal", wish: { signal: "SIGHUP", by } } as const;
+  const hup = { type: "signal", request: { signal: "SIGHUP", by } } as const;
 
   test("is done once, however often it comes", () => {
     const story = new GroupStory(group(task("m"), task("n")));
-    story.apply({ ...hup, ask }).apply({ ...hup, ask });
+    story.apply({ ...hup, key: ask }).apply({ ...hup, key: ask });
     expect(story.run.record.signaled).toBe(2); // one for each task
-    const again = { type: "restart", wish: { task: "m", by }, ask: { key: "l", hash: "h" } } as const;
+    const again = { type: "restart", request: { task: "m", by }, key: { key: "l", hash: "h" } } as const;
     story.apply(again).obey().apply(again).obey();
     expect(story.status.tasks[0]?.restarts).toBe(1);
   });
 
   test("is known to have been done when the run has ended since", () => {
-    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask }).ends("m");
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, key: ask }).ends("m");
     expect(isRepeated(story.run.record, ask)).toBe(true);
     expect(isRepeated(story.run.record, undefined)).toBe(false);
   });
 
   test("is refused with the key of another", () => {
-    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask });
-    expect(() => isRepeated(story.run.record, { ...ask, hash: "other" })).toThrow("for something else");
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, key: ask });
+    expect(() => isRepeated(story.run.record, { ...ask, hash: "other" })).toThrow("for another request");
   });
 
   test("that was refused can come again", () => {
     const story = new GroupStory(group(task("m"), task("n"))).ends("m");
-    story.apply({ ...hup, wish: { ...hup.wish, task: "m" }, ask });
+    story.apply({ ...hup, request: { ...hup.request, task: "m" }, key: ask });
     expect(isRepeated(story.run.record, ask)).toBe(false);
   });
 
   test(`is remembered until ${MAX_ASKS_REMEMBERED} others have come`, () => {
-    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask });
-    for (let n = 1; n < MAX_ASKS_REMEMBERED; n += 1) story.apply({ ...hup, ask: { key: `${n}`, hash: "h" } });
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, key: ask });
+    for (let n = 1; n < MAX_ASKS_REMEMBERED; n += 1) story.apply({ ...hup, key: { key: `${n}`, hash: "h" } });
     expect(isRepeated(story.run.record, ask)).toBe(true);
-    story.apply({ ...hup, ask: { key: "last", hash: "h" } });
+    story.apply({ ...hup, key: { key: "last", hash: "h" } });
     expect(isRepeated(story.run.record, ask)).toBe(false);
     expect(story.run.record.asks?.length).toBe(MAX_ASKS_REMEMBERED);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { RUN_REASONS, whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { Existing } from "../../../src/core/allocation/state.ts";
+import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/allocation/user/hurry.ts";
 import { nextAt } from "../../../src/core/next.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
-import { POSTSTOP_AFTER_WISH_MS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,
@@ -45,7 +45,7 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
   const silent: Why = {
     state: "unknown",
     reason: { code: "silent", text: "its host has not reported for 40s" },
-    next: nextAt("give_up", "give it up, if its host stays silent until then", T0 + 90 * SECOND, "host"),
+    next: nextAt("give_up", "give it up, unless its host reports", T0 + 90 * SECOND, "host"),
     chain: [],
   };
   const table: [string, Existing, Says, Why?][] = [
@@ -73,8 +73,8 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     [
       "A3: … and was never told of it",
       ordered(),
-      ["starting", /\(its host has not been told of it\)/, "give_up", 90_000, "host"],
-      { ...silent, reason: { ...silent.reason, untold: true } },
+      ["starting", /\(its host has not received the order yet\)/, "give_up", 90_000, "host"],
+      { ...silent, reason: { ...silent.reason, undelivered: true } },
     ],
     [
       "… whose host is silent for longer than the run has time",
@@ -227,7 +227,7 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     ],
     [
       "a task is killed in its stop by SIGKILL",
-      stubborn(two(), "lead").abort().apply({ type: "signal", wish: sigkill }).run,
+      stubborn(two(), "lead").abort().apply({ type: "signal", request: sigkill }).run,
       [
         "stopping",
         /task "lead" is killed at once; task "side" is stopped after the others$/,
@@ -239,9 +239,9 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     [
       "a task that is to be started again is killed by SIGKILL",
       stubborn(new GroupStory(group(task("m"), task("n"))), "m")
-        .apply({ type: "restart", wish: { task: "m", by: "ann" } })
+        .apply({ type: "restart", request: { task: "m", by: "ann" } })
         .obey()
-        .apply({ type: "signal", wish: { ...sigkill, task: "m" } }).run,
+        .apply({ type: "signal", request: { ...sigkill, task: "m" } }).run,
       ["restarting", /"m" is killed at once, to be started again/, "confirm", null, "host"],
     ],
     [
@@ -251,17 +251,17 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     ],
     [
       "a task is stopped, to be started again",
-      stubborn(new GroupStory(group(task("m"))), "m").apply({ type: "restart", wish: { by: "ann" } }).run,
+      stubborn(new GroupStory(group(task("m"))), "m").apply({ type: "restart", request: { by: "ann" } }).run,
       ["restarting", /"m" is stopped, to be started again/, "confirm", null, "host"],
     ],
     [
       "… after the shutdown delay of its group",
-      delayed().apply({ type: "restart", wish: { by: "ann" } }).run,
+      delayed().apply({ type: "restart", request: { by: "ann" } }).run,
       ["restarting", /started again/, "stop_task", 30_000, null],
     ],
     [
       "… unless the time of the run is over before",
-      timed().apply({ type: "restart", wish: { by: "ann" } }).run,
+      timed().apply({ type: "restart", request: { by: "ann" } }).run,
       ["restarting", /started again/, "stop_run", 20_000, "command"],
     ],
     [
@@ -308,7 +308,7 @@ test("N7: no start is promised once the time limit was reached while the host wa
 });
 
 test("N7: no stop is promised for later once the time limit has stopped a task that restarts", () => {
-  const { run } = timed().apply({ type: "restart", wish: { by: "ann" } });
+  const { run } = timed().apply({ type: "restart", request: { by: "ann" } });
   const now = T0 + 21 * SECOND;
   expect(whyOf(run, null, "w1", now).next).toMatchObject({ code: "confirm", at: null, waitsFor: "host" });
   expect(lieOfRun(run, null, now)).toBeUndefined();

@@ -114,6 +114,9 @@ test("a worker gets of the configuration what it needs, in milliseconds", () => 
     shutdownMs: 4_000,
     leaseMs: 300_000,
     maxRuns: 6,
+    staleRunMs: 5_000,
+    unlistedMs: 120_000,
+    maxKillMs: 3_600_000,
   });
 });
 

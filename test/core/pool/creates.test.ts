@@ -213,7 +213,7 @@ describe("a permit is a row before anything else is told (invariant 3, pool.md#c
       phase: "booting",
       instance: null,
       readyAt: null,
-      booted: false,
+      bootOutcome: null,
     });
     if (create === undefined) throw new Error("it is not told");
     const answer = { kind: "worker" as const, worker: upsert };

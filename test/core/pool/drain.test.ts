@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Drain } from "../../../src/core/pool/rows/queue-rate.ts";
+import { QueueRate } from "../../../src/core/pool/rows/queue-rate.ts";
 
 const T0 = 1_700_000_000_000;
 
@@ -26,7 +26,7 @@ test.each([
 ])(
   "a full queue says when to try again, by how fast it drains: $what",
   ({ placedAt, queue, afterMs, ms }) => {
-    const drain = new Drain();
+    const drain = new QueueRate();
     for (const at of placedAt) drain.note(T0 + at);
     expect(drain.retryAfterMs(queue, T0 + (placedAt.at(-1) ?? 0) + afterMs)).toBe(ms);
   },

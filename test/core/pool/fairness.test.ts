@@ -42,7 +42,7 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     );
 
   test("the machine with the fewest runs leaves for it, and no later run gets a reservation", () => {
-    expect(plan(state(), T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
+    expect(plan(state(), T0).reserved).toEqual({ run: "needy", worker: "w2", evict: true });
     expect(placesOf(state([needy, waiting("x", { priority: 1, ...vcpus(3) })]))).toEqual([]);
   });
 
@@ -66,10 +66,10 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     // It is heard of with each call that is made for its end.
     expect(says(3, 2, "destroy")).toEqual({ run: "needy", worker: null });
     expect(says(4, 4)).toEqual({ run: "needy", worker: null });
-    expect(says(5, 5, "destroy")).toEqual({ run: "needy", worker: "w2", leaves: true });
-    const earlier = workerRow("w3", "shutdown", { heardAt: T0 - 5 * MINUTE });
+    expect(says(5, 5, "destroy")).toEqual({ run: "needy", worker: "w2", evict: true });
+    const earlier = workerRow("w3", "shutdown", { endingAt: T0 - 5 * MINUTE });
     const stuck = held(configured(config, [...busy, needy], [...workers, earlier]), quota(T0 + MINUTE));
-    expect(plan(stuck, T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
+    expect(plan(stuck, T0).reserved).toEqual({ run: "needy", worker: "w2", evict: true });
   });
 
   test("while its own machine is tried in spite of the quota, the other one is kept from later runs", () => {
@@ -126,7 +126,7 @@ function step(before: Configured, now: number, nth: number): Configured {
   for (const { to } of owed(state, now, "create")) {
     const made = [...state.workers.live()].filter((row) => row.instance !== null).length;
     const failure = { class: "quota" as const, text: `quota: ${QUOTA}`, at: now };
-    const refused = { phase: "gone" as const, instance: null, booted: false, readyAt: null, failure };
+    const refused = { phase: "gone" as const, instance: null, bootOutcome: null, readyAt: null, failure };
     state = at(state, now, workerSays(to, made < QUOTA ? {} : refused));
   }
   for (const { to } of owed(state, now, "make_room")) {
@@ -164,7 +164,7 @@ describe("A2: a machine that stands in the way leaves at once", () => {
     ["booting, and no run counts on it", ["w2", "booting"], [], ["w2"]],
     ["busy: it is asked when its last run has ended", ["w2"], [placed("c", "w2")], []],
     ["held by an operator: it stays", ["w2", "ready", { idleBehavior: "hold" }], [], []],
-    ["one of one's own: it stays", ["w2", "ready", { kind: "self-hosted" }], [], []],
+    ["a self-hosted one: it stays", ["w2", "ready", { kind: "self-hosted" }], [], []],
     ["leaving already: nobody asks again", ["w2", "ready", { stopUntil: T0 + 1 }], [], []],
   ])("%s", (_what, row, on, leavers) => {
     const kept = workerRow("w1", "ready", { idleBehavior: "hold" });

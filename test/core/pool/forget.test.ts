@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { type RunRow, runKey } from "../../../src/core/pool/record.ts";
+import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/core/pool/rows/forget.ts";
 import { answerRun } from "../../../src/core/pool/rows/runs.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
-import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/shared/limits.ts";
 import { at, configured, placed, pool, recordOf, T0, upsert, waiting } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
@@ -60,10 +60,9 @@ describe("what a pool lets go (api.md#retention)", () => {
     expect(forgets(at(configured(keep, [row]), T0, tick))).toEqual(goes ? ["a"] : []);
   });
 
-  test("a configuration that an older version has stored keeps them for 7 days", () => {
-    const { retention: _, ...config } = poolConfig();
+  test("a configuration that says nothing of it keeps them for 7 days", () => {
     const rows = [over("a", 7 * 24 * HOUR), over("b", 7 * 24 * HOUR - 1)];
-    const state = pool(recordOf(config as ReturnType<typeof poolConfig>), rows);
+    const state = pool(recordOf(poolConfig()), rows);
     expect(forgets(at(state, T0, tick))).toEqual(["a"]);
   });
 

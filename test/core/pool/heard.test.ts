@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { Heard } from "../../../src/core/pool/rows/heard.ts";
-import { MAX_POKES_DUE } from "../../../src/shared/limits.ts";
+import { LastHeard, MAX_POKES_DUE } from "../../../src/core/pool/rows/last-heard.ts";
 
 test("those that have been silent for longest are named, and no others", () => {
-  const heard = new Heard();
+  const heard = new LastHeard();
   for (const [n, name] of ["a", "b", "c"].entries()) heard.note(name, n);
   expect(heard.silentSince(1)).toEqual(["a", "b"]);
   heard.note("a", 2);
@@ -15,7 +14,7 @@ test("those that have been silent for longest are named, and no others", () => {
 });
 
 test("of a queue that falls silent at once so many are named at a time, the others after them", () => {
-  const heard = new Heard();
+  const heard = new LastHeard();
   for (let n = 0; n < MAX_POKES_DUE + 1; n += 1) heard.note(`run-${n}`, 0);
   const named = heard.silentSince(0);
   expect(named).toHaveLength(MAX_POKES_DUE);

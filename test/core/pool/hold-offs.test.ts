@@ -9,13 +9,10 @@ import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,
   configured,
-  existing,
   held,
   hold,
   MINUTE,
   owed,
-  pool,
-  recordOf,
   reloaded,
   run,
   T0,
@@ -60,7 +57,7 @@ function fails(worker: string, failure: Partial<WorkerFailure>, now: number, ver
     phase,
     instance,
     readyAt: null,
-    booted: false,
+    bootOutcome: null,
     reason: said.text,
     failure: said,
   });
@@ -235,7 +232,7 @@ describe("when its time is over it is half open: one machine is tried, and decid
   });
 
   test("its success ends the hold-off, and the others are asked for", () => {
-    const made = workerSays("default-s-1", { phase: "booting", booted: false, readyAt: null });
+    const made = workerSays("default-s-1", { phase: "booting", bootOutcome: null, readyAt: null });
     const state = at(halfOpen(), T0 + 1, made);
     expect(state.record.holds).toEqual([]);
     expect(asksFor(state, T0 + 1)).toEqual(["small"]);
@@ -259,7 +256,7 @@ describe("when its time is over it is half open: one machine is tried, and decid
 
   test("a machine that was made while it lasts proves nothing: it was asked for before", () => {
     const state = held(configured({}, runs, [workerRow("w1", "booting")]), hold(T0 + MINUTE, over));
-    const made = workerSays("w1", { phase: "booting", booted: false, readyAt: null });
+    const made = workerSays("w1", { phase: "booting", bootOutcome: null, readyAt: null });
     expect(only(at(state, T0, made)).tries).toBe(2);
   });
 
@@ -276,7 +273,7 @@ describe("when its time is over it is half open: one machine is tried, and decid
 
 // decisions/pool.md#d7
 describe("a quota ends early when one of ours has left (pool.md#quota-4, pool.md#sweep-step-3)", () => {
-  const leaves = (worker: string) => workerSays(worker, { phase: "gone", booted: true });
+  const leaves = (worker: string) => workerSays(worker, { phase: "gone", bootOutcome: "success" });
   const full = (more: Partial<Hold> = {}) =>
     held(
       configured(
@@ -347,7 +344,7 @@ describe("the breaker stops a type after 3 boot failures in a row (cases.md#case
     const end = T0 + 5 * MINUTE;
     let state = at(boots(3), end, run("x", vcpus(1)), run("y", vcpus(1)));
     const trial = [...state.workers.live()].find((row) => row.phase === "asked")?.worker ?? "";
-    const booting = { phase: "booting", readyAt: null, booted: false } as const;
+    const booting = { phase: "booting", readyAt: null, bootOutcome: null } as const;
     state = at(state, end, workerSays(trial, booting));
     expect(asksFor(state, end)).toEqual([]);
     state = at(state, end, workerSays(trial, { ...booting, version: 3, idleBehavior: "hold" }));
@@ -359,7 +356,7 @@ describe("the breaker stops a type after 3 boot failures in a row (cases.md#case
     const end = T0 + 5 * MINUTE;
     let state = at(boots(3), end, run("x", vcpus(1)), run("y", vcpus(1)));
     const trial = [...state.workers.live()].find((row) => row.phase === "asked")?.worker ?? "";
-    state = at(state, end, workerSays(trial, { phase: "booting", readyAt: null, booted: false }));
+    state = at(state, end, workerSays(trial, { phase: "booting", readyAt: null, bootOutcome: null }));
     expect(only(state)).toMatchObject({ cause: "boot", tries: 3 });
     expect(asksFor(state, end)).toEqual([]);
     state = at(state, end, workerSays(trial, { version: 3 }));
@@ -402,18 +399,6 @@ describe("what is stored", () => {
   test("a restart forgets no hold-off", () => {
     const state = reloaded(afterFailure({ class: "capacity", scope: "all" }));
     expect(asksFor(state, T0 + MINUTE - 1)).toEqual([]);
-  });
-
-  test("the one hold-off of an earlier version is of everything, and the pool goes on", () => {
-    const { holds: _holds, ...earlier } = recordOf(poolConfig());
-    const stored = { ...earlier, hold: { failures: 4, until: T0 + MINUTE, reason: "no" } };
-    // As it lies there: no version that wrote it knew of scopes.
-    const state = existing(pool(stored, [waiting("x")]));
-    expect(state.record).toMatchObject({ hold: null, holds: [hold(T0 + MINUTE, { tries: 4 })] });
-    expect(asksFor(state, T0)).toEqual([]);
-    expect(asksFor(state, T0 + MINUTE)).toEqual(["small"]);
-    const without = existing(pool({ ...earlier, hold: null }));
-    expect(without.record.holds).toEqual([]);
   });
 });
 

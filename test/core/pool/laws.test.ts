@@ -133,7 +133,7 @@ describe("a plan", () => {
           .map((place) => place.run.resources);
         if (needs.length === 0) continue;
         expect([on.phase, on.idleBehavior, on.stopUntil]).toEqual(["ready", "run", 0]);
-        expect(fitTogether(resourcesOfType(on.type), needs, on.measuredMemory)).toBe(true);
+        expect(fitTogether(resourcesOfType(on.type), needs, on.measuredMemory ?? undefined)).toBe(true);
         if (maxRunsPerInstance > 0) expect(needs.length).toBeLessThanOrEqual(maxRunsPerInstance);
       }
     });
@@ -249,7 +249,7 @@ const step: fc.Arbitrary<PoolEvent> = fc.oneof(
         version: fc.integer({ min: 1, max: 5 }),
         phase: fc.constantFrom("booting", "ready", "ready", "unknown", "shutdown", "gone"),
         wantsStop: fc.boolean(),
-        booted: fc.boolean(),
+        bootOutcome: fc.constantFrom("success" as const, null),
       })
       // Of every other machine nothing is known; the others have room for two runs, of the three of a type.
       .map(({ n, ...more }) =>
@@ -330,7 +330,7 @@ describe("whatever happens, in whatever order", () => {
           .filter((live) => isOpen(live) && live.worker === one.worker)
           .map((live) => live.resources);
         if (maxRunsPerInstance > 0) expect(needs.length).toBeLessThanOrEqual(maxRunsPerInstance);
-        const fit = fitTogether(resourcesOfType(one.type), needs, one.measuredMemory);
+        const fit = fitTogether(resourcesOfType(one.type), needs, one.measuredMemory ?? undefined);
         expect(fit || needs.length === 0).toBe(true);
       }
     });

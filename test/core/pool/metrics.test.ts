@@ -110,6 +110,7 @@ describe("the text is what Prometheus reads", () => {
       "category",
       "cause",
       "instance_type",
+      "object",
       "outcome",
       "pool",
       "reason",

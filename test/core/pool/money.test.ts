@@ -4,7 +4,7 @@ import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
 import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/read/money.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
-import { answer, configured, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
+import { answer, configured, MINUTE, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 const TYPE: InstanceType = { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0 };
@@ -33,8 +33,8 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
   });
 
   test("what its provider says comes before the list, also where that says nothing (pool.md#prices)", () => {
-    const toldPrice = { price: 0.5, since: T0 };
-    const workers = [at(7), at()].map((type, n) => workerRow(`w${n}`, "ready", { type, toldPrice }));
+    const listedPrice = { price: 0.5, since: T0 };
+    const workers = [at(7), at()].map((type, n) => workerRow(`w${n}`, "ready", { type, listedPrice }));
     expect(spendOf(configured({ instanceTypes: types, maxInstances: 2 }, [], workers))).toMatchObject({
       perHour: 1,
       unpriced: 0,
@@ -105,12 +105,18 @@ describe("what an hour of a run costs: the price times its greatest share of the
 
   test("the run is told with its place, and again as long as it has not heard", () => {
     const state = configured({}, [placed("a", "w1")], [workerRow("w1", "ready", { type: at(8) })]);
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 2 });
+    expect(answer(state, "a")).toEqual({
+      kind: "placed",
+      worker: "w1",
+      epoch: 1,
+      rate: 2,
+      maxKillMs: 60 * MINUTE,
+    });
     expect(owed(state, T0, "place")[0]?.body).toMatchObject({ epoch: 1, rate: 2 });
   });
 
   test("nothing is told where the price is not known", () => {
     const state = configured({}, [placed("a", "w1")], [workerRow("w1", "ready", { type: at() })]);
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1 });
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, maxKillMs: 60 * MINUTE });
   });
 });

@@ -57,9 +57,9 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     askedAt: fc.constantFrom(T0 - 10, T0),
     waits: fc.constantFrom<("create" | undefined)[]>(undefined, undefined, "create"),
     turn: fc.constantFrom(undefined, { version: 1, at: T0 - 3 }, { version: 0, at: T0 - 3 }),
-    heardAt: fc.constantFrom(T0, T0 - 300_000),
+    endsSince: fc.constantFrom(T0, T0 - 300_000),
   })
-  .map(({ id, phase, own, made, turn, waits, ...more }) => {
+  .map(({ id, phase, own, made, turn, waits, endsSince, ...more }) => {
     const calls = { ...(turn ? { turn } : {}), ...(waits && phase === "booting" ? { waits } : {}) };
     const instance = made && phase === "booting" ? { instance: `i-${id}` } : {};
     const type = instanceTypes[more.instanceType];
@@ -68,6 +68,7 @@ const worker: fc.Arbitrary<WorkerRow> = fc
       ...(own ? { kind: "self-hosted" as const } : {}),
       ...instance,
       ...calls,
+      endingAt: phase === "shutdown" ? endsSince : null,
       ...more,
     });
   });

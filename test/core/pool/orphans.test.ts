@@ -52,7 +52,12 @@ describe("a machine with our tags that nobody knows is taken in (adoption, cases
         body: { notAfter: T0, adopt: { id: "i-default-s-7", address: null } },
       });
     }
-    const said = workerSays("default-s-7", { version: 1, phase: "unknown", readyAt: null, booted: false });
+    const said = workerSays("default-s-7", {
+      version: 1,
+      phase: "unknown",
+      readyAt: null,
+      bootOutcome: null,
+    });
     expect(owed(at(adopted(), T0, said), T0 + 1, "create")).toEqual([]);
   });
 
@@ -191,7 +196,7 @@ describe("a machine whose instance type was removed from the configuration drain
     ["one that is held", { idleBehavior: "hold" as const }, 0],
     ["one that drains", { idleBehavior: "drain" as const }, 0],
     ["one that is being destroyed", { phase: "shutdown" as const }, 0],
-    ["one of one's own", { kind: "self-hosted" as const }, 0],
+    ["a self-hosted one", { kind: "self-hosted" as const }, 0],
     ["one of another type", { instanceType: "other" }, 0],
   ])(
     "%s: %o, told %d times",

@@ -95,9 +95,9 @@ describe("an invitation", () => {
     const state = at(
       configured({}, [], [own("w1", "booting")]),
       T0,
-      workerSays("w1", { phase: "gone", booted: false }),
+      workerSays("w1", { phase: "gone", bootOutcome: null }),
     );
-    expect(state.record.hold).toBeNull();
+    expect(state.record.holds).toEqual([]);
   });
 });
 

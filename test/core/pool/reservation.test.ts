@@ -111,7 +111,7 @@ describe("a run that only another type holds, while there are as many machines a
   test("the least used machine takes nothing from behind it, and others do", () => {
     const rows = [placed("a", "w1"), placed("b", "w1"), placed("c", "w2"), needy, waiting("x"), waiting("y")];
     const state = configured(config, rows, workers);
-    expect(plan(state, T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
+    expect(plan(state, T0).reserved).toEqual({ run: "needy", worker: "w2", evict: true });
     expect(placesOf(state)).toEqual(["x@w1", "y@w1"]);
     const why = "worker w2 takes no others, and ends when it is idle, to make room for";
     expect(explainRun(state, "needy", T0)?.reason.text).toContain(`${why} it`);

@@ -28,7 +28,8 @@ const LEASE = 30 * MINUTE;
 describe("what a pool answers is its present view of the run (R6)", () => {
   test("placed, in the very answer that brings the run, if there is room", () => {
     const state = at(configured({}, [], [workerRow("w1")]), T0, run("a"));
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 0.25, openedAt: T0 });
+    const terms = { rate: 0.25, openedAt: T0, maxKillMs: 60 * MINUTE };
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, ...terms });
     expect(owed(state, T0, "place")).toEqual([]);
   });
 

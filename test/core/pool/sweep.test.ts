@@ -3,10 +3,9 @@ import type { ListAnswer, WorkerUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import type { PoolRecord, WorkerRow } from "../../../src/core/pool/record.ts";
-import { WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
+import { LATE_MACHINE_MS, WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
-import { LATE_MACHINE_MS } from "../../../src/shared/limits.ts";
 import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
 
 function instance(worker: string, more: Partial<Instance> = {}): Instance {
@@ -39,9 +38,9 @@ test.each<[string, number | undefined, number | undefined, boolean]>([
   ["the same", 0.1, 0.1, false],
   ["none any more", undefined, 0.1, false],
 ])("a price is passed on when it is news: %s (pool.md#prices)", (_what, price, known, isNews) => {
-  const toldPrice = known === undefined ? undefined : { price: known, since: T0 };
+  const listedPrice = known === undefined ? undefined : { price: known, since: T0 };
   const state = at(
-    one("ready", toldPrice === undefined ? {} : { toldPrice }),
+    one("ready", listedPrice === undefined ? {} : { listedPrice }),
     T0,
     listed([{ ...instance("w1"), price }]),
   );
@@ -192,10 +191,14 @@ describe("A6 story1-late-quick: an empty pool looks for a machine that it gave u
   const TERMINATED = [instance("w1", { state: "terminated" })];
   /** The pool when its only worker, which was booting, has gone after a listing with these machines. */
   const left = (end: End = {}, items: Instance[] = [], more: Partial<PoolRecord> = {}) => {
-    const { booted = false, instance: id = "i-w1" } = end;
-    const fresh = one("booting", { instance: id, booted });
+    const { bootOutcome = null, instance: id = "i-w1" } = end;
+    const fresh = one("booting", { instance: id, bootOutcome });
     const before = at({ ...fresh, record: { ...fresh.record, ...more } }, T0, listed(items));
-    return at(before, T0, workerSays("w1", { phase: "gone", instance: id, readyAt: null, booted, ...end }));
+    return at(
+      before,
+      T0,
+      workerSays("w1", { phase: "gone", instance: id, readyAt: null, bootOutcome, ...end }),
+    );
   };
 
   test.each<[string, End, Instance[], boolean]>([
@@ -203,7 +206,7 @@ describe("A6 story1-late-quick: an empty pool looks for a machine that it gave u
     ["its create had no answer", { instance: null }, [], true],
     ["each create was refused", { instance: null, unmade: true }, [], false],
     ["a listing said that it was terminated", {}, TERMINATED, false],
-    ["it was ready once", { booted: true }, [], false],
+    ["it was ready once", { bootOutcome: "success" }, [], false],
   ])("%s", (_what, end, items, looks) => {
     for (const state of [left(end, items), reloaded(left(end, items))]) {
       expect(owed(state, T0 + MINUTE, "list")).toHaveLength(looks ? 1 : 0);
@@ -277,7 +280,7 @@ describe("A6 story1-twice-seen: a provider that has made two machines for one wo
     const state = at(knowing(), T0, listed(items));
     expect(sightings(state)).toMatchObject([{ doubles: [] }]);
     expect(poolView(state, T0).strangers).toEqual([]);
-    expect(at(state, T0, workerSays("w1")).workers.get("w1")?.doubles).toBeUndefined();
+    expect(at(state, T0, workerSays("w1")).workers.get("w1")?.doubles).toEqual([]);
   });
 
   test("a partial listing that does not show it proves nothing", () => {

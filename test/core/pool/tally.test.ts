@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/plan/tally.ts";
-import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
+import {
+  isLiveRun,
+  isLiveWorker,
+  NO_TALLY,
+  type RunRow,
+  type WorkerRow,
+} from "../../../src/core/pool/record.ts";
 import type { PoolState } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "../support/map-disk.ts";
@@ -54,7 +60,7 @@ describe("each end of a run is counted once", () => {
   test("also by a pool that is loaded again, and costs the record no write", () => {
     const { first, load } = stored();
     const state = at(first, T0, run("a"), ended("a"), run("b"), ended("b", { state: "aborted" }));
-    expect(state.record.tally).toBeUndefined();
+    expect(state.record.tally).toEqual(NO_TALLY);
     const again = load(state.record);
     expect(countsOf(again)).toEqual(countsOf(state));
     expect(countsOf(at(again, T0, run("c"), ended("c")))["ended complete"]).toBe(2);
@@ -92,7 +98,7 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
     for (const [n, more] of words.entries()) {
       const says = workerSays("w1", {
         version: n + 2,
-        booted: false,
+        bootOutcome: null,
         readyAt: null,
         instance: "i-1",
         ...more,
@@ -105,7 +111,6 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
   const boots = { phase: "booting" } as const;
   const ready = {
     phase: "ready",
-    booted: true,
     readyAt: T0 + 2 * MINUTE,
     bootOutcome: "success",
   } as const;
@@ -142,15 +147,10 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
       "at a price that falls when it is a minute old (pool.md#prices)",
       [
         boots,
-        { ...ready, toldPrice: { price: 1.2, since: T0 + MINUTE } },
-        { ...ready, ...gone, toldPrice: { price: 1.2, since: T0 + MINUTE } },
+        { ...ready, listedPrice: { price: 1.2, since: T0 + MINUTE } },
+        { ...ready, ...gone, listedPrice: { price: 1.2, since: T0 + MINUTE } },
       ],
       { spent: 0.09 },
-    ],
-    [
-      "ready, as an earlier version says it",
-      [boots, { ...ready, bootOutcome: undefined }, { ...ready, ...shutdown }],
-      { "boot success": 1, destroys: 1 },
     ],
     [
       "that comes back after it was taken for gone: no time is paid for twice",

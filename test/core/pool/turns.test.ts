@@ -124,7 +124,7 @@ describe("A4: nobody was told of a machine that has had no turn, so its permit c
     expect([live(asked).length, told(asked, T0).length]).toEqual([10, 9]);
     const [first = ""] = told(asked, T0);
     const failure = { class: "invalid" as const, text: "no such image", at: T0 };
-    const says = { phase: "shutdown" as const, instance: null, readyAt: null, booted: false };
+    const says = { phase: "shutdown" as const, instance: null, readyAt: null, bootOutcome: null };
     const refused = at(asked, T0 + 1, workerSays(first, { ...says, failure }));
     expect(live(refused)).toHaveLength(9);
     expect(explainRun(refused, "r9", T0 + 1)?.reason.code).toBe("hold_off");
@@ -208,7 +208,11 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
     const state = held(configured({}, RUNS.slice(0, 6), refused(...ids)), pause("rate_limit", "all", 5_000));
     const then = at(at(state, T0 + 4_999, tick), T0 + 5_000, tick);
     expect(turns(then, T0 + 5_000)).toEqual(["w1"]);
-    const made = at(then, T0 + 6_000, workerSays("w1", { phase: "booting", readyAt: null, booted: false }));
+    const made = at(
+      then,
+      T0 + 6_000,
+      workerSays("w1", { phase: "booting", readyAt: null, bootOutcome: null }),
+    );
     expect(turns(made, T0 + 6_000)).toEqual(["w2", "w3", "w4", "w5", "w6"]);
   });
 
@@ -219,7 +223,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
     for (let tries = 1; tries <= 7; tries += 1) {
       const [to = "w1"] = turns(state, now);
       const failure = { class: "temporary" as const, text: "403", at: now };
-      const says = { phase: "booting" as const, instance: null, readyAt: null, booted: false };
+      const says = { phase: "booting" as const, instance: null, readyAt: null, bootOutcome: null };
       const version = 10 * tries;
       state = at(state, now, workerSays(to, { ...says, version, failure, waits: "create" }));
       if (tries === 1)
@@ -273,7 +277,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
   test("a turn that was taken is not given again; one that was not is said again", () => {
     const state = at(configured({}, RUNS.slice(0, 1), refused("w1")), T0, tick);
     expect(turns(reloaded(state), T0 + 1)).toEqual(["w1"]);
-    const says = { phase: "booting" as const, instance: null, readyAt: null, booted: false };
+    const says = { phase: "booting" as const, instance: null, readyAt: null, bootOutcome: null };
     expect(turns(at(state, T0 + 1, workerSays("w1", says)), T0 + 1)).toEqual([]);
   });
 });

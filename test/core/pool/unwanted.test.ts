@@ -72,7 +72,7 @@ describe("A4: a create that has failed is not repeated for a machine that nothin
     const over = at(first, T0 + 1, aborted);
     expect(over.workers.get("w1")).toMatchObject({
       phase: "gone",
-      reason: expect.stringMatching(/^never asked/),
+      reason: expect.stringMatching(/^never created/),
     });
     const next = waiting("b", vcpus(4));
     const again = at(over, T0 + 2, { type: "run", body: upsert("b", next) });

@@ -23,7 +23,7 @@ import {
 const failure: WorkerFailure = { class: "temporary", text: "the provider answered 403: no", at: T0 };
 const reason = "the provider did not make the machine (temporary): the provider answered 403: no";
 const row = (more: Partial<WorkerRow> = {}) =>
-  workerRow("w1", "booting", { instance: null, booted: false, ...more });
+  workerRow("w1", "booting", { instance: null, bootOutcome: null, ...more });
 const pool = (...workers: WorkerRow[]) => configured({ maxInstances: 4 }, [waiting("a")], workers);
 /** Two machines are asked for, of which another run has the first. */
 const pool2 = (first: WorkerRow) => {
@@ -62,12 +62,12 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "the provider has not answered",
       pool(row({ reason: "being created" })),
-      ["machine_asked", /being asked for/, "place", null, "provider"],
+      ["machine_asked", /is being created/, "place", null, "provider"],
     ],
     [
       "the provider is asked later, after a pause for all calls",
       held(pool(row({ phase: "asked" })), hold(T0 + 9_000)),
-      ["machine_asked", /being asked for/, "ask", 9_000, null],
+      ["machine_asked", /is being created/, "ask", 9_000, null],
     ],
     [
       "the provider refuses",
@@ -97,7 +97,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "the provider was not asked yet: the machine waits for its turn",
       pool(row({ phase: "asked" })),
-      ["machine_asked", /being asked for/, "ask", null, "pool"],
+      ["machine_asked", /is being created/, "ask", null, "pool"],
     ],
     [
       "no machine may be asked for",
@@ -131,8 +131,8 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     ],
     [
       "the agents of all machines are too old",
-      configured({ maxInstances: 1 }, [waiting("a", { needs: ["outputs"] })], [workerRow("w1")]),
-      ["agent_too_old", /too old for `outputs`/, "place", null, "operator"],
+      configured({ maxInstances: 1 }, [waiting("a", { protocol: 1 })], [workerRow("w1")]),
+      ["agent_too_old", /too old for .*`outputs`/, "place", null, "operator"],
     ],
     [
       "the machines of its type have less memory",

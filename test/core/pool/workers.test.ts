@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
 import type { WorkerRow } from "../../../src/core/pool/record.ts";
-import { answerWorker } from "../../../src/core/pool/rows/workers.ts";
+import { answerWorker, CONSENT_MS } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
-import { CONSENT_MS } from "../../../src/shared/limits.ts";
 import {
   answer,
   at,
@@ -141,7 +140,8 @@ describe("what a worker says of itself is its row", () => {
 
   test("as soon as it is ready, what waits is placed on it", () => {
     const state = at(configured({}, [waiting("a")], [workerRow("w1", "booting")]), T0, workerSays("w1"));
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 0.25, openedAt: T0 });
+    const terms = { rate: 0.25, openedAt: T0, maxKillMs: 3_600_000 };
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, ...terms });
     expect(owed(state, T0, "place")).toHaveLength(1);
   });
 });

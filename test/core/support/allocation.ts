@@ -15,6 +15,7 @@ import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../..
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
+import { applied } from "./applied.ts";
 
 /** When the run of every story here is submitted. */
 export const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
@@ -31,10 +32,10 @@ export function specOf(more: Partial<RunSpecInput> = {}): RunSpec {
 
 /** Folds events in, all at one moment. */
 export function at(state: AllocationState, now: Instant, ...events: AllocationEvent[]): AllocationState {
-  return events.reduce((before, event) => allocationMachine.apply(before, event, now), state);
+  return events.reduce((before, event) => applied(allocationMachine, before, event, now), state);
 }
 
-/** The same, for a run that is there afterwards. */
+/** The same, for a run that exists afterwards. */
 export function runAt(state: AllocationState, now: Instant, ...events: AllocationEvent[]): Submitted {
   return existing(at(state, now, ...events));
 }
@@ -44,7 +45,7 @@ export function existing(state: AllocationState): Submitted {
   return { ...state, record: state.record };
 }
 
-/** What is left of an allocation when its object is evicted, and loaded again. */
+/** What is left of an allocation when its object is evicted and loaded again. */
 export function reloaded(state: AllocationState): Submitted {
   return existing(loadedAllocation(state.record, false));
 }
@@ -57,10 +58,10 @@ export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
 
 export const abort = (reason = "enough"): AllocationEvent => ({ type: "abort", reason, by: "ann" });
 
-/** What the run has said of itself, at first. */
+/** What the run first reports of itself to its pool. */
 const SAID = upsertOf(runAt(nothing(), T0, submit()));
 
-/** The pool answers what the run has said of itself as of `version`. */
+/** The pool's answer to what the run has reported of itself as of `version`. */
 export function pool(version: number, answer: PoolAnswer): AllocationEvent {
   return { type: "run_answered", sent: { ...SAID, version }, answer };
 }
@@ -75,28 +76,30 @@ export function place(worker = "w1", epoch = 1, version = 1): AllocationEvent {
 
 export function observed(
   attempts: AttemptReport[],
-  { epoch = 1, worker = "w1" }: { epoch?: number; worker?: string } = {},
+  { epoch = 1, worker = "w1", protocol = 0 }: { epoch?: number; worker?: string; protocol?: number } = {},
 ): AllocationEvent {
-  return { type: "observed", body: { run: RUN, epoch, worker, held: true, attempts } };
+  return { type: "observed", body: { run: RUN, epoch, worker, held: true, protocol, attempts } };
 }
 
+/** The end of a placement, reported as soon as it happens. */
 export function ended(
   how: EndedHow,
   { epoch = 1, worker = "w1", held = true }: { epoch?: number; worker?: string; held?: boolean } = {},
 ): AllocationEvent {
-  return { type: "ended", body: { run: RUN, epoch, worker, how, held } };
+  const at = Number.POSITIVE_INFINITY;
+  return { type: "ended", body: { run: RUN, epoch, worker, how, held, at } };
 }
 
-/** The worker answers the order that is due. */
+/** The worker's answer to the order that is due. */
 export function orderAnswered(state: AllocationState, answer: OrderAnswer, now = T0): AllocationEvent {
   const order = owed(state, now).order;
   if (order === undefined) throw new Error("no order is due");
   return { type: "order_answered", sent: order, answer };
 }
 
-/** The order as it is now, as the worker of that placement hears it. */
+/** The current order, as the worker of that placement receives it. */
 export function orderNow(state: AllocationState, epoch: number, now: Instant, worker = "w1"): ObservedAnswer {
-  return answerObserved(state, { run: RUN, epoch, worker, held: true, attempts: [] }, now);
+  return answerObserved(state, { run: RUN, epoch, worker, held: true, protocol: 0, attempts: [] }, now);
 }
 
 export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
@@ -107,31 +110,31 @@ export function exited(exit: Partial<Exit> = {}): AttemptReport {
   return { id: FIRST, state: "exited", startedAgoMs: 1_000, endedAgoMs: 0, exit: { ...EXIT, ...exit } };
 }
 
-/** An exit of which log bytes are still missing: the run cannot end before they came, or are given up. */
+/** An exit with log bytes still missing: the run cannot end until they arrive or are given up. */
 export const exitedButUnlogged: AttemptReport = {
   ...exited({ code: 3 }),
   log: { stdout: { from: 0, size: 10 } },
 };
 
-/** Submitted, and known to its pool. */
+/** A run that is submitted, and known to its pool. */
 export function queued(more: Partial<RunSpecInput> = {}): Submitted {
   return runAt(nothing(), T0, submit(more), pool(1, { kind: "queued" }));
 }
 
-/** Submitted and placed on worker w1, which has confirmed the order. */
+/** A run that is submitted and placed on worker w1, which has confirmed the order. */
 export function ordered(more: Partial<RunSpecInput> = {}): Submitted {
   const state = runAt(nothing(), T0, submit(more), pool(1, placedOn()));
   return runAt(state, T0, orderAnswered(state, { kind: "accepted", revision: 1 }));
 }
 
-/** Its command runs on worker w1. */
+/** A run whose command runs on worker w1. */
 export function started(more: Partial<RunSpecInput> = {}): Submitted {
   return runAt(ordered(more), T0, observed([running]));
 }
 
 /**
- * Everything that is owed has arrived, and was answered as those who have it would. An answer may bring about
- * the next message: that its time is over, its wish is followed by its end, and that is told.
+ * Delivers everything that is due, and has it answered as its receivers would. An answer may make the next
+ * message due, hence the rounds.
  */
 export function acknowledged(state: AllocationState, now: Instant): AllocationState {
   const rounds = [1, 2, 3];

@@ -4,8 +4,8 @@ const SAMPLE = /^([a-z_]+)\{([^}]*)\} (\S+)$/;
 const LABEL = /^[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"$/;
 
 /**
- * What is wrong with a text that Prometheus is to read, by the rules of the format and those that
- * `promtool check metrics` has for names: nothing, it is hoped.
+ * The faults of a text that Prometheus is to read, by the rules of the format and those that `promtool check
+ * metrics` has for names.
  */
 export function faultsOf(text: string): string[] {
   const faults: string[] = [];
@@ -41,9 +41,7 @@ function sampleFaults(line: string, family: string, type: string, seen: Set<stri
   return faults;
 }
 
-/**
- * What `promtool check metrics` says; undefined where there is no promtool (Debian's package `prometheus`).
- */
+/** The output of `promtool check metrics`; undefined without promtool (Debian's package `prometheus`). */
 export function promtoolSays(text: string): { status: number | null; output: string } | undefined {
   const { error, status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], {
     input: text,

@@ -14,24 +14,26 @@ type Watch = (before: AllocationState, after: AllocationState, now: number) => v
 type Exit = Partial<typeof EXIT> | { code: null; signal: string };
 
 /**
- * A run of several tasks, placed on a worker whose host does at once what it is ordered. What the tasks do,
- * the test says. `log` has what happened to processes, in order.
+ * A run of several tasks, placed on a worker whose host carries out its orders at once. The test decides what
+ * the tasks do. `log` lists what happened to processes, in order.
  */
 export class GroupStory {
   state: AllocationState;
   now = T0;
   readonly log: string[] = [];
-  /** Tasks that take no notice of a stop until the test ends them. */
+  /** Tasks that ignore a stop until the test ends them. */
   readonly stubborn = new Set<string>();
-  /** Whether the host waits by itself until it may start what it is ordered. */
+  /** Whether the host itself waits until it may start an attempt, and enforces time limits. */
   waits = false;
   readonly #host = new Map<string, AttemptReport>();
+  /** When the time of an attempt is over, as its host knows it. */
+  readonly #deadlines = new Map<string, number>();
 
   readonly worker: string;
   readonly #watch: Watch;
   readonly #quiet: boolean;
 
-  /** `quiet`: the host does not say that something runs, only how it has ended. */
+  /** `quiet`: the host does not report that something runs, only how it has ended. */
   constructor(spec: RunSpecInput, watch: Watch = () => undefined, worker = "w1", quiet = false) {
     this.#quiet = quiet;
     this.#watch = watch;
@@ -68,12 +70,13 @@ export class GroupStory {
     return this.apply({ type: "abort", reason, by: "ann" }).obey();
   }
 
-  /** Time passes; everything that wakes up on the way does. */
+  /** Lets time pass; whatever is due to wake meanwhile does. */
   later(ms: number): this {
     const until = this.now + ms;
     for (let guard = 0; guard < 100; guard += 1) {
       const starts = this.orders.map(({ startAt }) => startAt).filter((at = 0) => at > this.now);
-      const wakeAt = earliest(allocationMachine.wakeAt(this.state), ...starts);
+      const limits = [...this.#deadlines.values()].filter((at) => this.waits && at > this.now);
+      const wakeAt = earliest(allocationMachine.wakeAt(this.state), ...starts, ...limits);
       if (wakeAt === undefined || wakeAt > until || wakeAt <= this.now) break;
       this.now = wakeAt;
       this.apply({ type: "tick" }).obey();
@@ -82,26 +85,26 @@ export class GroupStory {
     return this.apply({ type: "tick" }).obey();
   }
 
-  /** The living process of a task ends. */
+  /** Ends the living process of a task. */
   ends(task: string, exit: Exit = {}): this {
     this.#end(this.#living(task), exit);
     return this.obey();
   }
 
-  /** Several end in the same moment. */
+  /** Ends several processes at the same moment. */
   endTogether(...ends: [string, Exit][]): this {
     for (const [task, exit] of ends) this.#end(this.#living(task), exit);
     return this.obey();
   }
 
-  /** The host finds nothing of a task any more. */
+  /** The host no longer finds any trace of a task. */
   isLost(task: string): this {
     const { id } = this.#living(task);
     this.#host.set(id, { id, state: "gone" });
     return this.obey();
   }
 
-  /** What a task is started with is no command. */
+  /** The command of a task cannot be started. */
   cannotStart(task: string, recoverable = false): this {
     const { id } = this.#living(task);
     const startError = { code: "command_not_found" as const, text: "no such command", recoverable };
@@ -109,20 +112,20 @@ export class GroupStory {
     return this.obey();
   }
 
-  /** The tasks of which a process lives. */
+  /** The tasks with a living process. */
   get living(): string[] {
     const live = [...this.#host.values()].filter(isAlive);
     return live.map(({ id }) => taskOf(id)).sort();
   }
 
-  /** What the host is ordered now. */
+  /** The current orders of the host. */
   get orders(): WantedAttempt[] {
     const epoch = openPlacement(this.state)?.epoch ?? 0;
     const answer = answerObserved(this.state, this.#observed(epoch), this.now);
     return answer.kind === "order" ? answer.attempts : [];
   }
 
-  /** Reports and orders go to and fro until neither changes any more. */
+  /** Passes reports and orders to and fro until neither changes any more. */
   obey(): this {
     for (let guard = 0; guard < 100; guard += 1) {
       const placement = openPlacement(this.state);
@@ -145,16 +148,17 @@ export class GroupStory {
       worker: openPlacement(this.state)?.worker ?? this.worker,
       held: true,
       attempts,
-      ...(this.waits ? { waits: true as const } : {}),
+      protocol: this.waits ? 1 : 0,
     };
   }
 
-  /** Does what one attempt is ordered. Says whether that changed anything. */
+  /** Carries out the order for one attempt. Returns whether that changed anything. */
   #do(order: WantedAttempt): boolean {
     const known = this.#host.get(order.id);
     if (known === undefined && order.want === "run" && (order.startAt ?? 0) > this.now) return false;
     if (order.want === "run") {
-      if (known !== undefined) return false;
+      if (known !== undefined) return this.#isOutOfTime(known) && this.#stop(known, true);
+      this.#deadlines.set(order.id, this.now + (order.timeoutMs ?? Number.POSITIVE_INFINITY));
       if (order.task !== undefined && this.living.includes(taskOf(order.id)))
         throw new Error(`${order.id} is started beside another attempt of its task`);
       const started = order.task !== undefined;
@@ -167,9 +171,18 @@ export class GroupStory {
     }
     if (known === undefined) this.#host.set(order.id, { id: order.id, state: "gone" });
     if (known === undefined || known.state !== "running") return known === undefined;
-    this.log.push(`stop ${taskOf(order.id)}`);
-    if (this.stubborn.has(taskOf(order.id))) this.#host.set(order.id, { ...known, state: "stopping" });
-    else this.#end(known, { code: null, signal: order.signal });
+    return this.#stop(known, this.waits && order.timedOut === true, order.signal);
+  }
+
+  #isOutOfTime({ id, state }: AttemptReport): boolean {
+    return this.waits && state === "running" && (this.#deadlines.get(id) ?? 0) <= this.now;
+  }
+
+  #stop(known: AttemptReport, timedOut: boolean, signal = "SIGTERM"): true {
+    this.log.push(`stop ${taskOf(known.id)}`);
+    const stopped = timedOut ? { ...known, timedOut } : known;
+    if (this.stubborn.has(taskOf(known.id))) this.#host.set(known.id, { ...stopped, state: "stopping" });
+    else this.#end(stopped, { code: null, signal });
     return true;
   }
 
@@ -179,8 +192,9 @@ export class GroupStory {
     return found;
   }
 
-  #end({ id }: AttemptReport, exit: Exit): void {
-    this.#host.set(id, { id, state: "exited", startedAgoMs: 0, endedAgoMs: 0, exit: { ...EXIT, ...exit } });
+  #end({ id, timedOut }: AttemptReport, exit: Exit): void {
+    const ages = { startedAgoMs: 0, endedAgoMs: 0 };
+    this.#host.set(id, { id, state: "exited", ...ages, timedOut, exit: { ...EXIT, ...exit } });
     this.log.push(`end ${taskOf(id)}`);
   }
 }
@@ -204,7 +218,7 @@ export const poststop = { lifecycle: { hook: "poststop" as const } };
 export const presidecar = { lifecycle: { hook: "prestart" as const, sidecar: true } };
 export const sidecar = { lifecycle: { hook: "poststart" as const, sidecar: true } };
 
-/** A run that is never placed anew. */
+/** A run that is never placed again. */
 export function group(...tasks: object[]): RunSpecInput {
   return { tasks, reschedule: { attempts: 0 } } as RunSpecInput; // the tests write tasks as clients do
 }

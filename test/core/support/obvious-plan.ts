@@ -4,16 +4,16 @@ import { resourcesOfType } from "../../../src/core/spec.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { InstanceType } from "../../../src/schema/pool.ts";
 
-/** What the obvious plan says: in words that can be compared with those of the real one. */
+/** The result of the obvious plan, in a form that can be compared with the real one. */
 export interface Obvious {
   places: string[];
   creates: string[];
   waits: Record<string, string>;
-  reserved: { run: string; worker: string | null; leaves?: true } | null;
+  reserved: { run: string; worker: string | null; evict?: true } | null;
 }
 
 interface Machine {
-  /** Null: this plan asks for it. */
+  /** Null: this plan asks for the machine. */
   row: WorkerRow | null;
   ready: boolean;
   has: Resources;
@@ -25,7 +25,7 @@ interface Machine {
 
 /**
  * The plan of a pool as its rules are written down, with no index, no cache and no shortcut: every run looks
- * at every machine, and every sum is added up again. It is slow, and there to be compared with `plan.ts`.
+ * at every machine, and every sum is added up again. It is slow: it only serves to judge `plan.ts`.
  */
 export function obviousPlan(state: Configured, now: number): Obvious {
   return new ObviousPlan(state, now).made();
@@ -60,7 +60,7 @@ class ObviousPlan {
     );
   }
 
-  /** The oldest first. */
+  /** The workers, oldest first. */
   #workers(): WorkerRow[] {
     const live = [...this.#state.workers.live()];
     return live.sort((a, b) => a.askedAt - b.askedAt || (a.worker < b.worker ? -1 : 1));
@@ -120,7 +120,7 @@ class ObviousPlan {
     return holds.some((hold) => this.#isIn(hold, instanceType) && this.#now < (hold.until ?? Infinity));
   }
 
-  /** Ready ones first, then by the rule of each kind. */
+  /** The best machine for a run: ready ones first, then by the rule of each kind. */
   #best(run: RunRow): Machine | undefined {
     const { avoid = [], prefer } = run;
     const fitting = this.#machines.filter((one) => !one.kept && this.#fits(one, one.on, run));
@@ -154,7 +154,7 @@ class ObviousPlan {
     return { row: null, ready: false, has: usable, on: [], slots, kept: false };
   }
 
-  /** The cheapest type that holds it, and those that cost at most `priceFactor` times as much. */
+  /** The cheapest type that holds the resources, and those that cost at most `priceFactor` times as much. */
   #typesFor(need: Resources): [string, InstanceType][] {
     const { instanceTypes, priceFactor = 1.5 } = this.#state.record.config;
     const gpus = this.#mayUseGpus(need);
@@ -165,7 +165,7 @@ class ObviousPlan {
     return holding.filter(([, { price = 0 }]) => price <= cheapest * priceFactor);
   }
 
-  /** What stands between the pool and another machine of this type; null: nothing does. */
+  /** What keeps the pool from another machine of this type; null: nothing does. */
   #stops(type: string): string | null {
     const { maxInstances, maxConcurrentCreates } = this.#state.record.config;
     const provided = this.#provided();
@@ -180,13 +180,13 @@ class ObviousPlan {
     return this.#workers().filter((row) => row.kind === "cloud");
   }
 
-  /** The hold-offs of this type that are closed, or whose one trial is under way. */
+  /** The hold-offs of this type that have not ended, or whose one trial is under way. */
   #holdsOn(type: string): Hold[] {
     const scoped = this.#state.record.holds.filter((hold) => this.#isIn(hold, type));
     return scoped.filter((hold) => {
       if (hold.until === null || this.#now < hold.until) return true;
       const { until } = hold;
-      // One that was called for since; or one that waits for its turn, and will get it before any other.
+      // A trial requested since; or one that waits for its turn, and will get it before any other.
       const trials = this.#provided().filter((row) => {
         if (!isBeingMade(row)) return false;
         return isWaiting(row) ? !this.#isHeld(row) : (row.turn?.at ?? row.askedAt) >= until;
@@ -208,7 +208,7 @@ class ObviousPlan {
     return machines.some((has) => areHeld(has, [resources])) ? "own_machine" : "no_type";
   }
 
-  /** The first run that waits has the machine kept that has the fewest runs, of those that could hold it. */
+  /** For the first waiting run, keeps the machine with the fewest runs, of those that could hold it. */
   #reserve(run: RunRow): string | null {
     if (this.#said.reserved !== null) return null;
     const able = this.#machines.filter((one) => this.#fits({ ...one, slots: 1 }, [], run));
@@ -220,7 +220,7 @@ class ObviousPlan {
     return worker;
   }
 
-  /** Or, where there may be no more machines, the least used one of those that are in the way. */
+  /** Or, where no more machines are allowed, keeps the least used of the machines that are in the way. */
   #makeRoom(run: RunRow, type: string): void {
     const held = this.#holdsOn(type);
     const onlyQuota = held.length > 0 && held.every(({ cause }) => cause === "quota");
@@ -230,13 +230,13 @@ class ObviousPlan {
     const isInWay = (row: WorkerRow) =>
       row.kind === "cloud" && held.every((hold) => this.#isIn(hold, row.instanceType));
     const leave = (row: WorkerRow) =>
-      row.phase === "shutdown" ? this.#now < row.heardAt + 300_000 : this.#now < row.stopUntil;
+      row.phase === "shutdown" ? this.#now < (row.endingAt ?? 0) + 300_000 : this.#now < row.stopUntil;
     const isLeft = this.#workers().some((row) => isInWay(row) && leave(row));
     if (isLeft) this.#said.reserved = { run: run.run, worker: null };
     else this.#keep(run, isInWay, true);
   }
 
-  /** While its own machine is tried in spite of a quota, the one that would have to leave is kept. */
+  /** While a run's machine is tried in spite of a quota, keeps the machine that would have to leave. */
   #keepForTrial(run: RunRow, { instanceType, instance }: WorkerRow): void {
     const quotas = this.#state.record.holds.filter(
       (one) => one.cause === "quota" && this.#isIn(one, instanceType),
@@ -247,7 +247,7 @@ class ObviousPlan {
     this.#keep(run, inWay, false);
   }
 
-  #keep(run: RunRow, isInWay: (row: WorkerRow) => boolean, leaves: boolean): void {
+  #keep(run: RunRow, isInWay: (row: WorkerRow) => boolean, evict: boolean): void {
     const able = this.#machines.filter(({ row }) => row !== null && isInWay(row));
     const booting = able.find(({ row, on }) => row?.phase === "booting" && on.length === 0);
     const ready = able.filter((one) => one.ready).toSorted((a, b) => a.on.length - b.on.length)[0];
@@ -255,7 +255,7 @@ class ObviousPlan {
     if (machine === undefined) return;
     machine.kept = true;
     const worker = machine.row?.worker ?? null;
-    this.#said.reserved = { run: run.run, worker, ...(leaves ? { leaves } : {}) };
+    this.#said.reserved = { run: run.run, worker, ...(evict ? { evict } : {}) };
   }
 
   #keepMinimum(): void {

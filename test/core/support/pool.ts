@@ -7,6 +7,8 @@ import {
   type Hold,
   isLiveRun,
   isLiveWorker,
+  NO_TALLY,
+  NOTHING_SAID,
   type RunRow,
   runKey,
   settingsOf,
@@ -17,6 +19,7 @@ import type { Configured, PoolState } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { PoolConfig, PoolConfigInput } from "../../../src/schema/pool.ts";
+import { applied } from "./applied.ts";
 import { MapDisk } from "./map-disk.ts";
 import { poolConfig } from "./pool-config.ts";
 
@@ -25,7 +28,7 @@ export const T0 = Date.UTC(2026, 10, 21, 8, 30);
 export const MINUTE = 60_000;
 export const NEED: Resources = { vcpus: 1, memoryBytes: 1_000, diskBytes: 0, gpus: 0 };
 
-/** A pool as its tables are stored, loaded. */
+/** A pool, loaded from its stored tables. */
 export function pool(
   record: Parameters<typeof loadedPool>[0],
   runs: RunRow[] = [],
@@ -39,11 +42,11 @@ export function pool(
 }
 
 export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
-  const fresh = { nextWorker: 1, holds: [], hold: null, emptySweptAt: T0 };
+  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: T0 };
   return { name: "default", revision: 1, config, seed: "s", ...fresh };
 }
 
-/** A pool with this configuration and these rows: its workers were asked for under it. */
+/** A pool with this configuration and these rows: its workers were requested under it. */
 export function configured(
   more: Partial<PoolConfigInput> = {},
   runs: RunRow[] = [],
@@ -65,14 +68,14 @@ export function existing(state: PoolState): Configured {
 export function at(state: PoolState, now: number, ...events: PoolEvent[]): Configured {
   let next = state;
   for (const event of events) {
-    next = poolMachine.apply(next, event, now);
+    next = applied(poolMachine, next, event, now);
     next.runs.flush();
     next.workers.flush();
   }
   return existing(next);
 }
 
-/** What is left of a pool when its object is evicted, and loaded again. */
+/** What is left of a pool when its object is evicted and loaded again. */
 export function reloaded(state: Configured): Configured {
   return existing(pool(state.record, [...state.runs.live()], [...state.workers.live()]));
 }
@@ -88,9 +91,15 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
     command: "true",
     resources: NEED,
     hostPaths: false,
+    fakes: false,
+    protocol: 0,
     exitCode: null,
     startedAt: null,
     finishedAt: null,
+    restarts: 0,
+    oomKills: 0,
+    avoid: [],
+    prefer: null,
     wants: "place",
     epoch: 0,
     ended: 0,
@@ -103,7 +112,7 @@ export const run = (id: string, more: Partial<RunUpsert> = {}): Extract<PoolEven
   body: upsert(id, more),
 });
 
-/** What the pool has said of the place of a run. */
+/** The pool's notice of the place of a run. */
 export const placeOf = (run: string) => ({ run, submittedAt: T0, worker: "w1", epoch: 1, version: 1 });
 
 /** A hold-off of everything. */
@@ -128,7 +137,7 @@ export function placed(id: string, worker: string, more: Partial<RunUpsert> = {}
 
 export const vcpus = (count: number) => ({ resources: { ...NEED, vcpus: count } });
 
-/** A worker of 4 vCPUs in some phase; one that merely boots has no instance yet. */
+/** A worker of 4 vCPUs in some phase; a booting one has no instance yet. */
 export function workerRow(
   worker: string,
   phase: WorkerRow["phase"] = "ready",
@@ -144,7 +153,8 @@ export function workerRow(
     instance: isUp ? `i-${worker}` : null,
     address: null,
     readyAt: phase === "ready" ? T0 : null,
-    booted: isUp,
+    ...NOTHING_SAID,
+    bootOutcome: isUp ? "success" : null,
     reason: "",
     instanceType: "small",
     type: { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0, price: 1 },
@@ -156,11 +166,12 @@ export function workerRow(
     pausedUntil: 0,
     settings: settingsOf(poolConfig()),
     heardAt: T0,
+    endingAt: phase === "shutdown" ? T0 : null,
     ...more,
   } as WorkerRow;
 }
 
-/** What a worker says of itself. */
+/** A worker's report of itself. */
 export function workerSays(
   worker: string,
   more: Partial<WorkerUpsert> = {},
@@ -175,10 +186,13 @@ export function workerSays(
       instance: `i-${worker}`,
       address: null,
       readyAt: T0,
-      booted: true,
+      ...NOTHING_SAID,
+      bootOutcome: "success",
       reason: "ready",
       wantsStop: false,
       ...more,
+      waits: more.waits ?? null,
+      failure: more.failure ?? null,
     },
   };
 }

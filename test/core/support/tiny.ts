@@ -1,9 +1,9 @@
 import { Actor, type World } from "../../../src/objects/actor.ts";
-import type { Envelope, Instant, Machine } from "../../../src/shared/machine.ts";
+import type { Envelope, Instant, Machine, Violation } from "../../../src/shared/machine.ts";
 
-/** A machine that owes what it was told to owe, until it hears that it was done. */
+/** A machine that owes a message until it receives the confirmation. */
 export interface TinyState {
-  /** By destination, or `destination/about`: the text that is owed to it, as often as it changes. */
+  /** By destination, or `destination/about`: the text that is owed to it. */
   owes: Record<string, string>;
   at: Instant | undefined;
   events: string[];
@@ -21,6 +21,8 @@ export type TinyMessage = Envelope & { text: string };
 
 export function tinyMachine(repeatedBy: Envelope["repeatedBy"]): Machine<TinyState, TinyEvent, TinyMessage> {
   return {
+    name: "tiny",
+    invariants: [],
     apply(state, event) {
       if (event.type === "unbearable") throw new Error("unbearable");
       const next = { ...state, events: [...state.events, event.type] };
@@ -49,13 +51,15 @@ export interface Sent {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A world in memory: time goes only when it is told to, and nothing is answered by itself. */
+/** A world in memory: time passes only when the test says so, and nothing is answered by itself. */
 export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
   time: Instant = 1_000_000;
   stored: TinyState = { owes: {}, at: undefined, events: [] };
   loads = 0;
   commits = 0;
   crashes = false;
+  isChecked = () => true;
+  readonly violations: Violation[] = [];
   readonly wakes: Instant[] = [];
   readonly timers = new Set<{ at: Instant; happen: () => void }>();
   readonly sent: Sent[] = [];
@@ -70,7 +74,7 @@ export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
     return () => void this.timers.delete(timer);
   };
 
-  /** Lets time go, and lets happen what was to happen by then. */
+  /** Lets time pass, with everything that was to happen by then. */
   async pass(ms: number): Promise<void> {
     this.time += ms;
     for (const timer of this.timers) {
@@ -125,6 +129,10 @@ export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
     });
   }
 
+  violated(violations: readonly Violation[]): void {
+    this.violations.push(...violations);
+  }
+
   /** The latest message that left. */
   get last(): Sent {
     const last = this.sent.at(-1);
@@ -132,7 +140,7 @@ export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
     return last;
   }
 
-  /** The latest time for which the alarm was asked. */
+  /** The time of the latest alarm that was requested. */
   get alarm(): Instant | undefined {
     return this.wakes.at(-1);
   }
@@ -142,7 +150,7 @@ export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
 export function tiny(repeatedBy: Envelope["repeatedBy"] = "self") {
   const world = new TinyWorld();
   const actor = new Actor(tinyMachine(repeatedBy), world);
-  /** Lets time go, and then lets the actor look, as an alarm does. */
+  /** Lets time pass, and then wakes the actor, as an alarm does. */
   const pass = (ms: number) => {
     world.time += ms;
     actor.apply({ type: "tick" });

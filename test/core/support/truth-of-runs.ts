@@ -4,12 +4,12 @@ import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../../src/core/allocation/state.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/objects/actor.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
-import { REPEAT_AFTER_CRASH_MS } from "../../../src/shared/limits.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
-/** A run after so much time in which nobody has said anything: it wakes whenever it wants to. */
+/** A run after a time in which nobody has sent it anything: it wakes whenever it wants to. */
 export function runLater(state: AllocationState, now: Instant, until: Instant): AllocationState {
   let next = state;
   for (let at = now; at < until; ) {
@@ -20,23 +20,23 @@ export function runLater(state: AllocationState, now: Instant, until: Instant): 
   return next;
 }
 
-/** How often a run has done what was promised, by the code of the promise. */
+/** How often a run has done what it promised, by the code of the promise. */
 const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>> = {
   end: ({ record }) => Number(record.ended || record.outcome === null),
-  // Its host is told to, or sees to that by itself, and says so.
+  // Its host is ordered to, or enforces the limit by itself, and reports so.
   stop_run: (state, now) =>
-    Number(state.record.wish?.state === "timedout" || ordersOf(state, now).some(isOver)),
-  give_up: ({ record }) => Number(record.wish?.failure === "queue_timeout"),
+    Number(state.record.stopRequest?.state === "timedout" || ordersOf(state, now).some(isOver)),
+  give_up: ({ record }) => Number(record.stopRequest?.failure === "queue_timeout"),
   reschedule: (state) => Number(upsertOf(state).wants === "place"),
   stop_task: (state, now) => ordersOf(state, now).filter(({ want }) => want === "stop").length,
-  // Each start has a higher number than the one before.
+  // Each start has a higher number than the previous one.
   start_task: (state, now) => {
     const startable = ordersOf(state, now).filter((one) => one.want === "run" && (one.startAt ?? 0) <= now);
     return startable.reduce((sum, { id }) => sum + (parseAttemptId(id)?.n ?? 0), 0);
   },
 };
 
-/** Whether an order is one of after the time limit. */
+/** Whether an order is one from after the time limit. */
 function isOver(order: WantedAttempt): boolean {
   return order.want === "stop" ? order.timedOut === true : !order.task && order.timeoutMs === undefined;
 }
@@ -49,8 +49,8 @@ function ordersOf(state: Existing, now: Instant) {
 }
 
 /**
- * What is wrong with the reason that a run gives; undefined: nothing. It waits for somebody, or says what it
- * does itself and when: then that happens at that moment, and not before.
+ * What is wrong with the reason that a run gives; undefined: nothing. A run waits for somebody, or says what
+ * it will do itself and when: then that must happen at that moment, and not before.
  */
 export function lieOfRun(state: Existing, other: Why | null, now: Instant): string | undefined {
   const awake = existing(allocationMachine.apply(state, { type: "tick" }, now));
@@ -63,12 +63,12 @@ export function lieOfRun(state: Existing, other: Why | null, now: Instant): stri
   }
   const at = Date.parse(next.at);
   if (at <= now) return `that time has passed: ${said}`;
-  // What its pool or its worker does is for them to prove.
+  // What its pool or its worker will do is for them to prove.
   if (next.at === other?.next.at) return undefined;
   const done = next.code === undefined ? undefined : DONE[next.code];
   if (done === undefined) return `nobody can tell whether that happens: ${said}`;
   const before = existing(runLater(awake, now, at - 1));
-  // What is said is a whole millisecond, and clocks of a simulation are finer.
+  // The promised instant is a whole millisecond; clocks of a simulation are finer.
   const by = at + 1;
   const after = existing(runLater(before, at - 1, by));
   if (done(before, at - 1) > done(awake, now)) return `that happens before: ${said}`;

@@ -1,26 +1,26 @@
 import { workerMachine } from "../../../src/core/worker/machine.ts";
 import { whyOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
-import { type Living, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/objects/actor.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
-import { REPEAT_AFTER_CRASH_MS } from "../../../src/shared/limits.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
-/** How often a worker has done what was promised, by the code of the promise. */
-const DONE: Partial<Record<NextCode, (state: Living, now: Instant) => number>> = {
+/** How often a worker has done what it promised, by the code of the promise. */
+const DONE: Partial<Record<NextCode, (state: ExistingWorker, now: Instant) => number>> = {
   give_up: ({ record: { phase } }) => Number(phase === "shutdown") + 2 * Number(phase === "gone"),
   propose_stop: (state, now) => Number(upsertOf(state, now).wantsStop),
   lose_runs: (state) => -livePlacements(state).length,
 };
 
 /**
- * What is wrong with the reason that a worker gives; undefined: nothing. It waits for somebody, or says what
- * it does itself and when: then that happens at that moment, and not before. `copy`: its table is kept in
- * place, so what time brings is tried on a copy.
+ * What is wrong with the reason that a worker gives; undefined: nothing. A worker waits for somebody, or says
+ * what it will do itself and when: then that must happen at that moment, and not before. `copy`: the table is
+ * changed in place, so the passing of time is tried on a copy.
  */
 export function lieOfWorker(
-  state: Living,
-  copy: (state: Living) => Living,
+  state: ExistingWorker,
+  copy: (state: ExistingWorker) => ExistingWorker,
   now: Instant,
 ): string | undefined {
   const awake = later(copy(state), now, now);
@@ -39,13 +39,13 @@ export function lieOfWorker(
   const before = later(awake, now, at - 1);
   const early = done(before, at - 1);
   if (early > first) return `that happens before: ${said}`;
-  // While its pool owes it an answer it wakes every second, and sees other deadlines that much later.
+  // While its pool owes it an answer, it wakes every second, and notices other deadlines that much later.
   const by = at + REPEAT_AFTER_CRASH_MS;
   return done(later(before, at - 1, by), by) > early ? undefined : `that does not happen: ${said}`;
 }
 
-/** A worker after so much time in which nobody has said anything: it wakes whenever it wants to. */
-function later(state: Living, now: Instant, until: Instant): Living {
+/** A worker after a time in which nobody has sent it anything: it wakes whenever it wants to. */
+function later(state: ExistingWorker, now: Instant, until: Instant): ExistingWorker {
   let next = ticked(state, now);
   for (let at = now; at < until; ) {
     const wake = workerMachine.wakeAt(next) ?? until;
@@ -55,7 +55,7 @@ function later(state: Living, now: Instant, until: Instant): Living {
   return next;
 }
 
-function ticked(state: WorkerState, now: Instant): Living {
+function ticked(state: WorkerState, now: Instant): ExistingWorker {
   const next = workerMachine.apply(state, { type: "tick" }, now);
   if (next.record === null) throw new Error("there is no worker");
   return { ...next, record: next.record };

@@ -1,10 +1,10 @@
 import type { CreateWorker, Order, SelfHosted } from "../../../src/core/messages.ts";
 import { settingsOf } from "../../../src/core/pool/record.ts";
 import { Rows } from "../../../src/core/rows.ts";
-import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
 import {
+  type ExistingWorker,
   isLivePlacement,
-  type Living,
   loadedWorker,
   type PlacementRow,
   TRACKED_OF_PLACEMENTS,
@@ -12,10 +12,11 @@ import {
 } from "../../../src/core/worker/state.ts";
 import type { AttemptOrder, AttemptReport, Report } from "../../../src/schema/host.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { applied } from "./applied.ts";
 import { MapDisk } from "./map-disk.ts";
 import { poolConfig } from "./pool-config.ts";
 
-/** When the worker of every story here is asked for. */
+/** When the worker of every story here is requested. */
 export const T0 = Date.UTC(2026, 10, 21, 8, 30);
 export const MINUTE = 60_000;
 /** The lease of the stories' pool. */
@@ -43,25 +44,26 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
     type: { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0, price: 1 },
     provider: config.provider,
     image: "",
+    tags: {},
     notAfter: T0 + 10 * MINUTE,
     settings: settingsOf(config),
     ...more,
   };
 }
 
-/** That a self-hosted machine may join, for an hour. */
+/** An invitation for a self-hosted machine, valid for an hour. */
 export function invitation(more: Partial<SelfHosted> = {}): SelfHosted {
   const settings = { ...settingsOf(poolConfig()), bootCommand: "true" };
   const notAfter = T0 + 60 * MINUTE;
   return { worker: "default-s-1", pool: "default", kind: "self-hosted", notAfter, settings, ...more };
 }
 
-/** What the self-hosted machine has that joins in these stories. */
+/** The resources of the self-hosted machine that joins in these stories. */
 export const OWN_RESOURCES = { vcpus: 8, memoryBytes: 2 ** 34, diskBytes: 2 ** 36, gpus: 1 };
 
 /** A self-hosted machine that has enrolled, all at `now`. It has not reported. */
-export function enrolledOwn(now = T0): Living {
-  const host: WorkerEventIn = {
+export function enrolledOwn(now = T0): ExistingWorker {
+  const host: WorkerEvent = {
     type: "enroll",
     secret: "whsec_1",
     bootId: "boot-1",
@@ -71,18 +73,16 @@ export function enrolledOwn(now = T0): Living {
 }
 
 /** A self-hosted machine that is ready, and holds these runs. */
-export function readyOwn(runs: string[] = [], now = T0): Living {
-  return at(enrolledOwn(now), now, report(1), ...runs.map((run) => order(run)), { type: "told" });
+export function readyOwn(runs: string[] = [], now = T0): ExistingWorker {
+  return at(enrolledOwn(now), now, report(1), ...runs.map((run) => order(run)), { type: "orders_sent" });
 }
 
-/**
- * Folds events in, all at one moment, and commits each. Works on a copy of the table, which is kept in place.
- */
-export function at(state: WorkerState, now: number, ...events: WorkerEventIn[]): Living {
+/** Folds events in, all at one moment, and commits each. Works on a copy of the table. */
+export function at(state: WorkerState, now: number, ...events: WorkerEvent[]): ExistingWorker {
   return living(
     events.reduce(
       (before, event) => {
-        const after = workerMachine.apply(before, event, now);
+        const after = applied(workerMachine, before, event, now);
         after.placements.flush();
         return after;
       },
@@ -91,7 +91,7 @@ export function at(state: WorkerState, now: number, ...events: WorkerEventIn[]):
   );
 }
 
-/** The disk below each table, so that a copy has the rows that are not kept in memory too. */
+/** The disk below each table, so that a copy also has the rows that are not kept in memory. */
 const disks = new WeakMap<Rows<PlacementRow>, MapDisk<PlacementRow>>();
 
 function tableOn(disk: MapDisk<PlacementRow>): Rows<PlacementRow> {
@@ -107,7 +107,7 @@ function copyOf(state: WorkerState): Rows<PlacementRow> {
   return tableOn(disk);
 }
 
-export function living(state: WorkerState): Living {
+export function living(state: WorkerState): ExistingWorker {
   if (state.record === null) throw new Error("there is no worker");
   return { ...state, record: state.record };
 }
@@ -116,8 +116,8 @@ export function nothing(): WorkerState {
   return loadedWorker(null, tableOn(new MapDisk<PlacementRow>()));
 }
 
-/** What is left of a worker when its object is evicted, and loaded again. */
-export function reloaded(state: WorkerState): Living {
+/** What is left of a worker when its object is evicted and loaded again. */
+export function reloaded(state: WorkerState): ExistingWorker {
   return living(loadedWorker(state.record, copyOf(state)));
 }
 
@@ -134,12 +134,12 @@ export const INSTANCE: Instance = {
   createdAt: "",
 };
 
-export const created: WorkerEventIn = {
+export const created: WorkerEvent = {
   type: "create_answered",
   answer: { kind: "created", instance: INSTANCE },
 };
 
-export function report(seq: number, more: Partial<Report> = {}): WorkerEventIn {
+export function report(seq: number, more: Partial<Report> = {}): WorkerEvent {
   return {
     type: "report",
     report: { incarnation: 1, seq, full: true, ordersSeen: 0, attempts: [], ...more },
@@ -150,10 +150,13 @@ export const BOOTED = { boot: { ok: true, output: "running" } };
 
 export const attemptOf = (run: string, epoch = 1) => `${run}/main/${epoch}.1`;
 
-export function order(run: string, more: Partial<Order> = {}): Extract<WorkerEventIn, { type: "order" }> {
+export function order(run: string, more: Partial<Order> = {}): Extract<WorkerEvent, { type: "order" }> {
   const epoch = more.epoch ?? 1;
   const attempts: AttemptOrder[] = [{ id: attemptOf(run, epoch), want: "run", task: TASK }];
-  return { type: "order", body: { run, epoch, revision: 1, resources: TASK.resources, attempts, ...more } };
+  return {
+    type: "order",
+    body: { run, epoch, revision: 1, resources: TASK.resources, protocol: 0, attempts, ...more },
+  };
 }
 
 export const stopOf = (run: string): AttemptOrder[] => [
@@ -170,13 +173,13 @@ export const exitedOf = (run: string): AttemptReport => ({
   exit: { code: 0, signal: null, oomKilled: false, message: "" },
 });
 
-/** The allocation's answer to the observation that is due of this placement. */
+/** The allocation's answer to the due observation of this placement. */
 export function observedAnswer(
-  state: Living,
+  state: ExistingWorker,
   run: string,
   now: number,
-  answer: Extract<WorkerEventIn, { type: "observed_answered" }>["answer"],
-): WorkerEventIn {
+  answer: Extract<WorkerEvent, { type: "observed_answered" }>["answer"],
+): WorkerEvent {
   const sent = owed(state, now, "observed").find((one) => one.run === run);
   if (sent === undefined) throw new Error(`nothing of ${run} is to be told`);
   return { type: "observed_answered", sent, answer };
@@ -186,19 +189,19 @@ export function observedAnswer(
 export function orderIs(
   revision: number,
   attempts: AttemptOrder[],
-): Extract<WorkerEventIn, { type: "observed_answered" }>["answer"] {
+): Extract<WorkerEvent, { type: "observed_answered" }>["answer"] {
   return { kind: "order", revision, attempts, logs: {} };
 }
 
-/** A worker whose machine is created, has enrolled and has passed its boot probe, all at `now`. */
-export function ready(now = T0, more: Partial<CreateWorker> = {}): Living {
-  const host: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
+/** A worker whose machine was created, has enrolled and has passed its boot probe, all at `now`. */
+export function ready(now = T0, more: Partial<CreateWorker> = {}): ExistingWorker {
+  const host: WorkerEvent = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
   return at(nothing(), now, { type: "create", body: intent(more) }, created, host, report(1, BOOTED));
 }
 
-/** A ready worker that has taken these runs, and has told its host. */
-export function holding(runs: string[], now = T0): Living {
-  return at(ready(now), now, ...runs.map((run) => order(run)), { type: "told" });
+/** A ready worker that has taken these runs and sent its host the orders. */
+export function holding(runs: string[], now = T0): ExistingWorker {
+  return at(ready(now), now, ...runs.map((run) => order(run)), { type: "orders_sent" });
 }
 
 type Body<Kind extends WorkerMessage["kind"]> = Extract<WorkerMessage, { kind: Kind }>["body"];

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
   at,
@@ -30,9 +30,9 @@ const DAY = 24 * 60 * MINUTE;
 const IDLE = MINUTE;
 const SILENT = 10 * MINUTE;
 
-const tick: WorkerEventIn = { type: "tick" };
-const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
-const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
+const tick: WorkerEvent = { type: "tick" };
+const set = (behavior: IdleBehavior): WorkerEvent => ({ type: "behavior", behavior, by: "ann" });
+const kill: WorkerEvent = { type: "kill", reason: "it smokes", by: "ann" };
 
 const asked = at(nothing(), T0, { type: "create", body: intent() });
 const booting = at(asked, T0, created);
@@ -120,7 +120,7 @@ describe("eligibility for shutdown (workers.md#idle-behaviors)", () => {
 });
 
 describe("P29: nothing that is asked of a machine that ends is noted as if it had been done", () => {
-  test.each<[string, Living]>([
+  test.each<[string, ExistingWorker]>([
     ["is being destroyed", down],
     ["is gone", gone],
   ])("a machine that %s", (_how, state) => {
@@ -137,7 +137,7 @@ describe("P29: nothing that is asked of a machine that ends is noted as if it ha
 
 // workers.md#behavior-case-1, workers.md#behavior-case-2, workers.md#behavior-case-3
 describe("what each behavior allows (workers.md#idle-behaviors)", () => {
-  const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").body);
+  const answerTo = (state: ExistingWorker) => answerOrder(at(state, T0, order("new")), order("new").body);
 
   test.each<[IdleBehavior, string]>([
     ["run", "accepted"],
@@ -255,24 +255,24 @@ describe("any state, any order, any number of times (workers.md#behavior-1)", ()
 });
 
 describe("an operator can read what comes next (invariant 5)", () => {
-  test.each<[string, Living, string]>([
+  test.each<[string, ExistingWorker, string]>([
     [
       "booting, held",
       at(booting, T0, set("hold")),
-      "become ready, or not: stay, until an operator says otherwise",
+      "become ready; if it does not, stay, until an operator says otherwise",
     ],
     ["idle, held", at(ready(), T0, set("hold")), "stay, until an operator says otherwise"],
     [
       "running, held",
       at(holding(["a"]), T0, set("hold")),
-      "go on with 1 run, take no others, and stay, until an operator says otherwise; " +
-        "take its runs for lost, if its host says nothing until then",
+      "continue with 1 run, take no others, and stay, until an operator says otherwise; " +
+        "count its runs as lost, unless its host reports",
     ],
     [
       "running, draining",
       at(holding(["a", "b"]), T0, set("drain")),
-      "go on with 2 runs, take no others, and stop when the last has ended; " +
-        "give it up, if its host says nothing until then",
+      "continue with 2 runs, take no others, and stop when the last has ended; " +
+        "give it up, unless its host reports",
     ],
   ])("%s", (_what, state, action) => {
     expect(whyOf(state, T0).next.action).toBe(action);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { CREATE_NOT_AFTER_MS, CREATE_STRAGGLER_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -18,15 +18,15 @@ import {
   T0,
 } from "../support/worker.ts";
 
-const create: WorkerEventIn = { type: "create", body: intent() };
+const create: WorkerEvent = { type: "create", body: intent() };
 const asked = at(nothing(), T0, create);
 
-function failed(kind: ProviderFailure["class"]): WorkerEventIn {
+function failed(kind: ProviderFailure["class"]): WorkerEvent {
   return { type: "create_answered", answer: { kind: "failed", failure: { class: kind, text: "no" } } };
 }
 
 describe("a worker without state says nothing, and only a create gives it one (R6)", () => {
-  test.each<[string, WorkerEventIn]>([
+  test.each<[string, WorkerEvent]>([
     ["a tick", { type: "tick" }],
     ["a poke", { type: "poke_worker", body: REF }],
     ["a report", report(1)],
@@ -59,7 +59,7 @@ describe("the intent is stored before the provider is called (invariant 3)", () 
   });
 
   test("a second create changes nothing, in any phase", () => {
-    const other: WorkerEventIn = { type: "create", body: intent({ instanceType: "large" }) };
+    const other: WorkerEvent = { type: "create", body: intent({ instanceType: "large" }) };
     for (const before of [asked, ready()]) expect(at(before, T0 + 1, other).record).toBe(before.record);
   });
 
@@ -73,7 +73,7 @@ describe("the intent is stored before the provider is called (invariant 3)", () 
     });
     expect(late.record.phase).toBe(phase);
     expect(owed(late, T0 + ms, "create")).toHaveLength(phase === "gone" ? 0 : 1);
-    expect(owed(late, T0 + ms, "worker")).toMatchObject([{ phase, booted: false }]);
+    expect(owed(late, T0 + ms, "worker")).toMatchObject([{ phase, bootOutcome: null }]);
   });
 
   test("one that came too late is a tombstone: a create that comes once more creates nothing either", () => {
@@ -136,7 +136,7 @@ describe("the provider's answer to a create", () => {
 });
 
 test("a machine that is listed before the create was answered is known by that (T19 and adoption)", () => {
-  const sighting: WorkerEventIn = {
+  const sighting: WorkerEvent = {
     type: "sighting",
     body: {
       worker: "default-s-1",
@@ -156,7 +156,7 @@ test("a restart while the call is under way calls again, with the same token (R1
 });
 
 describe("the pool sees a change by its version, and only what it can see is one (R1)", () => {
-  test.each<[string, WorkerEventIn, boolean]>([
+  test.each<[string, WorkerEvent, boolean]>([
     ["another idle behavior", { type: "behavior", behavior: "hold", by: "ann" }, true],
     ["a kill", { type: "kill", reason: "", by: "ann" }, true],
     [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CreateWorker, ProviderFailure } from "../../../src/core/messages.ts";
 import { Rows } from "../../../src/core/rows.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
   loadedWorker,
@@ -11,6 +11,7 @@ import {
 } from "../../../src/core/worker/state.ts";
 import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/shared/limits.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
+import { applied } from "../support/applied.ts";
 import { MapDisk } from "../support/map-disk.ts";
 
 const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
@@ -26,6 +27,7 @@ const INTENT: CreateWorker = {
   type: { vcpus: 2, memory: "4GiB", disk: "20GiB", gpus: 0, price: 1 },
   provider: { kind: "http", url: "http://cloud.test", secret: "secret" },
   image: "",
+  tags: {},
   notAfter: T0 + 10 * MINUTE,
   settings: {
     probeIntervalMs: 10 * SECOND,
@@ -36,6 +38,9 @@ const INTENT: CreateWorker = {
     shutdownMs: 10 * SECOND,
     leaseMs: 30 * MINUTE,
     maxRuns: 0,
+    staleRunMs: 5 * SECOND,
+    unlistedMs: 2 * MINUTE,
+    maxKillMs: 60 * MINUTE,
   },
 };
 
@@ -45,15 +50,15 @@ function asked(): WorkerState {
   return at(loadedWorker(null, rows()), T0, { type: "create", body: INTENT });
 }
 
-function at(state: WorkerState, now: Instant, ...events: WorkerEventIn[]): WorkerState {
-  return events.reduce((before, event) => workerMachine.apply(before, event, now), state);
+function at(state: WorkerState, now: Instant, ...events: WorkerEvent[]): WorkerState {
+  return events.reduce((before, event) => applied(workerMachine, before, event, now), state);
 }
 
-function failed(failure: ProviderFailure): WorkerEventIn {
+function failed(failure: ProviderFailure): WorkerEvent {
   return { type: "create_answered", answer: { kind: "failed", failure } };
 }
 
-const created: WorkerEventIn = {
+const created: WorkerEvent = {
   type: "create_answered",
   answer: {
     kind: "created",
@@ -70,7 +75,7 @@ const created: WorkerEventIn = {
 };
 
 /** A complete listing without the machine. */
-function missing(beganAt: Instant, missingSince: Instant): WorkerEventIn {
+function missing(beganAt: Instant, missingSince: Instant): WorkerEvent {
   const { provider } = INTENT;
   const body = { worker: "w1", provider, beganAt, missingSince, consistencyMs: CONSISTENCY_MS };
   return { type: "sighting", body };
@@ -87,7 +92,7 @@ const calls = (state: WorkerState, now: Instant) =>
 
 const told = (state: WorkerState, now: Instant) =>
   workerMachine.due(state, now).flatMap((message) => (message.kind === "worker" ? [message.body] : []));
-const turnOf = (state: WorkerState): WorkerEventIn => ({
+const turnOf = (state: WorkerState): WorkerEvent => ({
   type: "turn",
   body: { worker: "w1", version: state.record?.version ?? 0 },
 });
@@ -125,7 +130,7 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
     const first = at(asked(), T0, failed({ class: "temporary", text: "" }));
     expect(told(first, T0)).toMatchObject([{ waits: "create" }]);
     const called = at(first, T0 + SECOND, turnOf(first));
-    expect(told(called, T0 + SECOND)).toMatchObject([{ waits: undefined }]);
+    expect(told(called, T0 + SECOND)).toMatchObject([{ waits: null }]);
     const again = at(called, T0 + 2 * SECOND, failed({ class: "temporary", text: "" }));
     expect(told(again, T0 + 2 * SECOND)).toMatchObject([{ waits: "create" }]);
     expect(told(again, T0)[0]?.version).toBeGreaterThan(told(first, T0)[0]?.version ?? 0);
@@ -153,15 +158,14 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
     expect(calls(alone, T0)).toEqual(["create"]);
   });
 
-  it("one that an earlier version has stored calls without a turn", () => {
+  it("one that waits for no turn calls without one", () => {
     const ended = at(asked(), T0, created, { type: "behavior", behavior: "drain", by: "ann" });
     if (ended.record === null) throw new Error("there is no worker");
-    const { waits: _waits, ...earlier } = ended.record;
-    expect(calls({ ...ended, record: earlier }, T0)).toEqual(["destroy"]);
+    expect(calls({ ...ended, record: { ...ended.record, waits: false } }, T0)).toEqual(["destroy"]);
   });
 
   it("a destroy waits for its turn as well; one that its owner asked for by name does not", () => {
-    const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
+    const kill: WorkerEvent = { type: "kill", reason: "enough", by: "ann" };
     const ended = at(asked(), T0, created, { type: "behavior", behavior: "drain", by: "ann" });
     expect([calls(ended, T0), told(ended, T0)[0]?.waits]).toEqual([[], "destroy"]);
     expect(calls(at(ended, T0, turnOf(ended)), T0)).toEqual(["destroy"]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
 import { Why } from "../../../src/schema/why.ts";
 import {
@@ -22,11 +22,11 @@ import {
   T0,
 } from "../support/worker.ts";
 
-const tick: WorkerEventIn = { type: "tick" };
-const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };
-const hold: WorkerEventIn = { type: "behavior", behavior: "hold", by: "ann" };
-const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
-const listed: WorkerEventIn = {
+const tick: WorkerEvent = { type: "tick" };
+const drain: WorkerEvent = { type: "behavior", behavior: "drain", by: "ann" };
+const hold: WorkerEvent = { type: "behavior", behavior: "hold", by: "ann" };
+const kill: WorkerEvent = { type: "kill", reason: "it smokes", by: "ann" };
+const listed: WorkerEvent = {
   type: "sighting",
   body: {
     worker: "default-s-1",
@@ -52,7 +52,7 @@ const gone = at(down, T0, {
 
 // Table of workers.md#idle-behaviors: what an operator may do in which state.
 describe("drain, hold and kill", () => {
-  test.each<[string, Living, WorkerEventIn, string]>([
+  test.each<[string, ExistingWorker, WorkerEvent, string]>([
     ["drain", asked, drain, "shutdown"],
     ["drain", booting, drain, "shutdown"],
     ["drain", ready(), drain, "shutdown"],
@@ -121,9 +121,9 @@ describe("a worker that does not become ready is given up (workers.md#t8)", () =
 });
 
 describe("a machine that is to disappear is asked to, until it has (T19, cases.md#case-3)", () => {
-  const asking = (state: Living, now = T0) => owed(state, now, "destroy").length;
-  const took: WorkerEventIn = { type: "destroy_answered", answer: { kind: "asked" } };
-  const refused: WorkerEventIn = {
+  const asking = (state: ExistingWorker, now = T0) => owed(state, now, "destroy").length;
+  const took: WorkerEvent = { type: "destroy_answered", answer: { kind: "asked" } };
+  const refused: WorkerEvent = {
     type: "destroy_answered",
     answer: { kind: "failed", failure: { class: "temporary", text: "no" } },
   };
@@ -151,7 +151,7 @@ describe("a machine that is to disappear is asked to, until it has (T19, cases.m
         beganAt: T0 + (again ? 10_000 : 0),
         instance: INSTANCE,
       },
-    } as WorkerEventIn);
+    } as WorkerEvent);
     expect(asking(next, T0 + 10_000)).toBe(again);
   });
 
@@ -166,7 +166,7 @@ describe("a machine that is to disappear is asked to, until it has (T19, cases.m
 });
 
 describe("gone is the end of a worker, and its tombstone", () => {
-  test.each<[string, WorkerEventIn]>([
+  test.each<[string, WorkerEvent]>([
     ["a create", { type: "create", body: intent() }],
     ["the answer to a create", { type: "destroy_answered", answer: { kind: "asked" } }],
     ["an enrollment", { type: "enroll", secret: "other", bootId: "b" }],
@@ -183,7 +183,7 @@ describe("gone is the end of a worker, and its tombstone", () => {
 });
 
 describe("a machine that shows up after all is destroyed, though its worker was gone (invariant 3)", () => {
-  test.each<[string, WorkerEventIn]>([
+  test.each<[string, WorkerEvent]>([
     ["a listing shows it", listed],
     ["its create is answered only now", created],
   ])("%s", (_what, event) => {
@@ -192,28 +192,28 @@ describe("a machine that shows up after all is destroyed, though its worker was 
     expect(asking(state, T0 + 10 * MINUTE)).toBe(1);
   });
 
-  function asking(state: Living, now: number): number {
+  function asking(state: ExistingWorker, now: number): number {
     return owed(state, now, "destroy").length;
   }
 });
 
 // Nothing waits without a reason, a deadline and an owner (invariant 5).
 describe("a worker says what it is, and what happens next, when", () => {
-  test.each<[string, Living, string, string, number | null]>([
-    ["booting", booting, "booting", "give it up, if its boot probe has not succeeded by then", 10 * MINUTE],
-    ["ready", ready(), "idle", "stop, if it is still idle then", MINUTE],
+  test.each<[string, ExistingWorker, string, string, number | null]>([
+    ["booting", booting, "booting", "give it up, unless its boot probe succeeds", 10 * MINUTE],
+    ["ready", ready(), "idle", "stop, if it is still idle", MINUTE],
     [
       "ready, with a run",
       holding(["a"]),
       "running",
-      "go on with 1 run; give it up, if its host says nothing until then",
+      "continue with 1 run; give it up, unless its host reports",
       31 * MINUTE,
     ],
     [
       "ready, with two",
       holding(["a", "b"]),
       "running",
-      "go on with 2 runs; give it up, if its host says nothing until then",
+      "continue with 2 runs; give it up, unless its host reports",
       31 * MINUTE,
     ],
     ["held", at(ready(), T0, hold), "idle", "stay, until an operator says otherwise", null],
@@ -229,6 +229,6 @@ describe("a worker says what it is, and what happens next, when", () => {
   test("one whose host is silent is `unknown`, with what is on it", () => {
     const state = holding(["a"]);
     expect(statusOf(state, T0 + 30_001)).toMatchObject({ state: "unknown", runs: ["a"] });
-    expect(whyOf(state, T0 + 30_001).reason.text).toBe("its host has not been heard of lately");
+    expect(whyOf(state, T0 + 30_001).reason.text).toBe("its host is silent");
   });
 });

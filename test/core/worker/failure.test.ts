@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
@@ -25,11 +25,11 @@ import {
 } from "../support/worker.ts";
 
 const asked = () => at(nothing(), T0, { type: "create", body: intent() });
-const refused = (failure: Partial<ProviderFailure> = {}): WorkerEventIn => ({
+const refused = (failure: Partial<ProviderFailure> = {}): WorkerEvent => ({
   type: "create_answered",
   answer: { kind: "failed", failure: { class: "capacity", text: "none left", ...failure } },
 });
-const sighting = (instance: Partial<Instance>, beganAt = T0): WorkerEventIn => ({
+const sighting = (instance: Partial<Instance>, beganAt = T0): WorkerEvent => ({
   type: "sighting",
   body: {
     worker: "default-s-1",
@@ -39,7 +39,7 @@ const sighting = (instance: Partial<Instance>, beganAt = T0): WorkerEventIn => (
     consistencyMs: CONSISTENCY,
   },
 });
-const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
+const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
 
 // decisions/pool.md#d18
 describe("the pool hears how a create failed: its class, its scope and when to retry", () => {
@@ -69,25 +69,25 @@ describe("the pool hears how a create failed: its class, its scope and when to r
 
   test("one that was made after all has not failed (pool.md#sweep-row-3, pool.md#create-1)", () => {
     const state = at(asked(), T0 + 5, refused({ class: "temporary" }), created);
-    expect(upsertOf(state, T0 + 5).failure).toBeUndefined();
+    expect(upsertOf(state, T0 + 5).failure).toBeNull();
   });
 });
 
 describe("a create that is made again, and refused when its machine is there already, says nothing", () => {
-  const enroll: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
+  const enroll: WorkerEvent = { type: "enroll", secret: "s", bootId: "b" };
 
-  test.each<[string, WorkerEventIn[]]>([
+  test.each<[string, WorkerEvent[]]>([
     ["a listing shows it", [sighting({})]],
     ["its host has enrolled", [enroll]],
-    ["it has a run (invariant 4)", [enroll, report(1, BOOTED), order("a"), { type: "told" }]],
+    ["it has a run (invariant 4)", [enroll, report(1, BOOTED), order("a"), { type: "orders_sent" }]],
   ])("%s", (_what, events) => {
     const there = at(asked(), T0, ...events);
     for (const cause of ["quota", "temporary"] as const) {
       const after = at(there, T0 + 5, refused({ class: cause }));
       // Of one that no listing has shown yet the provider is asked again, in its turn.
-      const { waits: _waits, version, ...record } = after.record;
-      expect({ ...record, version }).toEqual({ ...there.record, version, calledAt: expect.any(Number) });
-      expect(upsertOf(after, T0 + 5).failure).toBeUndefined();
+      const { version, waits } = after.record;
+      expect(after.record).toEqual({ ...there.record, version, waits, calledAt: expect.any(Number) });
+      expect(upsertOf(after, T0 + 5).failure).toBeNull();
     }
   });
 });
@@ -96,7 +96,7 @@ describe("a create that is made again, and refused when its machine is there alr
 describe("a machine that was made and ends before it is ready is a boot failure", () => {
   const made = () => at(asked(), T0, created);
 
-  test.each<[string, WorkerEventIn, number, "boot" | undefined]>([
+  test.each<[string, WorkerEvent, number, "boot" | undefined]>([
     ["it is not ready in time", { type: "tick" }, 10 * MINUTE, "boot"],
     ["the provider says that it is terminated", sighting({ state: "terminated" }), 1, "boot"],
     ["the provider says that it has stopped", sighting({ state: "stopped" }), 1, "boot"],
@@ -110,25 +110,25 @@ describe("a machine that was made and ends before it is ready is a boot failure"
 
   // workers.md#trouble-first
   test("one that says that it is broken as it comes up was never up: the breaker counts that", () => {
-    const enroll: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
+    const enroll: WorkerEvent = { type: "enroll", secret: "s", bootId: "b" };
     const state = at(made(), T0, enroll, report(1, { ...BOOTED, broken: "no disk" }));
-    expect(upsertOf(state, T0)).toMatchObject({ booted: false, failure: { class: "boot" } });
+    expect(upsertOf(state, T0)).toMatchObject({ bootOutcome: "failure", failure: { class: "boot" } });
   });
 
   test("also if its create had no answer, and a listing has shown it", () => {
     const lost = at(asked(), T0, refused({ class: "temporary" }), sighting({}));
     expect(upsertOf(lost, T0)).toMatchObject({ instance: "i-1", reason: "booting" });
-    expect(upsertOf(lost, T0).failure).toBeUndefined();
+    expect(upsertOf(lost, T0).failure).toBeNull();
     expect(upsertOf(at(lost, T0 + 10 * MINUTE, { type: "tick" }), T0).failure?.class).toBe("boot");
   });
 
   test("the end of one that was ready is none", () => {
-    expect(upsertOf(at(ready(), T0 + 1, sighting({ state: "terminated" })), T0 + 1).failure).toBeUndefined();
+    expect(upsertOf(at(ready(), T0 + 1, sighting({ state: "terminated" })), T0 + 1).failure).toBeNull();
   });
 });
 
 describe("a destroy that the provider puts off is not asked for again before (cases.md#case-20)", () => {
-  const putOff: WorkerEventIn = {
+  const putOff: WorkerEvent = {
     type: "destroy_answered",
     answer: { kind: "failed", failure: { class: "rate_limit", text: "slow down", retryAfterMs: 5 * MINUTE } },
   };
@@ -147,7 +147,7 @@ describe("a destroy that the provider puts off is not asked for again before (ca
 describe("a machine that nobody knew of (adoption, cases.md#case-2)", () => {
   const adopt = { id: "i-1", address: "10.0.0.1" };
   // Its permit is long over: nothing is to be created.
-  const create: WorkerEventIn = { type: "create", body: intent({ adopt, notAfter: T0 }) };
+  const create: WorkerEvent = { type: "create", body: intent({ adopt, notAfter: T0 }) };
   const orphan = () => at(nothing(), T0, create);
   const end = LEASE + LEASE_MARGIN_MS;
 
@@ -164,7 +164,7 @@ describe("a machine that nobody knew of (adoption, cases.md#case-2)", () => {
     const state = at(reloaded(orphan()), T0 + ms, { type: "tick" });
     expect(state.record.phase).toBe(phase);
     expect(owed(state, T0 + ms, "destroy")).toHaveLength(phase === "shutdown" ? 1 : 0);
-    expect(upsertOf(state, T0 + ms).failure).toBeUndefined();
+    expect(upsertOf(state, T0 + ms).failure).toBeNull();
   });
 
   test("wakes for that", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import { isLateJoin, isOutrunJoin } from "../../../src/core/worker/host/enrollment.ts";
+import { isLateJoin, isSupersededJoin } from "../../../src/core/worker/host/enrollment.ts";
 import { ordersFor, verdictOn } from "../../../src/core/worker/host/report.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS, NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
+import { type ExistingWorker, livePlacements, MAX_WORKER_EVENTS } from "../../../src/core/worker/state.ts";
+import { MAX_TEXT_CHARS, NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   BOOTED,
@@ -21,11 +21,11 @@ import {
   T0,
 } from "../support/worker.ts";
 
-const enroll = (secret = "whsec_1", bootId = "boot-1"): WorkerEventIn => ({ type: "enroll", secret, bootId });
-const join = (id: string, bootId = "boot-1"): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
+const enroll = (secret = "whsec_1", bootId = "boot-1"): WorkerEvent => ({ type: "enroll", secret, bootId });
+const join = (id: string, bootId = "boot-1"): WorkerEvent => ({ type: "join", id, signedAt: T0, bootId });
 const booting = at(nothing(), T0, { type: "create", body: intent() }, created);
-const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
-const runs = (state: Living) => livePlacements(state).map((row) => row.run);
+const set = (behavior: IdleBehavior): WorkerEvent => ({ type: "behavior", behavior, by: "ann" });
+const runs = (state: ExistingWorker) => livePlacements(state).map((row) => row.run);
 
 describe("a host enrolls once (host-protocol.md#joining)", () => {
   test("its secret is what it is known by, and its first start is incarnation 1", () => {
@@ -78,7 +78,7 @@ describe("each start of the agent is an incarnation (host-protocol.md#incarnatio
   );
 
   describe("a join that comes late does not end the agent that came after it", () => {
-    const joinAt = (id: string, signedAt: number): WorkerEventIn => ({
+    const joinAt = (id: string, signedAt: number): WorkerEvent => ({
       type: "join",
       id,
       signedAt,
@@ -105,7 +105,7 @@ describe("each start of the agent is an incarnation (host-protocol.md#incarnatio
 
     test("a start that another has followed is known, and is the agent of now no more", () => {
       const third = at(joined, T0 + 61_000, joinAt("third", T0 + 61_000));
-      expect(["second", "third", "unknown"].map((id) => isOutrunJoin(third.record, id))).toEqual([
+      expect(["second", "third", "unknown"].map((id) => isSupersededJoin(third.record, id))).toEqual([
         true,
         false,
         false,
@@ -149,7 +149,14 @@ describe("a new boot has ended whatever the host may have held (R2)", () => {
   });
 
   test("joining once more with the new boot is no other one", () => {
-    const state = at(ready(), T0, join("j1", "boot-2"), order("b"), { type: "told" }, join("j2", "boot-2"));
+    const state = at(
+      ready(),
+      T0,
+      join("j1", "boot-2"),
+      order("b"),
+      { type: "orders_sent" },
+      join("j2", "boot-2"),
+    );
     expect(runs(state)).toEqual(["b"]);
   });
 });
@@ -199,7 +206,9 @@ describe("the boot probe makes a worker ready, once (workers.md#t1, workers.md#t
   test("a success after failures counts", () => {
     const state = at(enrolled, T0 + 7, report(1, failing), report(2, BOOTED));
     expect(state.record).toMatchObject({ phase: "ready", readyAt: T0 + 7, bootProbe: { ok: true } });
-    expect(owed(state, T0 + 7, "worker")).toMatchObject([{ phase: "ready", booted: true, readyAt: T0 + 7 }]);
+    expect(owed(state, T0 + 7, "worker")).toMatchObject([
+      { phase: "ready", bootOutcome: "success", readyAt: T0 + 7 },
+    ]);
   });
 
   test("what the probe wrote is kept, and noted when it is news", () => {
@@ -220,7 +229,7 @@ describe("the boot probe makes a worker ready, once (workers.md#t1, workers.md#t
 
 describe("a worker's own story is bounded", () => {
   const noted = (count: number, reason = "forged") => {
-    const knock: WorkerEventIn = { type: "refused_host", kind: "bad_signature", reason };
+    const knock: WorkerEvent = { type: "refused_host", kind: "bad_signature", reason };
     let state = at(nothing(), T0, { type: "create", body: intent() }, created, set("hold"));
     for (let n = 1; n <= count; n += 1) state = at(state, T0 + n * NOTE_REFUSAL_MS, knock);
     return state.record.events;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerUpsert } from "../../../src/core/messages.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import {
   at,
   created,
@@ -23,20 +23,20 @@ import {
   T0,
 } from "../support/worker.ts";
 
-const tick: WorkerEventIn = { type: "tick" };
+const tick: WorkerEvent = { type: "tick" };
 /** The pool's idle time-out. */
 const IDLE = MINUTE;
-const proposes = (state: Living, now: number) =>
+const proposes = (state: ExistingWorker, now: number) =>
   owed(state, now, "worker").some((upsert) => upsert.wantsStop);
 
-function answered(state: Living, now: number, consent: boolean): WorkerEventIn {
+function answered(state: ExistingWorker, now: number, consent: boolean): WorkerEvent {
   const [sent] = owed(state, now, "worker");
   if (sent === undefined) throw new Error("nothing is told to the pool");
   return { type: "worker_answered", sent, answer: { kind: "ok", consent } };
 }
 
 /** The pool knows all that there is to know at `now`. */
-function known(state: Living, now: number): Living {
+function known(state: ExistingWorker, now: number): ExistingWorker {
   return at(state, now, answered(state, now, false));
 }
 
@@ -102,7 +102,7 @@ describe("the pool's word on the proposal", () => {
     expect(answerOrder(state, order("a").body)).toMatchObject({ kind: "accepted" });
   });
 
-  test.each<[string, WorkerEventIn]>([["held", { type: "behavior", behavior: "hold", by: "ann" }]])(
+  test.each<[string, WorkerEvent]>([["held", { type: "behavior", behavior: "hold", by: "ann" }]])(
     "consent, but it has been %s in between: it stays",
     (_what, event) => {
       const consent = answered(idle, now, true);
@@ -143,10 +143,10 @@ describe("the pool's word on the proposal", () => {
 });
 
 describe("A2: asked to make room, a worker proposes to stop at once", () => {
-  const invited: WorkerEventIn = { type: "make_room", body: REF };
+  const invited: WorkerEvent = { type: "make_room", body: REF };
   const booting = () => at(nothing(), T0, { type: "create", body: intent() }, created);
 
-  test.each<[string, () => Living, boolean]>([
+  test.each<[string, () => ExistingWorker, boolean]>([
     ["idle", () => ready(), true],
     ["booting", booting, true],
     ["with a run on it", () => holding(["a"]), false],
@@ -156,7 +156,7 @@ describe("A2: asked to make room, a worker proposes to stop at once", () => {
     expect(proposes(at(state(), T0 + 1, invited), T0 + 1)).toBe(does);
   });
 
-  test.each<[string, () => Living]>([
+  test.each<[string, () => ExistingWorker]>([
     ["idle", () => ready()],
     ["booting", booting],
   ])("%s: with the pool's consent it stops, and says why", (_what, state) => {
@@ -166,11 +166,11 @@ describe("A2: asked to make room, a worker proposes to stop at once", () => {
       "shutdown",
       _what === "idle" ? "success" : "aborted",
     ]);
-    expect(record.reason).toBe("it makes room for a run that comes first, and that it cannot hold");
+    expect(record.reason).toBe("it makes room for the first run in the queue, which does not fit on it");
   });
 
   test("a run that has come in between ends that: once idle again, it waits for its time-out", () => {
-    const asked = at(ready(), T0 + 1, invited, order("a"), { type: "told" });
+    const asked = at(ready(), T0 + 1, invited, order("a"), { type: "orders_sent" });
     const exited = at(asked, T0 + 2, report(2, { attempts: [exitedOf("a")] }));
     const free = at(exited, T0 + 2, observedAnswer(exited, "a", T0 + 2, orderIs(1, [])));
     expect(proposes(free, T0 + 3)).toBe(false);

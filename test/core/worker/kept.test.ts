@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
-import { frameDue, isSettled, newLine, sentOn, sideNews } from "../../../src/core/worker/host/host-socket.ts";
+import {
+  afterOrders,
+  frameDue,
+  isSettled,
+  newAttachment,
+  sideNews,
+} from "../../../src/core/worker/host/host-socket.ts";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import { at, holding, observedAnswer, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 
@@ -13,9 +19,9 @@ const KEEP: ObservedAnswer = { kind: "order", revision: 1, attempts: [], logs: {
 const DROP: ObservedAnswer = { kind: "order", revision: 1, attempts: [], logs: {} };
 
 const keeping = (...kept: string[]) => at(ready(), T0, report(2, { kept }));
-const asked = (state: Living, now = T0) =>
+const asked = (state: ExistingWorker, now = T0) =>
   owed(state, now, "observed").map(({ run, epoch }) => `${run}/${epoch}`);
-const answered = (state: Living, run: string, answer: ObservedAnswer, now = T0) =>
+const answered = (state: ExistingWorker, run: string, answer: ObservedAnswer, now = T0) =>
   at(state, now, observedAnswer(state, run, now, answer));
 
 test("each run is asked, and orders name nothing that has not been answered", () => {
@@ -24,7 +30,7 @@ test("each run is asked, and orders name nothing that has not been answered", ()
     [
       { run: "a", epoch: 1 },
       { run: "b", epoch: 12 },
-    ].map((one) => ({ ...one, worker: "default-s-1", held: false, attempts: [], kept: true })),
+    ].map((one) => ({ ...one, worker: "default-s-1", held: false, attempts: [], protocol: 0, kept: true })),
   );
   expect(ordersFor(state, 1, T0)).not.toHaveProperty("drop");
 });
@@ -51,7 +57,7 @@ test("what the host does not keep any more is forgotten, and what it repeats is 
   const state = answered(answered(keeping("a/1", "b/1"), "a", DROP), "b", KEEP);
   const later = at(state, T0, report(3, { full: false, kept: ["b/1"] }));
   expect([asked(later), ordersFor(later, 1, T0).drop]).toEqual([[], undefined]);
-  expect(at(later, T0, report(4, { full: false })).memo.kept).toEqual({});
+  expect(at(later, T0, report(4, { full: false })).memo.retained).toEqual({});
 });
 
 test("a worker that was loaded anew asks again, when its host has said it again", () => {
@@ -67,7 +73,7 @@ test("of a placement that is live here nobody is asked", () => {
 
 test("on a socket the word goes out at once, though the report is long answered", () => {
   const state = keeping("a/1");
-  const line = sentOn(state, { ...newLine(state, T0), seq: 2 });
+  const line = afterOrders(state, { ...newAttachment(state, T0), seq: 2 });
   const side = sideNews(state);
   expect(frameDue(state, line, side, T0)).toBeUndefined();
   const known = answered(state, "a", DROP);

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
 import { ordersFor, verdictOn } from "../../../src/core/worker/host/report.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import {
-  type Living,
+  type ExistingWorker,
   livePlacements,
   ordersRevision,
-  untoldPlacements,
+  undeliveredPlacements,
   type WorkerState,
 } from "../../../src/core/worker/state.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
@@ -39,7 +39,7 @@ const small = intent({ settings: { ...intent().settings, leaseMs: 120_000, probe
 
 /** What the two sides of the worker say; answers are taken to whatever is due in that moment. */
 type Step =
-  | { kind: "event"; event: WorkerEventIn }
+  | { kind: "event"; event: WorkerEvent }
   | { kind: "answer"; empty: boolean; consent: boolean }
   | { kind: "restart" };
 
@@ -65,7 +65,7 @@ const sighting = fc
     state: fc.constantFrom("omitted", "running", "terminated"),
     since: fc.nat(400_000),
   })
-  .map(({ back, state, since }): ((now: number) => WorkerEventIn) => {
+  .map(({ back, state, since }): ((now: number) => WorkerEvent) => {
     return (now) => ({
       type: "sighting",
       body: {
@@ -109,10 +109,10 @@ const event: fc.Arbitrary<(now: number) => Step> = fc.oneof(
       .map((one) => (): Step => ({ kind: "answer", ...one })),
   },
   fc
-    .constantFrom<WorkerEventIn[]>(
+    .constantFrom<WorkerEvent[]>(
       [{ type: "tick" }],
       [{ type: "poke_worker", body: REF }],
-      [{ type: "told" }],
+      [{ type: "orders_sent" }],
       [{ type: "create", body: small }],
       [created],
       [{ type: "enroll", secret: "s", bootId: "boot-1" }],
@@ -133,13 +133,13 @@ const event: fc.Arbitrary<(now: number) => Step> = fc.oneof(
   fc.constant((): Step => ({ kind: "restart" })),
 );
 
-function told(one: WorkerEventIn): () => Step {
+function told(one: WorkerEvent): () => Step {
   return () => ({ kind: "event", event: one });
 }
 
 /** The answers to all that is due, as allocations and pools could give them. */
-function answers(state: Living, now: number, empty: boolean, consent: boolean): WorkerEventIn[] {
-  return workerMachine.due(state, now).flatMap((message): WorkerEventIn[] => {
+function answers(state: ExistingWorker, now: number, empty: boolean, consent: boolean): WorkerEvent[] {
+  return workerMachine.due(state, now).flatMap((message): WorkerEvent[] => {
     if (message.kind === "worker")
       return [{ type: "worker_answered", sent: message.body, answer: { kind: "ok", consent } }];
     if (message.kind === "ended")
@@ -151,10 +151,10 @@ function answers(state: Living, now: number, empty: boolean, consent: boolean): 
   });
 }
 
-type Look = (before: Living, after: Living, step: Step, now: number) => void;
+type Look = (before: ExistingWorker, after: ExistingWorker, step: Step, now: number) => void;
 
 function play(steps: [(now: number) => Step, number][], look: Look): void {
-  const first: WorkerEventIn[] = [
+  const first: WorkerEvent[] = [
     { type: "create", body: small },
     created,
     { type: "enroll", secret: "s", bootId: "boot-1" },
@@ -170,7 +170,7 @@ function play(steps: [(now: number) => Step, number][], look: Look): void {
   }
 }
 
-function next(state: Living, step: Step, now: number): Living {
+function next(state: ExistingWorker, step: Step, now: number): ExistingWorker {
   if (step.kind === "restart") return reloaded(state);
   if (step.kind === "event") return at(state, now, step.event);
   return at(state, now, ...answers(state, now, step.empty, step.consent));
@@ -187,7 +187,7 @@ const live = (state: WorkerState) => livePlacements(state).map((row) => `${row.r
 describe("whatever happens, in whatever order", () => {
   test("an ended placement never lives again (R2)", () => {
     const ended = new Set<string>();
-    let before: Living | undefined;
+    let before: ExistingWorker | undefined;
     holds((state, after) => {
       if (state !== before) ended.clear();
       for (const key of live(state)) if (!live(after).includes(key)) ended.add(key);
@@ -201,7 +201,7 @@ describe("whatever happens, in whatever order", () => {
       expect(ordersRevision(after)).toBeGreaterThanOrEqual(ordersRevision(before));
       if (ordersRevision(after) !== ordersRevision(before)) return;
       // What is merely kept until its allocation was asked is no order of ours.
-      const orders = (state: Living) =>
+      const orders = (state: ExistingWorker) =>
         ordersFor({ ...state, memo: { ...state.memo, reported: {} } }, 1, now).attempts;
       expect(orders(after)).toEqual(orders(before));
     });
@@ -226,8 +226,8 @@ describe("whatever happens, in whatever order", () => {
       const seen = before.record.overdueSince ?? Number.POSITIVE_INFINITY;
       const mayLive = Math.max(before.record.leaseUntil, seen) + LEASE_MARGIN_MS;
       // What the host was never told is not there: it may go as soon as the host is silent.
-      const untold = new Set(untoldPlacements(before).map((row) => placementKey(row.run, row.epoch)));
-      const told = (of: Living) => live(of).filter((key) => !untold.has(key));
+      const untold = new Set(undeliveredPlacements(before).map((row) => placementKey(row.run, row.epoch)));
+      const told = (of: ExistingWorker) => live(of).filter((key) => !untold.has(key));
       if (byTime && now < mayLive) expect(told(after)).toEqual(told(before));
     });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { poolConfig } from "../support/pool-config.ts";
 import {
@@ -21,10 +21,10 @@ import {
   T0,
 } from "../support/worker.ts";
 
-const tick: WorkerEventIn = { type: "tick" };
+const tick: WorkerEvent = { type: "tick" };
 /** A worker that is not given up while the lease is what the story is about. */
 const PATIENT = { settings: { ...ready().record.intent.settings, probeMs: 24 * 60 * MINUTE } };
-const placed = () => at(ready(T0, PATIENT), T0, order("a"), { type: "told" });
+const placed = () => at(ready(T0, PATIENT), T0, order("a"), { type: "orders_sent" });
 
 describe("the lease is stored before it is granted, and by thirds (R4)", () => {
   test("the first report grants it in full, for as long as is left of it", () => {
@@ -46,7 +46,7 @@ describe("the lease is stored before it is granted, and by thirds (R4)", () => {
     expect(state.record === before.record).toBe(leaseUntil === T0 + LEASE);
   });
 
-  test.each<[string, WorkerEventIn]>([
+  test.each<[string, WorkerEvent]>([
     ["an older report", report(1)],
     ["one of an older start", report(9, { incarnation: 0 })],
     ["one of an unknown start", report(9, { incarnation: 2 })],
@@ -147,7 +147,7 @@ describe("a silent host's placements are lost LEASE_MARGIN_MS after the lease (R
 // (decisions/workers.md#t9).
 describe("a worker whose host is silent is given up", () => {
   const PROBE = 10 * MINUTE;
-  const overdue = (state: Living) => at(state, T0 + PROBE, tick);
+  const overdue = (state: ExistingWorker) => at(state, T0 + PROBE, tick);
 
   test.each([
     ["empty: a minute after the probe time-out", ready(), PROBE + LEASE_MARGIN_MS],
@@ -173,7 +173,7 @@ describe("a worker whose host is silent is given up", () => {
   });
 
   /** No proposal to stop shall wake it before. */
-  function held(state: Living): Living {
+  function held(state: ExistingWorker): ExistingWorker {
     return { ...state, memo: { ...state.memo, proposeAt: Number.MAX_SAFE_INTEGER } };
   }
 });

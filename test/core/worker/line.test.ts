@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
 import {
+  afterOrders,
   frameDue,
   isSettled,
-  type LineNote,
-  newLine,
-  resumeLine,
-  sentOn,
+  newAttachment,
+  resumeSocket,
+  type SocketAttachment,
   sideNews,
 } from "../../../src/core/worker/host/host-socket.ts";
 import { isSilent } from "../../../src/core/worker/placements.ts";
-import { type Living, ordersRevision } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, ordersRevision } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -36,12 +36,17 @@ import {
 const keep = (run: string) => [{ id: attemptOf(run), want: "run" as const, task: TASK }];
 
 /** A line on which everything has been said. */
-function quiet(state: Living, more: Partial<LineNote> = {}): LineNote {
+function quiet(state: ExistingWorker, more: Partial<SocketAttachment> = {}): SocketAttachment {
   const seq = state.memo.lastSeq;
-  return { ...sentOn(state, { ...newLine(state, T0), seq }), settled: isSettled(state, T0), ...more };
+  return {
+    ...afterOrders(state, { ...newAttachment(state, T0), seq }),
+    settled: isSettled(state, T0),
+    ...more,
+  };
 }
 
-const due = (state: Living, note: LineNote, side = sideNews(state)) => frameDue(state, note, side, T0);
+const due = (state: ExistingWorker, note: SocketAttachment, side = sideNews(state)) =>
+  frameDue(state, note, side, T0);
 
 describe("what a host is owed on its socket (host-protocol.md#socket)", () => {
   const idle = ready();
@@ -79,7 +84,7 @@ describe("what a host is owed on its socket (host-protocol.md#socket)", () => {
 
   test("nothing before its first report", () => {
     const state = at(idle, T0, order("a"));
-    expect(due(state, newLine(state, T0))).toBeUndefined();
+    expect(due(state, newAttachment(state, T0))).toBeUndefined();
   });
 });
 
@@ -89,7 +94,7 @@ describe("a worker that was evicted while its host's socket lived", () => {
   test("goes on where all had been settled: orders go out at once", () => {
     const note = quiet(settled);
     expect(note.settled).toBe(true);
-    const woken = at(living(resumeLine(reloaded(settled), note, T0)), T0, order("a"));
+    const woken = at(living(resumeSocket(reloaded(settled), note, T0)), T0, order("a"));
     expect(due(woken, note, "{}")).toMatchObject({ kind: "orders", orders: { attempts: keep("a") } });
   });
 
@@ -97,7 +102,7 @@ describe("a worker that was evicted while its host's socket lived", () => {
     const unsettled = at(settled, T0, report(9, { attempts: [runningOf("stranger")] }));
     const note = quiet(unsettled);
     expect(note.settled).toBe(false);
-    const woken = at(living(resumeLine(reloaded(unsettled), note, T0)), T0, order("a"));
+    const woken = at(living(resumeSocket(reloaded(unsettled), note, T0)), T0, order("a"));
     expect(due(woken, note, "{}")).toEqual({ kind: "ask" });
     const told = at(woken, T0, report(10, { attempts: [runningOf("stranger")] }));
     expect(due(told, { ...note, seq: 10 }, "{}")).toMatchObject({
@@ -107,7 +112,7 @@ describe("a worker that was evicted while its host's socket lived", () => {
 
   test("takes no report twice: the highest number is kept with the socket", () => {
     const state = at(settled, T0, report(9, { full: true }));
-    const woken = living(resumeLine(reloaded(state), quiet(state), T0));
+    const woken = living(resumeSocket(reloaded(state), quiet(state), T0));
     const replayed = at(woken, T0, report(9, { attempts: [runningOf("ghost")] }));
     expect(owed(replayed, T0, "observed")).toEqual([]);
   });
@@ -116,13 +121,13 @@ describe("a worker that was evicted while its host's socket lived", () => {
     const now = T0 + 10 * MINUTE;
     const asleep = reloaded(settled);
     expect(isSilent(asleep, now)).toBe(true);
-    const woken = living(resumeLine(asleep, quiet(settled), now - 1_000));
+    const woken = living(resumeSocket(asleep, quiet(settled), now - 1_000));
     expect(isSilent(woken, now)).toBe(false);
     expect(isSilent(at(woken, now + MINUTE, { type: "heard", at: now + MINUTE }), now + MINUTE)).toBe(false);
   });
 
   test("does not go on from the socket of an older start of the agent", () => {
-    const woken = living(resumeLine(reloaded(settled), quiet(settled, { incarnation: 0 }), T0));
+    const woken = living(resumeSocket(reloaded(settled), quiet(settled, { incarnation: 0 }), T0));
     expect(woken.memo.whole).toBe(false);
   });
 });
@@ -164,7 +169,7 @@ describe("a host whose heart beats and which reports no more (cases.md#case-8)",
   });
 
   test("nor does a restart of the object believe its heart", () => {
-    const loaded = resumeLine(reloaded(ready()), newLine(ready(), T0), over + MINUTE);
+    const loaded = resumeSocket(reloaded(ready()), newAttachment(ready(), T0), over + MINUTE);
     expect(loaded.memo.lastReportAt).toBe(over);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { livePlacements } from "../../../src/core/worker/state.ts";
 import {
@@ -18,7 +18,7 @@ import {
 
 const MIB = 2 ** 20;
 const booting = at(nothing(), T0, { type: "create", body: intent() }, created);
-const enroll = (memoryBytes: number): WorkerEventIn => {
+const enroll = (memoryBytes: number): WorkerEvent => {
   return { type: "enroll", secret: "s", bootId: "b", resources: { ...OWN_RESOURCES, memoryBytes } };
 };
 const ready = (memoryBytes: number) => at(booting, T0, enroll(memoryBytes), report(1, BOOTED));
@@ -28,7 +28,7 @@ const asksFor = (count: number) =>
 describe("a provider's machine has what its type says, and of memory what its host measures", () => {
   test("its pool is told when it is ready, with what is told then anyway", () => {
     const enrolled = at(booting, T0, enroll(900 * MIB));
-    expect(upsertOf(enrolled, T0).measuredMemory).toBeUndefined();
+    expect(upsertOf(enrolled, T0).measuredMemory).toBeNull();
     expect(enrolled.record.version).toBe(
       at(booting, T0, { type: "enroll", secret: "s", bootId: "b" }).record.version,
     );
@@ -37,16 +37,16 @@ describe("a provider's machine has what its type says, and of memory what its ho
     expect(owed(state, T0, "worker")).toMatchObject([{ phase: "ready", measuredMemory: 900 * MIB }]);
   });
 
-  test.each<[string, WorkerEventIn]>([
+  test.each<[string, WorkerEvent]>([
     ["a host that has measured nothing", { type: "enroll", secret: "s", bootId: "b" }],
     ["a host that cannot measure", enroll(0)],
   ])("%s says nothing of it", (_what, event) => {
-    expect(upsertOf(at(booting, T0, event, report(1, BOOTED)), T0)).not.toHaveProperty("measuredMemory");
+    expect(upsertOf(at(booting, T0, event, report(1, BOOTED)), T0)).toHaveProperty("measuredMemory", null);
   });
 
   test("a self-hosted machine says all that it has, and that is not said twice", () => {
     expect(upsertOf(readyOwn(), T0)).toMatchObject({ resources: OWN_RESOURCES });
-    expect(upsertOf(readyOwn(), T0)).not.toHaveProperty("measuredMemory");
+    expect(upsertOf(readyOwn(), T0)).toHaveProperty("measuredMemory", null);
   });
 
   // The type says 1024 MiB, of which 972.8 can be used.

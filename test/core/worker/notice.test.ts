@@ -3,7 +3,7 @@ import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import { NOTICE_DRIFT_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -45,7 +45,7 @@ const booting = at(nothing(), T0, { type: "create", body: intent() }, created, {
   bootId: "b",
 });
 const noticed = at(holding(["a"]), T0, report(2, { ...SPOT, attempts: on }));
-const accepts = (state: Living) =>
+const accepts = (state: ExistingWorker) =>
   answerOrder(at(state, T0, order("new")), order("new").body).kind === "accepted";
 
 // decisions/workers.md#notice
@@ -53,7 +53,7 @@ describe("a host gives notice of its machine's near end (cases.md#case-9)", () =
   test("in boot: it is shut down, and that is no failure of its boot", () => {
     const state = at(booting, T0, report(1, SPOT));
     expect(state.record).toMatchObject({ phase: "shutdown", bootOutcome: "aborted" });
-    expect(upsertOf(state, T0).failure).toBeUndefined();
+    expect(upsertOf(state, T0).failure).toBeNull();
   });
 
   test.each([1e16, Number.MAX_VALUE])("one that is for %d ms from now says nothing of when", (goneInMs) => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import {
-  type Living,
+  type ExistingWorker,
   livePlacements,
   ordersRevision,
-  untoldPlacements,
+  undeliveredPlacements,
 } from "../../../src/core/worker/state.ts";
 import { REMEMBER_ENDED_MS } from "../../../src/shared/limits.ts";
 import {
@@ -31,9 +31,9 @@ import {
 } from "../support/worker.ts";
 
 const REFUSED = { kind: "ended", how: "refused", held: false };
-const ids = (state: Living, now = T0) =>
+const ids = (state: ExistingWorker, now = T0) =>
   ordersFor(state, 1, now).attempts.map(({ id, want }) => `${want} ${id}`);
-const answer = (state: Living, run: string, more = {}) => answerOrder(state, order(run, more).body);
+const answer = (state: ExistingWorker, run: string, more = {}) => answerOrder(state, order(run, more).body);
 const vcpus = (count: number) => ({ resources: { ...TASK.resources, vcpus: count } });
 const settings = (more: Partial<ReturnType<typeof intent>["settings"]>) => ({
   settings: { ...intent().settings, ...more },
@@ -100,16 +100,16 @@ test.each([
 });
 
 describe("a worker refuses what it cannot have begun by the next report", () => {
-  const enrolled: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
+  const enrolled: WorkerEvent = { type: "enroll", secret: "s", bootId: "b" };
   const booting = at(nothing(), T0, { type: "create", body: intent() }, created, enrolled);
-  const behavior = (to: "hold" | "drain"): WorkerEventIn => ({ type: "behavior", behavior: to, by: "ann" });
+  const behavior = (to: "hold" | "drain"): WorkerEvent => ({ type: "behavior", behavior: to, by: "ann" });
 
-  test.each<[string, Living, number, object]>([
+  test.each<[string, ExistingWorker, number, object]>([
     ["it boots", booting, 0, {}],
     ["it is being destroyed", at(ready(), T0, { type: "kill", reason: "", by: "ann" }), 0, {}],
     ["an operator holds it", at(ready(), T0, behavior("hold")), 0, {}],
     ["it is drained, and still has a run", at(holding(["z"]), T0, behavior("drain")), 0, {}],
-    ["nothing of it shall run", ready(), 0, { attempts: stopOf("a") }],
+    ["it has no attempt to run", ready(), 0, { attempts: stopOf("a") }],
     ["there is nothing in it", ready(), 0, { attempts: [] }],
     ["its host has been silent for more than three intervals", ready(), 30_001, {}],
     ["its lease is over", ready(T0, settings({ probeIntervalMs: LEASE, probeMs: 4 * LEASE })), LEASE, {}],
@@ -122,7 +122,7 @@ describe("a worker refuses what it cannot have begun by the next report", () => 
     expect(livePlacements(state).map(({ run }) => run)).not.toContain("a");
   });
 
-  test.each<[string, Living, number, object]>([
+  test.each<[string, ExistingWorker, number, object]>([
     ["just within three intervals", ready(), 30_000, {}],
     [
       "just within its lease",
@@ -195,9 +195,9 @@ describe("an ended placement is remembered for REMEMBER_ENDED_MS and never accep
 describe("the revisions of the orders only grow (R1)", () => {
   test("each change is one", () => {
     const first = ready();
-    const steps: WorkerEventIn[] = [
+    const steps: WorkerEvent[] = [
       order("a"),
-      { type: "told" },
+      { type: "orders_sent" },
       order("a", { revision: 2, attempts: stopOf("a") }),
       order("a", { revision: 2, attempts: stopOf("a") }),
       { type: "join", id: "j", signedAt: T0, bootId: "boot-2" },
@@ -217,8 +217,8 @@ describe("the revisions of the orders only grow (R1)", () => {
   });
 
   test("after `told` the host may hold what it was told, and only that", () => {
-    const state = at(at(ready(), T0, order("a"), { type: "told" }), T0, order("b"));
-    const untold = (of: Living) => untoldPlacements(of).map(({ run }) => run);
+    const state = at(at(ready(), T0, order("a"), { type: "orders_sent" }), T0, order("b"));
+    const untold = (of: ExistingWorker) => undeliveredPlacements(of).map(({ run }) => run);
     expect(untold(state)).toEqual(["b"]);
     expect(untold(reloaded(at(state, T0, order("c"))))).toEqual(["b", "c"]);
   });

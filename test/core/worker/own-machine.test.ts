@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
-import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
-import { type Living, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
@@ -35,13 +35,13 @@ import {
 
 const DAY = 24 * 60 * MINUTE;
 const invited = at(nothing(), T0, { type: "create", body: invitation() });
-const tick: WorkerEventIn = { type: "tick" };
-const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
-const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
-const join = (id: string, bootId: string): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
+const tick: WorkerEvent = { type: "tick" };
+const set = (behavior: IdleBehavior): WorkerEvent => ({ type: "behavior", behavior, by: "ann" });
+const kill: WorkerEvent = { type: "kill", reason: "enough", by: "ann" };
+const join = (id: string, bootId: string): WorkerEvent => ({ type: "join", id, signedAt: T0, bootId });
 
 /** What the host says once it knows that it is to end. */
-const farewell = (state: Living, attempts: AttemptReport[] = []) =>
+const farewell = (state: ExistingWorker, attempts: AttemptReport[] = []) =>
   report(9, { ordersSeen: ordersRevision(state), attempts });
 
 describe("a self-hosted machine is born by an enrollment code", () => {
@@ -59,7 +59,7 @@ describe("a self-hosted machine is born by an enrollment code", () => {
     expect(at(invited, invitation().notAfter - 1, tick).record.phase).toBe("booting");
   });
 
-  test.each<[string, (state: Living) => Living]>([
+  test.each<[string, (state: ExistingWorker) => ExistingWorker]>([
     ["whose code expires unused", (state) => at(state, invitation().notAfter, tick)],
     ["whose code expires unused while it is held", (state) => at(at(state, T0, set("hold")), T0 + DAY, tick)],
     ["that is drained before anybody uses its code", (state) => at(state, T0, set("drain"))],
@@ -84,7 +84,7 @@ describe("a self-hosted machine is born by an enrollment code", () => {
   test("a machine of a provider has what its type says, whatever its host measures", () => {
     const asked = at(nothing(), T0, { type: "create", body: intent() });
     const state = at(asked, T0, { type: "enroll", secret: "s", bootId: "b", resources: OWN_RESOURCES });
-    expect(upsertOf(state, T0).resources).toBeUndefined();
+    expect(upsertOf(state, T0).resources).toBeNull();
     expect(statusOf(state, T0).resources.vcpus).toBe(4);
   });
 
@@ -112,10 +112,10 @@ describe("it stays", () => {
     expect(upsertOf(state, T0 + DAY)).toMatchObject({ phase: "ready", wantsStop: false });
   });
 
-  test.each<[string, Living, string]>([
+  test.each<[string, ExistingWorker, string]>([
     ["that is waited for", invited, "enrolls with its code"],
     ["that has enrolled", enrolledOwn(), "first report"],
-    ["that is let go", at(readyOwn(), T0, kill), "until it has, or its lease is over"],
+    ["that is let go", at(readyOwn(), T0, kill), "until it does or its lease is over"],
   ])("of one %s it is said what happens next (invariant 5)", (_what, state, text) => {
     expect(whyOf(state, T0).next.action).toContain(text);
   });
@@ -150,7 +150,7 @@ describe("it stays", () => {
   });
 
   test("an enrollment of an earlier boot that comes after its first report ends nothing (rule R2)", () => {
-    const late: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-0" };
+    const late: WorkerEvent = { type: "enroll", secret: "whsec_1", bootId: "boot-0" };
     const state = at(readyOwn(["a"]), T0 + MINUTE, late);
     expect(statusOf(state, T0 + MINUTE)).toMatchObject({ incarnation: 1 });
     expect(livePlacements(state)).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("it stays", () => {
   test("no listing says anything of it", () => {
     const sighting = { worker: "default-s-1", beganAt: T0 + DAY, provider: intent().provider };
     const state = readyOwn();
-    const event: WorkerEventIn = { type: "sighting", body: { ...sighting, consistencyMs: 0 } };
+    const event: WorkerEvent = { type: "sighting", body: { ...sighting, consistencyMs: 0 } };
     expect(at(state, T0, event, event).record.phase).toBe("ready");
   });
 });
@@ -181,7 +181,7 @@ describe("it is let go", () => {
     expect(at(draining, T0, farewell(draining)).record).toMatchObject({ phase: "gone", goneAt: T0 });
   });
 
-  test.each<[string, (state: Living) => WorkerEventIn]>([
+  test.each<[string, (state: ExistingWorker) => WorkerEvent]>([
     ["that does not know it yet", () => report(9)],
     ["that still runs something", (state) => farewell(state, [runningOf("a")])],
     ["that says nothing of its attempts", (state) => ({ ...farewell(state), ...delta(state) })],
@@ -223,6 +223,6 @@ describe("it is let go", () => {
   });
 });
 
-function delta(state: Living) {
+function delta(state: ExistingWorker) {
   return report(9, { ordersSeen: ordersRevision(state), full: false });
 }

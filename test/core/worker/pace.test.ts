@@ -1,22 +1,25 @@
 import { expect, test } from "vitest";
-import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/host/pace.ts";
 import {
+  chargeCall,
+  chargeExtra,
+  fullPace,
   HOST_UNITS_A_SECOND,
   MAX_HOST_UNITS,
-  MAX_REPORT_BYTES,
-  MAX_STRANGERS_ASKED,
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
   UNITS_OF_AN_EVENT,
-} from "../../../src/shared/limits.ts";
+  unitsOf,
+} from "../../../src/core/worker/host/pace.ts";
+import { MAX_STRANGERS_ASKED } from "../../../src/probes/believed.ts";
+import { MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
 
 /** How many calls of so many units are taken within a second of calls that never pause. */
 function takenIn(seconds: number, units: number): number {
-  let pace = restedPace(T0);
+  let pace = fullPace(T0);
   let taken = 0;
   for (let ms = 0; ms < seconds * 1_000; ms += 1) {
-    const { pace: next, waitMs } = paced(pace, units, T0 + ms);
+    const { pace: next, waitMs } = chargeCall(pace, units, T0 + ms);
     pace = next;
     if (waitMs === 0) taken += 1;
   }
@@ -33,16 +36,16 @@ test("X5: a host that never pauses is heard so often, and no more", () => {
 });
 
 test("one that has said nothing for a while may say much at once, and what it overdraws it waits for", () => {
-  const overdrawn = paced(restedPace(T0), MAX_HOST_UNITS + HOST_UNITS_A_SECOND, T0);
+  const overdrawn = chargeCall(fullPace(T0), MAX_HOST_UNITS + HOST_UNITS_A_SECOND, T0);
   expect(overdrawn.waitMs).toBe(0);
-  const { waitMs } = paced(overdrawn.pace, 1, T0);
+  const { waitMs } = chargeCall(overdrawn.pace, 1, T0);
   expect(waitMs).toBeGreaterThan(900);
-  expect(paced(overdrawn.pace, 1, T0 + waitMs).waitMs).toBe(0);
+  expect(chargeCall(overdrawn.pace, 1, T0 + waitMs).waitMs).toBe(0);
 });
 
 test("a clock that goes back neither gives nor takes", () => {
-  const pace = charged(restedPace(T0), MAX_HOST_UNITS - 1);
-  expect(paced(pace, 1, T0 - 60_000)).toEqual({ pace: { units: 0, at: T0 - 60_000 }, waitMs: 0 });
+  const pace = chargeExtra(fullPace(T0), MAX_HOST_UNITS - 1);
+  expect(chargeCall(pace, 1, T0 - 60_000)).toEqual({ pace: { units: 0, at: T0 - 60_000 }, waitMs: 0 });
 });
 
 test("X5: whom a report makes the worker ask is paid for, once", () => {
@@ -57,7 +60,7 @@ test("X5: whom a report makes the worker ask is paid for, once", () => {
 
 test.each([
   ["a notice", { draining: "it goes" }],
-  ["another agent", { means: { kill: "cgroup" as const, limits: [], acts: ["outputs"] } }],
+  ["another agent", { means: { kill: "cgroup" as const, limits: [], protocol: 1 } }],
   ["a stale run", { stale: ["a"] }],
 ])("X5: %s is paid for when it is news, and not when it is repeated", (_what, more) => {
   const told = at(ready(), T0, report(2, more));

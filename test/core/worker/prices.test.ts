@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
+import { MAX_PRICES } from "../../../src/core/worker/read/prices.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { Instance } from "../../../src/schema/provider.ts";
-import { MAX_PRICES } from "../../../src/shared/limits.ts";
 import { at, CONSISTENCY, INSTANCE, intent, MINUTE, ready, reloaded, T0 } from "../support/worker.ts";
 
 /** The provider's listing that begins then says this price; undefined: none. */
-const listed = (beganAt: number, price: number | undefined): WorkerEventIn => ({
+const listed = (beganAt: number, price: number | undefined): WorkerEvent => ({
   type: "sighting",
   body: {
     worker: "default-s-1",
@@ -28,7 +28,7 @@ test("each change of a price is remembered, and the latest is told (pool.md#pric
     { price: 0.2, since: T0 + 4 },
   ];
   expect(state.record.prices).toEqual(prices);
-  expect(upsertOf(state, T0 + MINUTE).toldPrice).toEqual(prices.at(-1));
+  expect(upsertOf(state, T0 + MINUTE).listedPrice).toEqual(prices.at(-1));
   const shown = statusOf(state, T0 + MINUTE);
   expect(shown.price).toBe(0.2);
   expect(shown.prices).toEqual(
@@ -39,7 +39,7 @@ test("each change of a price is remembered, and the latest is told (pool.md#pric
 test("a price that stays is no news, and none is none", () => {
   const told = says(0.1);
   expect(at(told, T0 + MINUTE, listed(T0 + 9, 0.1)).record).toBe(told.record);
-  expect(says(undefined).record.prices).toBeUndefined();
+  expect(says(undefined).record.prices).toEqual([]);
   expect(told.record.version).toBe(ready().record.version + 1);
 });
 

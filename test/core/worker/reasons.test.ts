@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WORKER_REASONS } from "../../../src/core/worker/read/reasons.ts";
 import { whyOf } from "../../../src/core/worker/read/status.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import { Why } from "../../../src/schema/why.ts";
 import {
   at,
@@ -17,13 +17,13 @@ import {
 
 const asked = (more: Parameters<typeof intent>[0] = {}) =>
   at(nothing(), T0, { type: "create", body: intent(more) });
-const set = (state: Living, behavior: "hold" | "drain") =>
+const set = (state: ExistingWorker, behavior: "hold" | "drain") =>
   at(state, T0, { type: "behavior", behavior, by: "ann" });
 const failure = { class: "rate_limit", text: "too many", retryAfterMs: 60_000 } as const;
 const deferred = () => at(asked(), T0, { type: "create_answered", answer: { kind: "failed", failure } });
 const HOUR = 3_600_000;
 
-test.each<[string, Living, number]>([
+test.each<[string, ExistingWorker, number]>([
   ["asked", asked(), T0],
   ["booting", at(asked(), T0, created), T0],
   ["code_unused", at(nothing(), T0, { type: "create", body: invitation() }), T0],

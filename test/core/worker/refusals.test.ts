@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { RefusalKind } from "../../../src/core/worker/host/refusals.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
 import { at, readyOwn, reloaded, T0 } from "../support/worker.ts";
 
-const knock = (kind: RefusalKind): WorkerEventIn => ({ type: "refused_host", kind, reason: `no: ${kind}` });
+const knock = (kind: RefusalKind): WorkerEvent => ({ type: "refused_host", kind, reason: `no: ${kind}` });
 
 const KINDS: RefusalKind[] = [
   "bad_signature",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { sideNews } from "../../../src/core/worker/host/host-socket.ts";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { type Living, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
 import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -25,10 +25,10 @@ import {
   TASK,
 } from "../support/worker.ts";
 
-const wanted = (state: Living) => ordersFor(state, 1, T0).attempts;
+const wanted = (state: ExistingWorker) => ordersFor(state, 1, T0).attempts;
 const keep = (run: string) => [{ id: attemptOf(run), want: "run" as const, task: TASK }];
 const attempt = { id: attemptOf("a"), want: "run" as const, task: TASK };
-const told = (state: Living) =>
+const told = (state: ExistingWorker) =>
   owed(state, T0, "observed").map(({ run, attempts }) => `${run} ${attempts[0]?.state}`);
 
 describe("an allocation is told what the host says of it, word for word, until it has answered", () => {
@@ -37,8 +37,8 @@ describe("an allocation is told what the host says of it, word for word, until i
   test("each placement by itself", () => {
     const state = at(holding(["a", "b"]), T0, report(2, { attempts: [runningOf("a"), exitedOf("b")] }));
     expect(owed(state, T0, "observed")).toEqual([
-      { run: "a", epoch: 1, worker: "default-s-1", held: true, attempts: [runningOf("a")] },
-      { run: "b", epoch: 1, worker: "default-s-1", held: true, attempts: [exitedOf("b")] },
+      { run: "a", epoch: 1, worker: "default-s-1", held: true, protocol: 0, attempts: [runningOf("a")] },
+      { run: "b", epoch: 1, worker: "default-s-1", held: true, protocol: 0, attempts: [exitedOf("b")] },
     ]);
   });
 
@@ -217,7 +217,7 @@ describe("missing in a full report is gone, if the host has seen the orders", ()
 
 describe("an attempt that is not to start yet", () => {
   const startAt = T0 + 9_000;
-  const later = at(ready(), T0, order("a", { attempts: [{ ...attempt, startAt }] }), { type: "told" });
+  const later = at(ready(), T0, order("a", { attempts: [{ ...attempt, startAt }] }), { type: "orders_sent" });
   const waiting = { id: attemptOf("a"), state: "preparing" as const, waits: true };
   const seen = ordersRevision(later);
 
@@ -246,13 +246,15 @@ describe("an attempt that is not to start yet", () => {
   });
 
   test.each([
-    ["nothing of what its agent acts on", undefined, undefined],
-    ["other fields", ["user"], undefined],
-    ["the wait", ["user", "startInMs"], true],
-  ])("its allocation hears whether the host waits by itself: it says %s", (_what, acts, waits) => {
-    const means = { kill: "cgroup" as const, limits: [], ...(acts === undefined ? {} : { acts }) };
-    const state = at(holding(["a"]), T0, report(2, { means, attempts: [runningOf("a")] }));
-    expect(owed(state, T0, "observed")[0]?.waits).toBe(waits);
+    ["nothing", undefined, 0],
+    ["0", 0, 0],
+    ["1", 1, 1],
+    ["that of a later version", 2, 2],
+  ])("its allocation hears what the host speaks: it says %s (compat.md#hosts)", (_what, said, heard) => {
+    const means =
+      said === undefined ? {} : { means: { kill: "cgroup" as const, limits: [], protocol: said } };
+    const state = at(holding(["a"]), T0, report(2, { ...means, attempts: [runningOf("a")] }));
+    expect(owed(state, T0, "observed")[0]?.protocol).toBe(heard);
   });
 });
 
@@ -275,7 +277,7 @@ describe("what a host reports beyond reason", () => {
   });
 
   test("what an operator has decided a broken host does not change", () => {
-    const hold: WorkerEventIn = { type: "behavior", behavior: "hold", by: "ann" };
+    const hold: WorkerEvent = { type: "behavior", behavior: "hold", by: "ann" };
     expect(at(ready(), T0, hold, report(2, { broken: "disk full" })).record.idleBehavior).toBe("hold");
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Sighting } from "../../../src/core/messages.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -21,10 +21,10 @@ import {
 } from "../support/worker.ts";
 
 const HOUR = 3_600_000;
-const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
+const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
 
 /** A listing that began at `beganAt`, and that omits the machine unless `more` says otherwise. */
-function listing(beganAt: number, more: Partial<Sighting> = {}): WorkerEventIn {
+function listing(beganAt: number, more: Partial<Sighting> = {}): WorkerEvent {
   return {
     type: "sighting",
     body: {
@@ -38,7 +38,7 @@ function listing(beganAt: number, more: Partial<Sighting> = {}): WorkerEventIn {
 }
 
 /** Two listings that omit it, as the pool passes them on: nothing had it in between. */
-function twoOmissions(state: Living, first: number, second: number): Living {
+function twoOmissions(state: ExistingWorker, first: number, second: number): ExistingWorker {
   const once = at(state, first, listing(first, { missingSince: first }));
   return at(once, second, listing(second, { missingSince: first }));
 }
@@ -63,7 +63,7 @@ describe("a machine that the provider calls terminated is gone (invariant 3)", (
     expect(state.record).toMatchObject({ phase: "gone", goneAt: T0 });
     expect(livePlacements(state)).toEqual([]);
     expect(owed(state, T0, "ended")).toMatchObject([{ run: "a", how: "lost", held: true }]);
-    expect(owed(state, T0, "worker")).toMatchObject([{ phase: "gone", booted: true }]);
+    expect(owed(state, T0, "worker")).toMatchObject([{ phase: "gone", bootOutcome: "success" }]);
   });
 
   test.each(["pending", "running", "stopping"] as const)("one that is %s is not", (state) => {
@@ -142,7 +142,7 @@ describe("no omission counts while the host's lease may live (R5, cases.md#case-
   });
 
   test("after it, what was still on it is lost", () => {
-    const state = at(patient, T0, order("a"), { type: "told" });
+    const state = at(patient, T0, order("a"), { type: "orders_sent" });
     const end = twoOmissions(state, T0 + over, T0 + over + CONSISTENCY);
     expect(end.record.phase).toBe("gone");
     expect(owed(end, T0 + over, "ended")).toMatchObject([{ run: "a", how: "lost" }]);
@@ -152,7 +152,7 @@ describe("no omission counts while the host's lease may live (R5, cases.md#case-
 describe("no omission counts too soon after a call that can have changed what exists (R5)", () => {
   const destroyed = at(stopping, T0 + HOUR, { type: "destroy_answered", answer: { kind: "asked" } });
   const failure = { class: "temporary" as const, text: "no answer" };
-  const failed: WorkerEventIn = { type: "create_answered", answer: { kind: "failed", failure } };
+  const failed: WorkerEvent = { type: "create_answered", answer: { kind: "failed", failure } };
   const asked = at(nothing(), T0, { type: "create", body: intent() });
 
   test.each([
@@ -182,7 +182,7 @@ describe("no omission counts too soon after a call that can have changed what ex
   });
 
   test("a provider without a consistency window still needs two listings", () => {
-    const strict = (beganAt: number): WorkerEventIn => ({
+    const strict = (beganAt: number): WorkerEvent => ({
       type: "sighting",
       body: {
         worker: "default-s-1",
@@ -204,7 +204,7 @@ describe("A6 story1-twice-seen: another machine under the worker's name", () => 
 
   test("is said in `why` and in an event, and costs the worker and its runs nothing", () => {
     const state = doubled();
-    expect(whyOf(state, T0).reason.text).toContain("i-twin under its name: that costs money");
+    expect(whyOf(state, T0).reason.text).toContain("i-twin under its name: they cost money");
     expect(statusOf(state, T0)).toMatchObject({
       doubles: ["i-twin"],
       idleBehavior: "run",

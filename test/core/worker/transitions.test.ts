@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
-import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
@@ -37,10 +37,10 @@ const BOOT = 10 * MINUTE;
 const PROBE = 10 * MINUTE;
 const SHUTDOWN = 10_000;
 
-const tick: WorkerEventIn = { type: "tick" };
-const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
-const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
-const listing = (beganAt: number, instance?: Partial<Instance>): WorkerEventIn => ({
+const tick: WorkerEvent = { type: "tick" };
+const kill: WorkerEvent = { type: "kill", reason: "it smokes", by: "ann" };
+const set = (behavior: IdleBehavior): WorkerEvent => ({ type: "behavior", behavior, by: "ann" });
+const listing = (beganAt: number, instance?: Partial<Instance>): WorkerEvent => ({
   type: "sighting",
   body: {
     worker: "default-s-1",
@@ -67,13 +67,14 @@ const orphan = at(nothing(), T0, {
 const idle = ready();
 const running = holding(["a"]);
 const exited = at(running, T0, report(2, { attempts: [exitedOf("a")] }));
-const shownAs = (state: Living, now = T0) => statusOf(state, now).state;
+const shownAs = (state: ExistingWorker, now = T0) => statusOf(state, now).state;
 
 /** Silent since `T0`: that is seen when it is over, and acted on a margin later. */
-const silentUntil = (state: Living, over: number) => at(at(state, over, tick), over + LEASE_MARGIN_MS, tick);
+const silentUntil = (state: ExistingWorker, over: number) =>
+  at(at(state, over, tick), over + LEASE_MARGIN_MS, tick);
 
 describe("the transition table (workers.md#transitions)", () => {
-  test.each<[string, Living, number, string, string | null]>([
+  test.each<[string, ExistingWorker, number, string, string | null]>([
     // rule, what it leads to, at, state shown, boot outcome
     [
       "workers.md#t1: booting, its boot probe succeeds",

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { isUsageFresh, usageOfRun } from "../../../src/core/worker/read/usage.ts";
-import { SAMPLE_FRESH_MS } from "../../../src/shared/limits.ts";
+import { isUsageFresh, SAMPLE_FRESH_MS, usageOfRun } from "../../../src/core/worker/read/usage.ts";
 import { at, holding, report, runningOf, T0 } from "../support/worker.ts";
 
 // What runs use is remembered as the host has said it last, and never stored (decisions/hosts.md#usage).

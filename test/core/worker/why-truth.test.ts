@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { WORKER_REASONS } from "../../../src/core/worker/read/reasons.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { lieOfWorker } from "../support/truth-of-workers.ts";
@@ -30,15 +30,15 @@ const SECOND = 1_000;
 const asked = (more: Parameters<typeof intent>[0] = {}) =>
   at(nothing(), T0, { type: "create", body: intent(more) });
 const booting = (more: Parameters<typeof intent>[0] = {}) => at(asked(more), T0, created);
-const set = (behavior: "hold" | "drain"): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
-const tick: WorkerEventIn = { type: "tick" };
-const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
-const failed = (failure: ProviderFailure): WorkerEventIn => ({
+const set = (behavior: "hold" | "drain"): WorkerEvent => ({ type: "behavior", behavior, by: "ann" });
+const tick: WorkerEvent = { type: "tick" };
+const kill: WorkerEvent = { type: "kill", reason: "enough", by: "ann" };
+const failed = (failure: ProviderFailure): WorkerEvent => ({
   type: "create_answered",
   answer: { kind: "failed", failure },
 });
-const destroyed: WorkerEventIn = { type: "destroy_answered", answer: { kind: "asked" } };
-const listed = (beganAt: number, state = INSTANCE.state): WorkerEventIn => {
+const destroyed: WorkerEvent = { type: "destroy_answered", answer: { kind: "asked" } };
+const listed = (beganAt: number, state = INSTANCE.state): WorkerEvent => {
   const sighting = {
     worker: "default-s-1",
     provider: intent().provider,
@@ -55,7 +55,7 @@ const forbidden = { class: "temporary", text: "the provider answered 403: no" } 
 /** The machine of a worker that was adopted: nobody knew of it. */
 const adopted = () => asked({ adopt: { id: "i-1", address: null } });
 
-const inTurn = (state: Living) =>
+const inTurn = (state: ExistingWorker) =>
   at(state, T0, { type: "turn", body: { ...REF, version: state.record.version } });
 
 /** What happens next, when, and until then whose word is waited for. */
@@ -63,7 +63,7 @@ type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null,
 
 // What it promises for a time is proved by letting that time come (`lieOfWorker`).
 describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its next step", () => {
-  const table: [string, Living, Says, number?][] = [
+  const table: [string, ExistingWorker, Says, number?][] = [
     ["its machine is asked for", asked(), ["asked", /being created/, "give_up", 10 * MINUTE, "provider"]],
     [
       "its machine was refused, and no pause named",
@@ -128,19 +128,19 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
     [
       "its host is silent",
       at(ready(), T0 + 9 * MINUTE, tick),
-      ["silent", /not been heard/, "give_up", 10 * MINUTE + LEASE_MARGIN_MS, "host"],
+      ["silent", /its host is silent/, "give_up", 10 * MINUTE + LEASE_MARGIN_MS, "host"],
       T0 + 9 * MINUTE,
     ],
     [
       "… that of a self-hosted machine",
       at(readyOwn(), T0 + MINUTE, tick),
-      ["silent", /not been heard/, "stay", null, "host"],
+      ["silent", /its host is silent/, "stay", null, "host"],
       T0 + MINUTE,
     ],
     [
       "nobody knows of it",
       adopted(),
-      ["not_ours", /nobody knew/, "give_up", LEASE + LEASE_MARGIN_MS, "operator"],
+      ["not_ours", /no worker owned/, "give_up", LEASE + LEASE_MARGIN_MS, "operator"],
     ],
     ["… and it is held", at(adopted(), T0, set("hold")), ["held", /ann/, "stay", null, "operator"]],
     [
@@ -204,7 +204,7 @@ test("A6 story2-why-says-how-often: an ignored destroy: how often, since when, w
 
 describe("P15: what a machine died of can be read", () => {
   const probe = { boot: { ok: false, output: "", exitCode: 1 } };
-  const host: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
+  const host: WorkerEvent = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
   const trouble = "its boot probe `systemctl is-system-running` failed with exit code 1, and wrote nothing";
   const probed = (more: object = {}) =>
     at(booting(), T0, host, report(1, { boot: { ...probe.boot, ...more } }));
@@ -224,8 +224,8 @@ describe("P15: what a machine died of can be read", () => {
     );
   });
 
-  test.each<[string, Living, string]>([
-    ["nothing was heard of", booting(), "nothing has been heard of its host"],
+  test.each<[string, ExistingWorker, string]>([
+    ["nothing was heard of", booting(), "its host has not called yet"],
     ["has enrolled", at(booting(), T0, host), "its host has enrolled, and its boot probe has not ended"],
   ])("a machine that %s in time", (_what, state, text) => {
     expect(at(state, over, tick).record.reason).toBe(`it did not become ready in time: ${text}`);
@@ -268,7 +268,7 @@ describe("P15: what a machine died of can be read", () => {
     expect(killed.record.reason).toBe("killed by ann");
   });
 
-  test.each<[string, Living, string]>([
+  test.each<[string, ExistingWorker, string]>([
     ["was killed", at(ready(), T0, kill), "killed by ann: enough"],
     ["never became ready", at(probed(), over, tick), `it did not become ready in time: ${trouble}`],
     ["ended by itself", ready(), "its machine ended by itself: the provider says that it is terminated"],

@@ -6,11 +6,9 @@ import { effectsOf, type Job } from "./jobs.ts";
 import type { System } from "./stream.ts";
 import { instancesAlive, instancesOf } from "./strikes.ts";
 
-/**
- * Placements of one run: a worker that refuses is tried again with a back-off, and is seldom the only one.
- */
+/** The most placements of one run: a worker that refuses is retried with a back-off, and is seldom alone. */
 const MAX_EPOCHS = 20;
-/** Runs that are looked at together. */
+/** How many runs are checked at the same time. */
 const AT_ONCE = 12;
 
 /** What is wrong with the ends of one batch, in words. */
@@ -33,7 +31,7 @@ export async function auditBatch(system: System, batch: Batch): Promise<string[]
   return [...found, ...(await auditLists(system, batch))];
 }
 
-/** Each attempt leaves one line where it began: there is at most one, and the run knows of it. */
+/** Each attempt leaves one line where it began: there must be at most one, and the run must know of it. */
 function auditEffects({ effects }: System, job: Job, status: RunStatus): string[] {
   const begun = effectsOf(effects, job.id);
   if (begun.length > 1) return [`it was started more than once: ${begun.join(", ")}`];
@@ -55,7 +53,7 @@ function auditState(job: Job, status: RunStatus, batch: Batch): string[] {
   return [];
 }
 
-/** Only a machine that was killed takes the knowledge of a run with it, and only of one that was on it. */
+/** The end of a run may be unknown only if a machine that was killed had the run on it. */
 function auditLoss(status: RunStatus, batch: Batch, instanceOf: Map<string, string>): string[] {
   const { failure, placements } = status;
   const placement = placements.at(-1);
@@ -72,7 +70,7 @@ function auditLoss(status: RunStatus, batch: Batch, instanceOf: Map<string, stri
   return found;
 }
 
-/** Of a run that is complete every byte is there. */
+/** A run that is complete must have every byte of its output. */
 async function auditOutput({ up }: System, job: Job): Promise<string[]> {
   const log = await up.call("GET", `/v1/runs/${job.id}/logs/main/stdout`);
   const text = await log.text();
@@ -94,7 +92,7 @@ async function auditLists({ up, told }: System, { jobs }: Batch): Promise<string
   return found;
 }
 
-/** What the control plane, the cloud and the kernel say of machines comes to be the same (invariant 3). */
+/** Waits until the control plane, the cloud and the kernel agree on the machines (invariant 3). */
 export async function machinesAgree({ up, pool }: System): Promise<void> {
   let views = "";
   await until("all agree on the machines", async () => {

@@ -7,12 +7,12 @@ import type { Job } from "./jobs.ts";
 import { Stream, type System } from "./stream.ts";
 import { type RunningAttempt, runningIn, type Strike } from "./strikes.ts";
 
-/** The longest pause between commands that are seen to run, and the strike. */
+/** The longest pause between the end of a run and the look for commands to strike. */
 const STRIKE_WITHIN_MS = 400;
 
 /** One moment at which something was killed. */
 export interface Struck {
-  /** Runs that were under way for their users. */
+  /** Runs that had not ended for their users. */
   live: number;
   /** Commands that were alive. */
   running: RunningAttempt[];
@@ -30,7 +30,7 @@ export interface Batch {
 }
 
 /**
- * Strikes again and again, each time while commands run, below a steady stream of runs. What was the control
+ * Strikes again and again, each time while commands run, during a steady stream of runs. A killed control
  * plane is started again on the same state. Resolves when every run has ended.
  */
 export async function playBatch(
@@ -60,11 +60,11 @@ export async function playBatch(
   return { at: strike.at, strikes, victims, jobs: stream.jobs, aborted: stream.aborted };
 }
 
-/** Waits for a random moment at which commands run, after some other has ended since the last strike. */
+/** Waits for a random moment at which commands run, after some run has ended since the last strike. */
 async function aim({ up, told }: System, chance: Chance): Promise<RunningAttempt[]> {
   const before = told.ended;
   await until("a run has ended", () => told.ended > before || undefined);
-  // Nothing is waited for here: a crash comes when it comes.
+  // This sleep waits for nothing: a crash comes at any time.
   await sleep(chance.between(0, STRIKE_WITHIN_MS));
   return until("commands run", () => {
     const running = runningIn(up.stateDir);
@@ -72,7 +72,7 @@ async function aim({ up, told }: System, chance: Chance): Promise<RunningAttempt
   });
 }
 
-/** What the control plane says of runs that do not end, and of its workers. */
+/** The control plane's reasons for runs that do not end, and its workers. */
 async function whyOf({ up, pool }: System, runs: string[]): Promise<string> {
   const { items } = await up.json(200, "GET", `/v1/workers?pool=${pool}&limit=100`);
   const paths = [

@@ -12,7 +12,7 @@ export interface Job {
   exitCode: number;
   stdout: string;
   spec: object;
-  /** This long after its submission its user aborts it. */
+  /** How long after its submission the user aborts it. */
   abortAfterMs: number | null;
 }
 
@@ -25,7 +25,7 @@ const LOUD_SHARE = 0.1;
 const ABORT_WITHIN_MS = 3_000;
 
 /**
- * Its effect comes first, and once for each start: a line in a file of its own. Then come output, time, and
+ * The effect comes first, and once for each start: a line in a file of the run. Then come output, time, and
  * the end.
  */
 const SCRIPT = 'echo "$DROVER_ATTEMPT_ID" >>"$1"; seq 1 "$2"; sleep "$3"; exit "$4"';
@@ -34,7 +34,7 @@ const SCRIPT = 'echo "$DROVER_ATTEMPT_ID" >>"$1"; seq 1 "$2"; sleep "$3"; exit "
 export interface JobsOf {
   batch: string;
   pool: string;
-  /** The directory for what they do. */
+  /** The directory for the effects of runs. */
   effects: string;
 }
 
@@ -62,7 +62,7 @@ function kindOf(chance: Chance): Kind {
   return chance.chance(QUICK_SHARE) ? "quick" : "slow";
 }
 
-/** The attempts that have begun, by the one thing that cannot lie: what they did. */
+/** The attempts that have begun, by the one thing that cannot lie: their effects. */
 export function effectsOf(effects: string, id: string): string[] {
   const file = join(effects, id);
   return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];

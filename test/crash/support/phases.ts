@@ -1,12 +1,12 @@
 import type { Json } from "../../edge/support/edge.ts";
 
-/** Where a play of a phase leaves its marks, and what it fetches. */
+/** Where a group in a phase leaves its marks, and what it fetches. */
 export interface Stage {
   id: string;
   pool: string;
   /** A file with a line for each thing that a command does. */
   marks: string;
-  /** A folder that is there as soon as what waits may go on. */
+  /** A folder that exists as soon as the waiting commands may go on. */
   enough: string;
   artifact: { url: string; sha256: string; to: string };
 }
@@ -15,13 +15,13 @@ export interface Stage {
 export interface Phase {
   at: string;
   spec(stage: Stage): object;
-  /** Whether the phase is reached, by the run as it is read and by what its commands have done. */
+  /** Whether the phase is reached, judged by the run as read and by what its commands have done. */
   reached(run: Json, marks: string[]): boolean;
-  /** It is aborted first, when its commands have done this. */
+  /** The group is aborted first, when its commands have done this. */
   abortAfter?: string;
-  /** It waits for a machine until the pool may create one. */
+  /** The group waits for a machine until the pool may create one. */
   withoutMachine?: true;
-  /** How it ends, and what its commands have done by then, in order. */
+  /** How the group ends, and what its commands have done by then, in order. */
   end: object;
   marks: string[];
 }
@@ -46,7 +46,7 @@ const group = (...tasks: object[]) => ({ tasks });
 const complete = { state: "complete", exitCode: 0, failure: null };
 const aborted = { state: "aborted", exitCode: null, failure: null };
 
-/** What a task does that is told to end: it says so, and goes on. */
+/** A task that, when it is told to end, notes that and goes on. */
 const deaf = (stage: Stage) =>
   `trap '${mark(stage, " is deaf").replaceAll("'", "")}' TERM; ${mark(stage)}; while :; do sleep 0.05; done`;
 

@@ -6,14 +6,14 @@ import type { Chance } from "../../sim/rng.ts";
 import { type Job, type JobsOf, nextJob } from "./jobs.ts";
 import type { Told } from "./told.ts";
 
-/** More than the machines hold at once, so that some of it waits. */
+/** More users than the machines can serve at the same time, so that some runs wait. */
 const USERS = 12;
-/** The pause before a user who got no answer asks again. */
+/** The pause before a user who got no answer tries again. */
 const ASK_AGAIN_MS = 30;
-/** How long a question for the end of a run is held: a crash ends it earlier. */
+/** How long a request for the end of a run is held: a crash ends it earlier. */
 const HELD = "5s";
 
-/** The system under test: `up` is another one after each crash of it. */
+/** The system under test: `up` is a new one after each crash. */
 export interface System {
   home: string;
   pool: string;
@@ -25,8 +25,8 @@ export interface System {
 }
 
 /**
- * Users who submit, abort and watch runs, one after the other each, as long as the stream lasts. Whoever
- * gets no answer asks again, as every client must whose control plane may crash (rule R1).
+ * Users who submit, abort and watch runs, each user one run after the other, as long as the stream lasts. A
+ * user who gets no answer tries again, as must every client whose control plane may crash (rule R1).
  */
 export class Stream {
   readonly jobs: Job[] = [];
@@ -44,11 +44,11 @@ export class Stream {
     this.#of = { batch, pool: system.pool, effects: system.effects };
     this.#chance = chance;
     this.#users = Promise.all(Array.from({ length: USERS }, () => this.#useAll()));
-    // Whoever waits for its end is told; until then nobody is.
+    // Whoever waits for the end gets the error; before that it must not count as unhandled.
     this.#users.catch(() => undefined);
   }
 
-  /** Runs that were submitted, or are about to be, and have not been told to have ended. */
+  /** Runs that were submitted, or are about to be, and whose end no user has seen. */
   get live(): string[] {
     return this.jobs.map(({ id }) => id).filter((id) => this.#system.told.statusOf(id) === undefined);
   }
@@ -79,7 +79,7 @@ export class Stream {
       await sleep(abortAfterMs);
       if (await this.#abort(id)) this.aborted.add(id);
     }
-    // For as long as it takes: below many crashes that may be long. The end of the stream has a deadline.
+    // As long as necessary: many crashes take long. The end of the stream has a deadline.
     while (!this.#gaveUp && this.#system.told.statusOf(id) === undefined) await this.#lookAt(id);
   }
 
@@ -87,7 +87,7 @@ export class Stream {
     const done = await this.#ask("GET", `/v1/runs/${id}?wait=${HELD}&state=done`);
     if (done?.status !== 200 || !isTerminal(JSON.parse(done.text).state)) return;
     const { up, told, problems } = this.#system;
-    // Whoever gets half an answer has been told nothing.
+    // A user who gets half an answer has learned nothing.
     const read = await told.read(up, id).catch(() => undefined);
     problems.push(...(read?.changes ?? []));
   }
@@ -109,7 +109,7 @@ export class Stream {
     });
   }
 
-  /** An answer that came whole; else undefined, a moment later. */
+  /** An answer that arrived whole; else undefined, a moment later. */
   async #ask(...call: Parameters<RunningDrover["call"]>) {
     try {
       const answer = await this.#system.up.call(...call);

@@ -6,19 +6,19 @@ import { killIfThere, launchDrover, type RunningDrover } from "../../edge/suppor
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";
 
-/** `drover up` takes about so long to start. */
+/** About how long `drover up` takes to start. */
 const STARTS_WITHIN_MS = 1_500;
 
-/** What SIGKILL meets. */
+/** What is hit by SIGKILL. */
 export interface Strike {
   at: string;
   /** Whether it ends `drover up`, which is then started again. */
   endsUp: boolean;
-  /** Resolves with the instances whose knowledge it may have taken with it. */
+  /** Resolves with the instances whose runs may be lost with it. */
   kills(up: RunningDrover, chance: Chance): Promise<Victims>;
 }
 
-/** Instances of which runs may end `unknown`. Agents and control planes come back and go on: none then. */
+/** Instances whose runs may end `unknown`. None if an agent or a control plane was hit: they come back. */
 type Victims = string[];
 
 export const STRIKES: Strike[] = [
@@ -29,7 +29,7 @@ export const STRIKES: Strike[] = [
   { at: "machine", kills: strikeMachine, endsUp: false },
 ];
 
-/** All of `drover up`; or its Node process alone; or again while it starts. */
+/** Kills all of `drover up`; or its Node process alone; or all of it, twice in a row. */
 async function strikeUp(up: RunningDrover, chance: Chance): Promise<Victims> {
   if (chance.chance(0.25)) killIfThere(up.pid);
   else if (chance.chance(0.3)) await strikeTwice(up, chance);
@@ -37,18 +37,18 @@ async function strikeUp(up: RunningDrover, chance: Chance): Promise<Victims> {
   return [];
 }
 
-/** Somebody starts it again at once, and that is killed before it is up, or just then. */
+/** Kills it, starts it again at once, and kills it before it is up, or just then. */
 async function strikeTwice({ pid, ended, stateDir }: RunningDrover, chance: Chance): Promise<void> {
   killIfThere(-pid);
   await ended;
   const again = launchDrover(dirname(stateDir));
-  // Nothing is waited for here: a crash comes when it comes.
+  // This sleep waits for nothing: a crash comes at any time.
   await sleep(chance.between(0, STARTS_WITHIN_MS));
   killIfThere(-again.pid);
   await again.ended;
 }
 
-/** Of the two processes that carry its mark the other is the watcher, which is a child of workerd. */
+/** Kills workerd. The other process that carries its mark is the watcher, a child of workerd. */
 export async function strikeWorkerd({
   pid,
   stateDir,
@@ -89,7 +89,7 @@ function nonEmpty<T>(items: T[]): T[] | undefined {
   return items.length > 0 ? items : undefined;
 }
 
-/** One process of an instance that is alive. */
+/** A living process of an instance. */
 interface Member {
   pid: number;
   parent: number;
@@ -97,7 +97,7 @@ interface Member {
   environment: string[];
 }
 
-/** Processes of the instances of a state directory that are alive, or of one of them. */
+/** The living processes of the instances of a state directory, or of one of them. */
 function processesOf(stateDir: string, id?: string): Member[] {
   const mark = `DROVER_INSTANCE=${join(stateDir, "instances")}/`;
   return listProcs().flatMap(({ pid, ppid: parent, ended }) => {
@@ -108,7 +108,7 @@ function processesOf(stateDir: string, id?: string): Member[] {
   });
 }
 
-/** The agents that are alive: the processes that the first one of a machine has started as such. */
+/** The living agents: the processes that the first process of a machine has started as such. */
 function agentsOf(stateDir: string): number[] {
   const roots = new Set(instancesOf(stateDir).flatMap(({ root }) => root?.pid ?? []));
   return processesOf(stateDir)
@@ -126,7 +126,7 @@ function isAgent(pid: number): boolean {
   }
 }
 
-/** An attempt whose command is alive, and on which instance. */
+/** An attempt whose command is alive, and its instance. */
 export interface RunningAttempt {
   run: string;
   instance: string;
@@ -134,7 +134,7 @@ export interface RunningAttempt {
 
 const MARK_OF_A_RUN = "DROVER_RUN_ID=";
 
-/** The commands that are alive at this moment, as the kernel knows them. */
+/** The commands that are alive at this moment, according to the kernel. */
 export function runningIn(stateDir: string): RunningAttempt[] {
   const running = new Map<string, RunningAttempt>();
   for (const { instance, environment } of processesOf(stateDir)) {
@@ -154,13 +154,13 @@ interface Entry {
   root?: { pid: number; startTime: number };
 }
 
-/** What the cloud has written down: nothing before its first machine. It writes the whole file or nothing. */
+/** The cloud's ledger: nothing before its first machine. The cloud writes the whole file or nothing. */
 export function instancesOf(stateDir: string): Entry[] {
   const ledger = join(stateDir, "instances.json");
   return existsSync(ledger) ? JSON.parse(readFileSync(ledger, "utf8")).instances : [];
 }
 
-/** Instances of which processes are alive. */
+/** Instances with living processes. */
 export function instancesAlive(stateDir: string): string[] {
   return [...new Set(processesOf(stateDir).map(({ instance }) => instance))];
 }

@@ -7,9 +7,9 @@ import type { System } from "./stream.ts";
 export type Counts = Record<string, string | number>;
 
 /**
- * What a batch came to. `duplicates`: commands that were started more than once; `lost`: runs without an
- * end. `commands struck`: those that were alive at a strike, counted at each; `of these complete`: those
- * that ended as if nothing had been.
+ * The counts of a batch. `duplicates`: commands that were started more than once; `lost`: runs without an
+ * end. `commands struck`: those that were alive at a strike, counted at each; `of these complete`: those that
+ * ended as if nothing had happened.
  */
 export function countsOf(system: System, batch: Batch): Counts {
   const statuses = batch.jobs.map(({ id }) => system.told.statusOf(id));

@@ -11,8 +11,8 @@ interface End {
 }
 
 /**
- * What users have been told of ends. Told once, it is told for ever: whatever crashes afterwards (invariants
- * 1 and 9, rule R1).
+ * The ends of runs that users have seen. Once seen, an end never changes, whatever crashes afterwards
+ * (invariants 1 and 9, rule R1).
  */
 export class Told {
   readonly #ends = new Map<string, End>();
@@ -31,8 +31,8 @@ export class Told {
   }
 
   /**
-   * Reads a run, and what has changed of an end that was told before, in words: nothing may have. Only a
-   * report that contradicts it may have been recorded.
+   * Reads a run, and lists in words what has changed since its end was first seen: nothing may have changed.
+   * Only a report that contradicts it may have been recorded.
    */
   async read(up: RunningDrover, id: string): Promise<{ status: RunStatus; changes: string[] }> {
     const status: RunStatus = await up.json(200, "GET", `/v1/runs/${id}`);

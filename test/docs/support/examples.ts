@@ -12,11 +12,11 @@ export interface Block {
   line: number;
 }
 
-/** Commands that a reader is told to type, and what they are told to see. */
+/** Commands that a reader is to type, and the output that the document shows. */
 export interface Example {
   line: number;
   script: string;
-  /** The `text` block that follows at once, if there is one. */
+  /** The `text` block that follows directly, if there is one. */
   shown: string | undefined;
 }
 

@@ -6,26 +6,24 @@ import { keyOf } from "../../../src/signing/mac.ts";
 import { signatureIn } from "../../../src/signing/request.ts";
 
 /**
- * What becomes of a request on its way: it is lost before it arrives, its answer ends half-way, or comes in
- * small pieces, or it never arrives and this is the answer.
+ * What happens to a request on its way: it is lost before it arrives; its answer is cut half-way, or comes in
+ * small pieces; or it never arrives, and this is the answer.
  */
 export type Trouble = "lost" | "cut" | "dripping" | { status: number; body: string };
 
-/** A way to a real Drover that a test can disturb, and on which it sees what passes. */
+/** A proxy to a real Drover that a test can disturb, and that records what passes. */
 export interface Way {
   url: string;
   /** The method and path of each request, in order. */
   requests: string[];
-  /** Asked for each request. By default there is none. */
+  /** Called for each request. By default there is no trouble. */
   trouble: (request: string) => Trouble | undefined;
-  /**
-   * The secret of the host that asks, which signs the answers that are made up here; undefined: nobody does.
-   */
+  /** The secret of the calling host, which signs the answers made up here; undefined: nobody signs them. */
   secret: () => string | undefined;
   close(): Promise<void>;
 }
 
-/** Opens a way to what `target` says at that moment. */
+/** Opens a proxy to what `target` names at that moment. */
 export async function openProxy(target: () => string): Promise<Way> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -54,7 +52,7 @@ export async function openProxy(target: () => string): Promise<Way> {
     response.end();
   });
 
-  /** Undefined: there is nobody to answer. */
+  /** Undefined: nobody answers there. */
   async function passOn(name: string, headers: object, body: Buffer) {
     const [method = "", path = ""] = name.split(" ");
     const passed = Object.entries(headers).filter(([key]) => !/^(host|connection|content-length)$/.test(key));

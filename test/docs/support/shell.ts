@@ -6,17 +6,17 @@ import type { Example } from "./examples.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const COMMAND = join(ROOT, "bin/drover.mjs");
-/** Where the scripts of recipes are, which their readers take to where they are. */
+/** The folder of the recipes' scripts, which readers copy to where they are. */
 const RECIPES = join(ROOT, "docs/recipes");
 
-/** What came of an example: what it has written, on both streams, and how its last command ended. */
+/** What came of an example: what it wrote, on both streams, and how its last command ended. */
 export interface Outcome {
   output: string;
   /** 0, if all of it went well; undefined, if an earlier example has ended the shell. */
   code: number | undefined;
 }
 
-/** Where a person reads the documents, and types what they say. */
+/** Where a person reads the documents, and types their commands. */
 export interface Reader {
   /** Where `drover up` runs, too. */
   home: string;
@@ -25,15 +25,15 @@ export interface Reader {
 
 /**
  * What is never run from a document: it needs an account, a cloud or a terminal of its own, or it would
- * change this very checkout, in which the reader's folder lies and where `npm` would find it.
+ * change this very checkout, which contains the reader's folder and where `npm` would find it.
  */
 export const NOT_HERE =
   /\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|example\.(?:com|dev)|workers\.dev)\b/;
 
-/** Tools that change a checkout. The reader has something in their place that fails. */
+/** Tools that change a checkout. The reader gets a command that fails in place of each. */
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];
 
-/** The examples of one document may take so long, together, on a busy machine. */
+/** How long the examples of one document may take together on a busy machine. */
 export const WITHIN_MS = 120_000;
 
 /**
@@ -64,10 +64,9 @@ function writeScript(file: string, text: string): void {
 }
 
 /**
- * Runs the examples of one document one after the other in one shell, as a reader would, so that what one
- * sets the next one has. The shell ends at the first command that fails: a document that shows a failure
- * says so, by `echo $?` or by `||`. Throws, before anything runs, if an example is one that must not be run
- * here.
+ * Runs the examples of one document one after the other in one shell, as a reader would, so that each example
+ * has what earlier ones have set. The shell ends at the first command that fails: a document that shows a
+ * failure says so, with `echo $?` or `||`. Throws, before anything runs, if an example must not be run here.
  */
 export async function runExamples(examples: readonly Example[], reader: Reader): Promise<Outcome[]> {
   const forbidden = examples.find(({ script }) => NOT_HERE.test(script));
@@ -90,7 +89,7 @@ export async function runExamples(examples: readonly Example[], reader: Reader):
     child.once("error", reject);
     child.once("close", (status) => resolve(status ?? 128));
   }).finally(() => clearTimeout(tooLong));
-  // What an example began in the background is ended by a later one, if none before that has failed.
+  // A later example ends what an earlier one began in the background, unless one between them fails.
   if (code !== 0) killGroup(child);
   const pieces = said.split(`\n${mark}\n`);
   return examples.map((_, index) => {

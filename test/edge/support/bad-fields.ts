@@ -7,20 +7,20 @@ export interface BadRequest {
   method: string;
   path: string;
   headers?: Record<string, string>;
-  /** Text is sent as it is, bytes too, anything else as JSON. */
+  /** Text and bytes are sent as they are, anything else as JSON. */
   body?: unknown;
-  /** Without it the request carries no token. */
+  /** The request carries no token. */
   anonymous?: boolean;
   status: number;
   code: string;
-  /** Where the first error is said to be, and a part of what is said of it. */
+  /** Where the first error must point, and a part of its text. */
   pointer?: string;
   detail?: string;
 }
 
 const invalid = { status: 400, code: "invalid_request" };
 
-/** A submission that is a 400, with the field that it names. */
+/** A submission that is answered with 400, with the field that the answer names. */
 export function post(name: string, body: unknown, pointer: string, detail: string): BadRequest {
   return { name, method: "POST", path: "/v1/runs", body, ...invalid, pointer, detail };
 }
@@ -422,7 +422,7 @@ const POOLS: BadRequest[] = [
   { ...put("a name with odd characters", {}, "{name}", "lower-case letters"), path: "/v1/pools/A_B" },
 ];
 
-/** What is wrong in a field: of a spec, of a query, of a pool's configuration. */
+/** Bad fields: of a spec, of a query, of a pool's configuration. */
 export const BAD_FIELDS: BadRequest[] = [
   ...SIGNALED,
   ...SPECS,

@@ -2,7 +2,7 @@ import type { BadRequest } from "./bad-fields.ts";
 
 const invalid = { status: 400, code: "invalid_request" };
 
-/** One more than a run can have. */
+/** One label more than a run can have. */
 const MANY = Array.from({ length: 65 }, (_, index) => `l${index}`);
 const manyLabels = Object.fromEntries(MANY.map((name) => [name, "v"]));
 
@@ -10,7 +10,7 @@ function abort(name: string, body: unknown, pointer: string, detail: string): Ba
   return { name, method: "POST", path: "/v1/runs/abort", body, ...invalid, pointer, detail };
 }
 
-/** Bad questions about many runs. */
+/** Bad queries about many runs. */
 export const BAD_QUERIES: BadRequest[] = [
   {
     name: "more labels than a run can have",

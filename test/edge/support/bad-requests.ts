@@ -233,7 +233,7 @@ const HOSTS: BadRequest[] = [
   },
 ];
 
-/** Every kind of bad input of the issue, for an app in this process and for a server alike. */
+/** Every kind of bad input, for an app in this process and for a server alike. */
 export const BAD_REQUESTS: BadRequest[] = [
   ...BAD_FIELDS,
   ...BAD_QUERIES,
@@ -244,7 +244,7 @@ export const BAD_REQUESTS: BadRequest[] = [
 ];
 
 /**
- * Sends a bad request and checks that the answer is a problem document that says what is wrong, and where.
+ * Sends a bad request and checks that the answer is a problem document that names the mistake and its place.
  */
 export async function expectRefusal(send: Send, token: string, bad: BadRequest): Promise<void> {
   const asIs = typeof bad.body === "string" || bad.body === undefined;

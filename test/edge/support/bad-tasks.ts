@@ -2,7 +2,7 @@ import { type BadRequest, post } from "./bad-fields.ts";
 
 const argv = ["true"];
 
-/** What a task of a group has besides its command, and what is wrong with it at that place. */
+/** A run with a bad task: the task's fields besides its command, and the expected error at that place. */
 function task(name: string, more: object, pointer: string, detail: string): BadRequest {
   return post(name, { tasks: [{ name: "main", argv, ...more }] }, `/tasks/0/${pointer}`, detail);
 }
@@ -12,7 +12,7 @@ function artifact(name: string, more: object, field: string, detail: string): Ba
   return task(name, { artifacts: [whole] }, `artifacts/0/${field}`, detail);
 }
 
-/** The same of a group, or of a run without one. */
+/** The same for a field of a group, or of a run without one. */
 function run(name: string, more: object, pointer: string, detail: string): BadRequest {
   return post(name, { argv, ...more }, pointer, detail);
 }
@@ -110,5 +110,5 @@ const LIMITS: BadRequest[] = [
   run("a directory that is empty", { dir: "" }, "/dir", "at least 1 character"),
 ];
 
-/** What is wrong in a task, an artifact, a policy or a limit (api.md#refused-specs). */
+/** Bad tasks, artifacts, policies and limits (api.md#refused-specs). */
 export const BAD_TASKS: BadRequest[] = [...TASKS, ...ARTIFACTS, ...POLICIES, ...LIMITS];

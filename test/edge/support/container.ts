@@ -2,16 +2,16 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A container's file system with busybox in it, and nothing else. */
+/** A container's file system that contains only busybox. */
 export interface Container {
-  /** Runs words in a new container, and returns what they have written to stdout. */
+  /** Runs a command in a new container, and returns its stdout. */
   run(words: string[]): string;
   close(): void;
 }
 
 const BUSYBOX = "/bin/busybox";
 const TOOLS = ["sh", "cat", "cut", "env", "grep", "ls", "od", "readlink", "sed", "tr"];
-/** What works without a service manager, a network and rights of the kernel's. */
+/** The settings that work without a service manager, a network and special rights. */
 const CONFIG = `[containers]
 netns="host"
 default_ulimits=["nofile=1024:1024","nproc=1024:1024"]

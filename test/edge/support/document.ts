@@ -19,7 +19,7 @@ const ORDINARY = new Set([
   ...["transfer-encoding", "vary", "content-security-policy", "referrer-policy", "x-content-type-options"],
 ]);
 
-/** One operation of the document, and how its path is told from those of others. */
+/** One operation of the document, with what distinguishes its path from others. */
 export interface Operation {
   method: string;
   path: string;
@@ -29,7 +29,7 @@ export interface Operation {
   declared: Json;
 }
 
-/** Whether answers are as `/openapi.json` says. What it makes of each schema it keeps. */
+/** Checks answers against `/openapi.json`. It keeps the compiled form of each schema. */
 export class DocumentCheck {
   readonly operations: Operation[];
   readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
@@ -50,8 +50,8 @@ export class DocumentCheck {
 
   /**
    * Throws if an answer is not one that the document declares for its request: by its status, its code, its
-   * type, and its JSON. It reads a copy of the answer, and nothing of what is not JSON. Requests that belong
-   * to no operation have nothing to be held to. With `anyCode` a test has made up the code.
+   * type, and its JSON. It reads a copy of the answer, and reads only JSON. Requests that belong to no
+   * operation are not checked. `anyCode`: a test has made up the code.
    */
   async check(method: string, target: string, answer: Response, anyCode = false): Promise<void> {
     const operation = this.operationOf(method, target);
@@ -97,14 +97,14 @@ export class DocumentCheck {
   }
 }
 
-/** The schemas of which others are made: they have more fields than their own. */
+/** The schemas from which others are composed: the others have more fields. */
 function partsOf(value: Json): Set<string> {
   if (typeof value !== "object" || value === null) return new Set();
   const own = Array.isArray(value.allOf) ? value.allOf.map(({ $ref }: Json) => $ref) : [];
   return new Set([...own, ...Object.values(value).flatMap((inner) => [...partsOf(inner)])]);
 }
 
-/** The document with no field allowed but those that it names, so that it cannot leave any out. */
+/** The document, with only the fields allowed that it names, so that it cannot leave any out. */
 function closed(value: Json, parts: Set<string>, at = "#", inAllOf = false): Json {
   if (typeof value !== "object" || value === null) return value;
   const isPart = inAllOf || parts.has(at);

@@ -5,30 +5,31 @@ import { join } from "node:path";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { until } from "../../local/support/scratch.ts";
 import { leftOf } from "../../local/support/up-process.ts";
+import { noViolations } from "../../support/violations.ts";
 import { documentCheck } from "./document.ts";
 import type { Json } from "./edge.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const COMMAND = join(ROOT, "bin/drover.mjs");
 
-/** The same on every machine: tests fill machines, end them, and see others take their place. */
+/** The same on every machine: tests fill machines, end them, and expect others to take their place. */
 const SIZE = ["--machines", String(Math.max(2, availableParallelism())), "--vcpus", "4"];
 
-/** A directory of its own inside the checkout. Its path has no links in it: processes are found by it. */
+/** A new directory inside the checkout. Its path has no links in it: processes are found by the path. */
 export function makeHome(name: string): string {
   const cache = join(ROOT, ".cache");
   mkdirSync(cache, { recursive: true });
   return realpathSync(mkdtempSync(join(cache, `${name}-`)));
 }
 
-/** How a command ended, and what it wrote. */
+/** How a command ended, and its output. */
 export interface Ended {
   code: number | string | null;
   stdout: Buffer;
   stderr: string;
 }
 
-/** The built command, as a person calls it in a directory. `env` is all that it has besides the PATH. */
+/** Runs the built command in a directory, as a person would. `env` is all that it has besides the PATH. */
 export async function drover(cwd: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd,
@@ -42,28 +43,28 @@ export async function drover(cwd: string, args: string[], env: Record<string, st
   return { code, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() };
 }
 
-/** `drover up` of the built package, in a process group of its own, with its state in `.drover` of a home. */
+/** `drover up` of the built package, in its own process group, with its state in `.drover` of a home. */
 export interface RunningDrover {
-  /** Of its Node process, and of its process group. */
+  /** The pid of its Node process, which is also the id of its process group. */
   pid: number;
   stateDir: string;
   url: string;
   token: string;
   /** Its exit code, or the signal that ended it. */
   ended: Promise<number | string | null>;
-  /** What it has said so far, on both streams. */
+  /** What it has printed so far, on both streams. */
   said(): string;
   /** Sends with the token, and JSON if there is a body. */
   call(method: string, path: string, body?: unknown, more?: Record<string, string>): Promise<Response>;
   /** The same, for the JSON of an answer that must have this status. */
   json(status: number, method: string, path: string, body?: unknown): Promise<Json>;
-  /** Ctrl-C, and the exit code that it leads to. */
+  /** Sends Ctrl-C, and returns the exit code that it leads to. */
   stop(): Promise<number | string | null>;
 }
 
 /**
- * Starts it, and waits for nothing. `env` is what the shell of the person has besides; `below` is a command
- * that becomes what its arguments name, in surroundings of its own. `flags` are more of the command's.
+ * Starts it, and waits for nothing. `env` is what the person's shell has besides; `below` is a command that
+ * executes its arguments in surroundings of its own. `flags` are more of the command's.
  */
 export function launchDrover(
   home: string,
@@ -141,8 +142,9 @@ export async function endDrover(home: string, running: RunningDrover | undefined
   const stateDir = join(home, ".drover");
   for (const pid of [...(running === undefined ? [] : [-running.pid]), ...leftOf(stateDir)]) killIfThere(pid);
   await running?.ended;
-  // As the next `drover up` would: the cgroups of machines that a killed one left lie outside the checkout.
+  // As the next `drover up` would: the cgroups of a killed one's machines lie outside the checkout.
   if (existsSync(stateDir)) await new LoopbackCloud({ dir: stateDir, onProblem: () => {} }).endAll();
+  noViolations(stateDir);
 }
 
 /** SIGKILL to a process, or to a group by its negative number; it may have ended already. */
@@ -150,11 +152,11 @@ export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It was faster.
+    // It has already ended.
   }
 }
 
-/** The pool `default` as it is, with the secret of its provider, which is never shown: to be put again. */
+/** The configuration of the pool `default`, with its provider's secret, which is never shown. */
 export async function poolConfigOf(running: RunningDrover): Promise<Json> {
   const { config } = await running.json(200, "GET", "/v1/pools/default");
   const { providerSecret } = JSON.parse(readFileSync(join(running.stateDir, "up.json"), "utf8"));

@@ -4,7 +4,7 @@ import type { Assets, EdgeApp } from "../../../src/routes/edge.ts";
 import { DocumentCheck } from "./document.ts";
 import { createWorld, type FakeWorld } from "./fake-objects.ts";
 
-/** Sends one request to whatever is tested: an app in this process, or a server. It adds nothing to it. */
+/** Sends one request, unchanged, to what is tested: an app in this process, or a server. */
 export type Send = (
   method: string,
   path: string,
@@ -14,10 +14,10 @@ export type Send = (
 
 export const TOKEN = "drv_token_of_these_tests";
 
-/** What the codes of these edges are made with. */
+/** The key that signs the codes of these edges. */
 export const SIGNING_KEY = "signing key of these tests";
 
-/** Where hosts are told to find these edges. */
+/** The address that these edges give to hosts. */
 export const DROVER_URL = "https://drover.test";
 
 const source = "// the agent\n";
@@ -28,7 +28,7 @@ export const AGENT = {
   installer: "url='@DROVER_URL@' sha256='@AGENT_SHA256@'\n",
 };
 
-/** What stands for the files beside a Worker: what really serves them is met in `reference.test.ts`. */
+/** Stands for the files beside a Worker; `reference.test.ts` tests the real service. */
 const NO_ASSETS: Assets = {
   fetch: async () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
 };
@@ -49,14 +49,14 @@ export interface Edge extends FakeWorld {
   ): Promise<Json>;
 }
 
-/** The JSON of an answer. Tests look at what they know to be there. */
+/** The JSON of an answer. Tests read the fields that they know to exist. */
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on the value itself; types would only repeat it
 export type Json = any;
 
 /** All edges have one document. */
 let checkOfApp: DocumentCheck | undefined;
 
-/** Makes an edge with the pools named, `default` if none is. */
+/** Makes an edge with these pools, or with `default` if none is named. */
 export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
   const app = createApp(AGENT);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ask } from "../../../src/core/allocation/state.ts";
+import type { RequestKey } from "../../../src/core/allocation/state.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import type {
   AllocationApi,
@@ -35,27 +35,27 @@ import {
   workerSummaryOf,
 } from "./samples.ts";
 
-/** A run as the fake keeps it. `row` is what its pool knows, which may lag or be absent. */
+/** A run in the fake. `row` is what its pool knows, which may lag or be absent. */
 export interface FakeRun {
   status: RunStatus;
   hash: string;
-  asks: Ask[];
+  asks: RequestKey[];
   row: RunStatus | undefined;
   events: RunEvent[];
-  /** Of the latest attempt, and of those before it. */
+  /** The log of the latest attempt; then those of the earlier ones. */
   log: Uint8Array;
   earlierLogs: Uint8Array[];
   logEnded: boolean;
   logDropped: number;
 }
 
-/** What the answers to hosts are signed with. */
+/** The key that signs the answers to hosts. */
 export const ANSWER_KEY = Buffer.alloc(32, 9).toString("base64");
 
 /** When these objects hand out codes. */
 export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
 
-/** Objects in memory that keep the promises of `objects/rpc.ts`, and faults that a test can put in. */
+/** Objects in memory that keep the promises of `objects/rpc.ts`, with faults that a test can inject. */
 export interface FakeWorld {
   objects: Objects;
   runs: Map<string, FakeRun>;
@@ -63,28 +63,28 @@ export interface FakeWorld {
   /** Every call, as `kind name method`, in order. */
   calls: string[];
   signedCalls: SignedCall[];
-  /** Chunks of logs as they came, with all their bytes. */
+  /** Chunks of logs as they arrived, with all their bytes. */
   chunks: (Omit<SignedChunk, "body"> & { bytes: Uint8Array })[];
-  /** What the bucket has. */
+  /** The content of the bucket. */
   objectsInBucket: Map<string, Uint8Array>;
-  /** The snapshots that there are, by id. */
+  /** The existing snapshots, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
-  /** Before each call; what it throws is what the call throws. */
+  /** Called before each call; the call throws what this throws. */
   fault: (call: string) => void;
   /** The longest `waitMs` of the calls so far. */
   longestWaitMs: number;
-  /** Adds a run that is stored, in the pool too. */
+  /** Adds a stored run, also to its pool. */
   addRun(id: string, over?: RunPatch): FakeRun;
-  /** Changes the state of a run, and wakes what waits. */
+  /** Changes the state of a run, and wakes everything that waits. */
   setState(id: string, state: RunState): void;
-  /** Wakes what waits, after a test has changed something by hand. */
+  /** Wakes everything that waits, after a test has changed something by hand. */
   wake(): void;
 }
 
-/** Makes an empty world with the pools named. */
+/** Makes an empty world with these pools. */
 export function createWorld(...pools: string[]): FakeWorld {
   let woken = Promise.withResolvers<void>();
   const world: FakeWorld = {
@@ -136,7 +136,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     },
   };
 
-  /** Looks again at every change until there is a value or the time is over. */
+  /** Calls `look` after every change until there is a value or the time is over. */
   async function until<Value>(waitMs: number, look: () => Value | undefined): Promise<Value | undefined> {
     world.longestWaitMs = Math.max(world.longestWaitMs, waitMs);
     const end = new AbortController();
@@ -156,7 +156,7 @@ export function createWorld(...pools: string[]): FakeWorld {
 
 type Until = <Value>(waitMs: number, look: () => Value | undefined) => Promise<Value | undefined>;
 
-/** Notes each call and lets the test's fault come first. */
+/** Records each call, and lets the test's fault come first. */
 function guarded<Api extends object>(world: FakeWorld, name: string, api: Api): Api {
   return new Proxy(api, {
     get(target, method) {
@@ -178,7 +178,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     if (found === undefined) throw new DroverError("unknown_run", `There is no run "${id}".`);
     return found;
   };
-  const asked = ({ task = "main" }: { task?: string | undefined }, ask?: Ask) => {
+  const asked = ({ task = "main" }: { task?: string | undefined }, ask?: RequestKey) => {
     const { asks, status } = run();
     const replayed = asks.some(({ key }) => key === ask?.key);
     if (replayed) return { status, replayed };
@@ -218,8 +218,8 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const look = () => (isTerminal(run().status.state) ? run().status : undefined);
       return (await until(waitMs, look)) ?? run().status;
     },
-    restart: async (wish, ask) => asked(wish, ask),
-    signal: async (wish, ask) => asked(wish, ask),
+    restart: async (request, key) => asked(request, key),
+    signal: async (request, key) => asked(request, key),
     async update({ spec, specIndex }) {
       const found = run();
       if (specIndex !== found.status.specIndex) throw new DroverError("stale_index", "It has changed.");
@@ -422,7 +422,7 @@ function registryOf(world: FakeWorld): RegistryApi {
   return {
     async putPool(name, config) {
       const created = !world.pools.has(name);
-      // The real one keeps the secret of a pool that exists, and refuses one without: here all have one.
+      // The real object keeps the secret of an existing pool, and refuses a new pool without one.
       const full = withSecret(config, world.pools.get(name));
       if (full !== undefined) world.pools.set(name, full);
       return { created, view: poolViewOf(name) };

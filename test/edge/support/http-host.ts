@@ -11,7 +11,7 @@ export interface Answer {
   body: Json;
 }
 
-/** A pool that only self-hosted machines serve. Its provider is never asked for any. */
+/** A pool that only self-hosted machines serve. Its provider is never asked for a machine. */
 export const OWN_POOL = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
   instanceTypes: { none: { vcpus: 1, memory: "1GiB" } },
@@ -19,7 +19,7 @@ export const OWN_POOL = {
   probe: { interval: "1s" },
 };
 
-/** A host made of a test, over HTTP: it says what the test says. */
+/** A host played by a test, over HTTP: it reports what the test gives it. */
 export class HttpHost {
   readonly #salt = makeSalt();
   secret: string;

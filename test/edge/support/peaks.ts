@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from "node:fs";
 /** The parts of Drover that log bytes go through. */
 export type Part = "agent" | "worker" | "command";
 
-/** The most memory that each part has had resident, in bytes (`VmHWM`), as far as it was seen. */
+/** The most memory that each part had resident, in bytes (`VmHWM`), as far as it was seen. */
 export type Peaks = Record<Part, number>;
 
 const LOOK_MS = 50;
 
 /**
- * Looks at the processes of a `drover up`, and of one command that is attached to it, until it is stopped. A
- * peak is kept by the kernel, so that nothing between two looks is missed but the last moment of a process.
+ * Watches the processes of a `drover up`, and of one command that is attached to it, until it is stopped. The
+ * kernel keeps each peak, so nothing between two looks is missed except the last moment of a process.
  */
 export function watchPeaks(stateDir: string, command: number): { stop(): Peaks } {
   const peaks: Peaks = { agent: 0, worker: 0, command: 0 };

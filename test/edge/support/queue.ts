@@ -1,9 +1,9 @@
-import { inOrder, type QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
+import { byQueueOrder, type QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
 import type { QueuedRun } from "../../../src/schema/queue.ts";
 
 const SUBMITTED_AT = Date.UTC(2026, 10, 21, 8, 30);
 
-/** What waits in each pool of the fake, in the order in which it gets a place. */
+/** The waiting runs of each pool of the fake, in the order in which they get a place. */
 export const QUEUED: readonly QueuedRun[] = [90, 50, 50, 1].map((priority, at) => ({
   id: `waits-${at + 1}`,
   position: at + 1,
@@ -15,7 +15,7 @@ export const QUEUED: readonly QueuedRun[] = [90, 50, 50, 1].map((priority, at) =
   next: { action: "place it as soon as a machine has room, or is gone", at: null },
 }));
 
-/** Whether it stands behind that place. */
+/** Whether a run is behind that place in the queue. */
 export function isQueuedBehind({ id: run, priority, submittedAt }: QueuedRun, place: QueuePlace): boolean {
-  return inOrder({ run, priority, submittedAt: Date.parse(submittedAt) }, place) > 0;
+  return byQueueOrder({ run, priority, submittedAt: Date.parse(submittedAt) }, place) > 0;
 }

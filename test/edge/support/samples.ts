@@ -34,14 +34,14 @@ export function statusOf(id: string): RunStatus {
   };
 }
 
-/** What a test says of a run: any field, whatever its state. */
+/** A test's changes to a run: any field, whatever its state. */
 export type RunPatch = { [Field in keyof RunStatus]?: RunStatus[Field] };
 
 interface Checks {
   safeParse(value: unknown): { success: boolean };
 }
 
-/** What a state must have, where a test does not care. */
+/** The fields that a state must have, where a test does not care about their values. */
 const USUAL: RunPatch = {
   startedAt: AT,
   finishedAt: AT,
@@ -50,8 +50,8 @@ const USUAL: RunPatch = {
 };
 
 /**
- * A run after a change. What the change does not say is as it was, if the state can have that; else it is as
- * usual there. A change that says what its state cannot have is a mistake of the test.
+ * A run after a change. A field that the change does not name stays, if the new state can have it; else it
+ * gets the usual value of that state. A field that the new state cannot have is a mistake of the test.
  */
 export function changed(run: RunStatus, patch: RunPatch): RunStatus {
   const { state } = { ...run, ...patch };
@@ -66,7 +66,7 @@ export function changed(run: RunStatus, patch: RunPatch): RunStatus {
   return RunStatus.parse(Object.fromEntries(fields));
 }
 
-/** A run as a pool's list shows it. */
+/** A run as it appears in a pool's list. */
 export function summaryOf(status: RunStatus): RunSummary {
   const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
   const rest = { priority: 50, command: "true", worker: null };
@@ -125,12 +125,12 @@ export function workerOf(id: string, pool: string): WorkerStatus {
   };
 }
 
-/** A worker as the events of its pool show it. */
+/** A worker as it appears in the events of its pool. */
 export function workerSummaryOf(id: string, pool: string): WorkerSummary {
   return WorkerSummary.parse(workerOf(id, pool));
 }
 
-/** A worker as a pool's list shows it. */
+/** A worker as it appears in a pool's list. */
 export function listedWorkerOf(id: string, pool: string): ListedWorker {
   return ListedWorker.parse(workerOf(id, pool));
 }
@@ -146,13 +146,13 @@ export function setupOf(worker: string): HostSetup {
   };
 }
 
-/** The smallest configuration that a pool can be put with. */
+/** The smallest valid configuration of a pool. */
 export const POOL_CONFIG = {
   provider: { kind: "http", url: "http://127.0.0.1:1", secret: "shh" },
   instanceTypes: { small: { vcpus: 2, memory: "2GiB" } },
 };
 
-/** What a host sends to become one. */
+/** The request with which a host enrolls. */
 export const ENROLL_REQUEST = {
   salt: Buffer.alloc(32, 7).toString("base64"),
   agent: { version: "1", os: "linux", arch: "x64" },

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { up } from "../../../local/up.ts";
+import { noViolations } from "../../support/violations.ts";
 import { documentCheck } from "./document.ts";
 import type { Json, Send } from "./edge.ts";
 
@@ -20,16 +21,16 @@ export interface Server {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Json>;
-  /** Ends everything and removes what it kept. */
+  /** Ends everything and removes its state. */
   stop(): Promise<void>;
 }
 
-/** Starts a server with a state directory of its own inside the checkout. */
+/** Starts a server with its own state directory inside the checkout. */
 export async function startServer(): Promise<Server> {
   const cache = join(import.meta.dirname, "../../../.cache");
   mkdirSync(cache, { recursive: true });
   const stateDir = mkdtempSync(join(cache, "edge-"));
-  // A size that does not depend on the machine of the tests: the examples have three vCPUs busy at once.
+  // The size does not depend on the machine: the examples keep three vCPUs busy at the same time.
   const drover = await up({ stateDir, vcpus: 4, memory: "8GiB" });
   const { url, token } = drover;
   const check = await documentCheck(url);
@@ -64,6 +65,7 @@ export async function startServer(): Promise<Server> {
     },
     async stop() {
       await drover.stop();
+      noViolations(stateDir);
       rmSync(stateDir, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,4 @@
-import { ACTS } from "../../../src/shared/means.ts";
+import { PROTOCOL } from "../../../src/shared/compat.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Json } from "./edge.ts";
 import { HttpHost, OWN_POOL } from "./http-host.ts";
@@ -8,10 +8,10 @@ const NO_LOGS = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
 /** An exit as a host reports it. */
 export const CLEAN_EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
 
-/** It acts on all that an agent of this version does. */
-const MEANS = { kill: "processes", limits: [], acts: [...ACTS] };
+/** It supports what an agent of this version does. */
+const MEANS = { kill: "processes", limits: [], protocol: PROTOCOL };
 
-/** A host that says of its attempts what it is told to say, until they are forgotten. */
+/** A host that reports its attempts as it was told to, until they are forgotten. */
 export class SteadyHost extends HttpHost {
   readonly #from: Server;
   readonly #attempts = new Map<string, Json>();
@@ -21,7 +21,7 @@ export class SteadyHost extends HttpHost {
     this.#from = server;
   }
 
-  /** One that has joined this pool of one's own machines, which is made if it is not there. */
+  /** A host that has joined this pool of self-hosted machines, which is created if it does not exist. */
   static async join(server: Server, pool: string, config: object = {}): Promise<SteadyHost> {
     await server.call("PUT", `/v1/pools/${pool}`, { ...OWN_POOL, ...config });
     const host = new SteadyHost(server);
@@ -31,13 +31,13 @@ export class SteadyHost extends HttpHost {
     return host;
   }
 
-  /** Reports all that it was told to say of its attempts. */
+  /** Reports the current state of its attempts, as the test has set it. */
   async say(more: object = {}): Promise<Json> {
     const { body } = await this.report({ attempts: [...this.#attempts.values()], means: MEANS, ...more });
     return body;
   }
 
-  /** Waits until the run is placed here, and says that it runs. Returns the id of its attempt. */
+  /** Waits until the run is placed here, and reports that it runs. Returns the id of its attempt. */
   async start(run: string, task = "main"): Promise<string> {
     const id = `${run}/${task}/1.1`;
     await until(`${id} is ordered`, async () => {
@@ -48,13 +48,13 @@ export class SteadyHost extends HttpHost {
     return id;
   }
 
-  /** Says from now on how it is with an attempt. */
+  /** Sets the state of an attempt for all further reports. */
   async tell(id: string, how: object): Promise<void> {
     this.#attempts.set(id, { id, startedAgoMs: 5, log: NO_LOGS, ...how });
     await this.say();
   }
 
-  /** Says so until the run has ended. */
+  /** Reports this end until the run has ended. */
   async end(run: string, how: object, task = "main"): Promise<Json> {
     await this.tell(`${run}/${task}/1.1`, { endedAgoMs: 1, ...how });
     const ended = await until(`${run} has ended`, async () => {

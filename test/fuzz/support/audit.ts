@@ -6,8 +6,8 @@ import type { World } from "./world.ts";
 const AT_ONCE = 8;
 
 /**
- * What is wrong with the runs that are stored: one that was answered with 201 and is not there, one that is
- * there and was never answered so, one that its pool and its allocation do not agree on, one that goes on.
+ * What is wrong with the stored runs: one that was answered with 201 and does not exist, one that exists
+ * without such an answer, one on which its pool and its allocation disagree, one that never ends.
  */
 export async function faultsOfStorage(server: Server, world: World): Promise<string[]> {
   await world.close();

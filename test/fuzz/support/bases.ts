@@ -20,7 +20,7 @@ const group = {
 };
 const salt = makeSalt();
 
-/** A pool whose provider nobody answers for. */
+/** A pool whose provider does not exist. */
 const config = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
   instanceTypes: { small: { vcpus: 2, memory: "2GiB" } },
@@ -46,7 +46,7 @@ function report({ worker, incarnation, seq }: HttpHost): Json {
   };
 }
 
-/** Bodies that are right, of each operation that takes one: of several the one that has the place changed. */
+/** Valid bodies for each operation that takes one; of several, the one with the changed place is used. */
 export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> = {
   "POST /v1/runs": () => [short, group, { runs: [short] }, { runs: [group] }],
   "POST /v1/runs/query": () => [{ runs: ["held"], states: ["all"], wait: "0" }],

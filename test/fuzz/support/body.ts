@@ -7,7 +7,7 @@ import { fittingValue } from "./values.ts";
 
 const MARK = "the place that is changed";
 
-/** The text of a body that is right but for one place. */
+/** The text of a body that is valid except at one place. */
 export function changedBody(
   operation: Operation,
   schemas: Schemas,
@@ -39,7 +39,7 @@ export function changedBody(
   return text.replace(`"${MARK}"`, () => ("text" in change ? change.text : "null"));
 }
 
-/** How far a body goes along the way. */
+/** How much of the way a body has. */
 function depthOf(base: Json, steps: string[]): number {
   let depth = 0;
   let value = base;
@@ -56,7 +56,7 @@ function keyFor(value: Json, step: string): string {
   return Array.isArray(value) ? "0" : (Object.keys(value ?? {})[0] ?? "k1");
 }
 
-/** Goes to the place, and makes what is missing on the way. */
+/** Goes to the place, and creates what is missing on the way. */
 function reach(
   tree: Json,
   steps: string[],
@@ -73,7 +73,7 @@ function reach(
   return { parent, key };
 }
 
-/** Something that fits at a place, of the form that has this step if there are several. */
+/** A value that fits at a place; of several forms, one that has this step. */
 function sampleAt({ sites }: Operation, schemas: Schemas, name: string, step?: string): Json {
   const site = sites.find((one) => one.in === "body" && one.name === name);
   if (site === undefined) return undefined;

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import type { Json } from "../../edge/support/edge.ts";
 
-/** A text that is too long, hides something, acts on a terminal, or is the name of something else. */
+/** Texts that are too long, hide something, act on a terminal, or are the name of something else. */
 const NASTY_TEXTS = [
   "",
   "x".repeat(70_000),
@@ -23,7 +23,7 @@ const nasty: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue(),
 );
 
-/** What an answer is made from: the request that it answers, and the machines that there are. */
+/** What an answer is made from: its request, and the existing machines. */
 interface Asked {
   method: string;
   path: string;
@@ -32,12 +32,12 @@ interface Asked {
   machines: Json[];
 }
 
-/** An answer that a service gives which is broken, or means harm. */
+/** An answer of a service that is broken, or means harm. */
 interface Answer {
   status: number;
   headers?: Record<string, string>;
   body: string | Buffer;
-  /** Instead of the end of the answer: the connection is cut. */
+  /** The connection is cut before the end of the answer. */
   cut?: boolean;
 }
 
@@ -103,24 +103,24 @@ export const TRICKS: Record<string, Trick> = {
   "nothing exists": () => asJson(200, { items: [], complete: true }),
 };
 
-/** A provider that answers by a seed: with tricks, and honestly once `relent` is called. */
+/** A provider that answers by a seed: with tricks first, and honestly once `relent` is called. */
 export class HostileProvider {
   readonly url: string;
   /** How often each trick was played. */
   readonly played = new Map<string, number>();
-  /** The secrets and codes that it was sent: nobody else may be told them. */
+  /** The secrets and codes that it received: nobody else may get them. */
   readonly confided = new Set<string>();
   readonly #server: ReturnType<typeof createServer>;
   readonly #machines = new Map<string, Json>();
   #isHonest = false;
   #seed: number;
-  /** The answers to come: each trick once, among honest ones, in an order of chance. */
+  /** The next answers: each trick once, among honest ones, in random order. */
   #deck: string[] = [];
 
   private constructor(server: ReturnType<typeof createServer>, seed: number) {
     this.#server = server;
     this.#seed = seed;
-    // It listens on a port of its own, so it has such an address.
+    // It listens on a port, so its address has this type.
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     server.on("request", (request, response) => void this.#serve(request, response));
   }
@@ -131,7 +131,7 @@ export class HostileProvider {
     return new HostileProvider(server, seed);
   }
 
-  /** From now on it does what is asked. */
+  /** From now on it answers honestly. */
   relent(): void {
     this.#isHonest = true;
   }
@@ -162,7 +162,7 @@ export class HostileProvider {
     if (code !== undefined) this.confided.add(code);
   }
 
-  /** Those with the tag that a listing asks for. */
+  /** The machines with the tag in the query of a listing. */
   #machinesFor(path: string): Json[] {
     const tag = new URL(path, this.url).searchParams.get("tag") ?? "";
     return [...this.#machines.values()].filter(({ tags }) =>

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-/** A request as it goes over the wire, with a path that nobody mends. */
+/** A request as it goes over the wire, with a path that nobody corrects. */
 export interface Wire {
   method: string;
   path: string;
@@ -8,7 +8,7 @@ export interface Wire {
   body?: Buffer;
 }
 
-/** What came back. `cut`: it is a stream, of which only the beginning was read. */
+/** The answer. `cut`: it is a stream, of which only the beginning was read. */
 export interface Reply {
   status: number;
   type: string;
@@ -17,9 +17,9 @@ export interface Reply {
   cut: boolean;
 }
 
-/** An answer that is not there by then never comes: nothing is asked to be held for long. */
+/** An answer that has not come by then never comes: no request asks for a long wait. */
 const ANSWER_WITHIN_MS = 45_000;
-/** What follows a log has no end while its run lives: so long is it read. */
+/** A followed log has no end while its run lives: it is read for this long. */
 const READ_STREAM_MS = 200;
 const MAX_SOCKETS = 12;
 
@@ -74,7 +74,7 @@ function lengthOf({ method, body }: Wire): [string, string][] {
   return method === "GET" || method === "HEAD" ? [] : [["content-length", "0"]];
 }
 
-/** A header that is there twice is sent twice. */
+/** Groups headers by name: a header that occurs twice is sent twice. */
 function grouped(headers: [string, string][]): Record<string, string[]> {
   const all: Record<string, string[]> = {};
   for (const [name, value] of headers) {

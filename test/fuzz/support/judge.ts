@@ -8,7 +8,7 @@ import { faultsOf, type Schema } from "./schema.ts";
 /** How errors point at a field (`schema/problem.ts`). */
 const POINTER = /^(\/|\?|\{.+\}$|[\w-]+:$|$)/;
 
-/** What is wrong with an answer; nothing if it is as the document says. */
+/** What is wrong with an answer; nothing if it agrees with the document. */
 export function faultsOfAnswer(
   doc: Document,
   operation: Operation,
@@ -50,7 +50,7 @@ function problemFaults(doc: Document, operation: Operation, expected: Expectatio
   return [...faults, ...expectedFaults(expected, problem, reply)];
 }
 
-/** Of what is answered above 500, a fault of ours and an outage are no answers here, documented or not. */
+/** Whether the document has this answer. A fault of ours and an outage never count as such. */
 function isDocumented({ answers }: Operation, status: number, code: string): boolean {
   const schema: Json = answers[String(status)]?.["application/problem+json"];
   const codes: string[] = schema?.allOf?.[1]?.properties?.code?.enum ?? [];
@@ -79,8 +79,8 @@ function expectedFaults(expected: Expectation, problem: Json, { status }: Reply)
 }
 
 /**
- * Whether a pointer names the place, something in it, or what it is in, if that could be something else
- * altogether. `*` is any part.
+ * Whether a pointer names the place, something in it, or its parent, where the parent could have another
+ * form. `*` is any part.
  */
 function isAt(pointer: string, where: string): boolean {
   if (!where.startsWith("/")) return where === "" || pointer === where;

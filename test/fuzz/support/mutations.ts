@@ -3,7 +3,7 @@ import type { Operation, Site } from "./operations.ts";
 import { branchesOf, type Schema, type Schemas, typeOf } from "./schema.ts";
 import { fittingValue } from "./values.ts";
 
-/** What is done to one place of a request: what is set in a body is JSON text, as no value may become. */
+/** A change at one place of a request. A body gets JSON text, some of which no value would become. */
 export type Change =
   | { what: "set"; text: string }
   | { what: "drop" }
@@ -44,7 +44,7 @@ const inBody = (site: Site) => site.in === "body";
 
 const ANYTHING: unknown[] = ["x", 7, 1.5, true, [], ["x"], {}, { a: 1 }];
 
-/** What there is to do for each kind; nothing where it does not apply. */
+/** The changes of each kind; undefined where it does not apply. */
 const MAKERS: Record<(typeof KINDS)[number], Maker> = {
   valid: (site, schemas) => set(fittingValue(site.schema, schemas, nameOf(site))),
   "wrong-type": (site, schemas) => {
@@ -130,7 +130,7 @@ const MAKERS: Record<(typeof KINDS)[number], Maker> = {
   },
 };
 
-/** Odd text as a value, and in a body as a name. */
+/** Odd text as a value, and in a body also as a name. */
 function odd(site: Site, texts: string[]): fc.Arbitrary<Change> {
   const text = spiced(texts);
   return set(
@@ -144,7 +144,7 @@ function odd(site: Site, texts: string[]): fc.Arbitrary<Change> {
   );
 }
 
-/** Odd text, alone or inside of ordinary text. */
+/** Odd text, alone or inside ordinary text. */
 function spiced(odd: string[]): fc.Arbitrary<string> {
   return fc
     .tuple(fc.constantFrom("", "a", "b-1"), fc.constantFrom(...odd), fc.constantFrom("", "z"))
@@ -176,7 +176,7 @@ function swapCase(text: string): string {
   return text === text.toLowerCase() ? text.toUpperCase() : text.toLowerCase();
 }
 
-/** One thing that is done at one place of one operation. */
+/** One kind of change at one place of one operation. */
 export interface Cell {
   operation: Operation;
   site: Site;
@@ -184,7 +184,7 @@ export interface Cell {
   change: fc.Arbitrary<Change>;
 }
 
-/** All that there is to do with an operation. */
+/** All the cells of an operation. */
 export function cellsOf(operation: Operation, schemas: Schemas): Cell[] {
   return operation.sites.flatMap((site): Cell[] => {
     if (site.in === "request") {
@@ -212,7 +212,7 @@ function faultsFor({ bodyTypes, body, secured, signed }: Operation): RequestFaul
   ];
 }
 
-/** What a cell is called, in tables and to repeat it. */
+/** The name of a cell, for tables and for a repetition. */
 export function nameOfCell({ operation, site, kind }: Cell): string {
   return `${operation.name} | ${site.in}${site.name === "" ? "" : ` ${site.name}`} | ${kind}`;
 }

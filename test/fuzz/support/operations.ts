@@ -17,7 +17,7 @@ export interface Operation {
   method: string;
   path: string;
   secured: boolean;
-  /** Hosts sign what they send, all but the first. */
+  /** Whether hosts sign it. */
   signed: boolean;
   /** Types of the body, if it has one. */
   bodyTypes: string[];
@@ -28,7 +28,7 @@ export interface Operation {
   answers: Record<string, Record<string, Schema>>;
 }
 
-/** What is to be fuzzed: all that the document says. */
+/** What is to be fuzzed: everything in the document. */
 export interface Document {
   operations: Operation[];
   schemas: Schemas;

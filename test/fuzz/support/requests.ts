@@ -12,8 +12,8 @@ import { branchesOf, faultsOf, resolved, type Schema, type Schemas } from "./sch
 import { BYTES, type World } from "./world.ts";
 
 /**
- * What must become of a request. `refused`: what the document does not allow, and where. `open`: it may be
- * taken or refused, by the document. `elsewhere`: its path may lead to another route.
+ * The expected answer to a request. `refused`: the document does not allow it, and where. `open`: by the
+ * document it may be accepted or refused. `elsewhere`: its path may lead to another route.
  */
 export type Expectation =
   | { as: "refused"; where: string }
@@ -21,13 +21,13 @@ export type Expectation =
   | { as: "elsewhere" }
   | { as: "code"; codes: string[] };
 
-/** A request, and what must become of it. */
+/** A request, and the answer that is expected. */
 export interface Planned {
   wire: Wire;
   expected: Expectation;
 }
 
-/** A request in parts. Names and values of the path and the query are as they are sent: encoded. */
+/** A request in parts. Names and values in the path and the query are encoded, as they are sent. */
 interface Draft {
   method: string;
   path: Record<string, string>;
@@ -78,7 +78,7 @@ const ODD_HEADERS: [string, string][] = [
   ["origin", "http://127.0.0.1:1"],
 ];
 const MISTAKES = ["%", "%zz", "/%2e%2e", "/..", "%00", "%C3", "//", ";x", "%2F"];
-/** Where a host's fault is told before its body is read. */
+/** The errors of a host's call that come before its body is read. */
 const SIGNATURE = ["bad_signature"];
 
 /** Makes the request of a cell. */
@@ -106,11 +106,11 @@ export async function plan(doc: Document, world: World, cell: Cell, change: Chan
   return { wire: wireOf(operation, draft), expected } satisfies Planned;
 }
 
-/** Signs what is sent, as it is sent: but for the headers that are changed. */
+/** Signs a request as it is sent, except for the headers that are changed. */
 function sign(world: World, operation: Operation, draft: Draft, speaker: HttpHost, site: Site): void {
   const { path: target = "", method } = wireOf(operation, draft);
   const { pathname, search } = new URL(target, "http://drover.test");
-  // A snapshot is streamed: its digest is that of its name.
+  // A snapshot is streamed: the digest in its name is signed.
   const hex = /\/snapshots\/sha256(?::|%3A)([0-9a-f]+)$/.exec(pathname)?.[1];
   const named = method === "PUT" && hex !== undefined;
   const digest = named ? { digest: digestField(Buffer.from(hex, "hex").toString("base64")) } : {};
@@ -193,7 +193,7 @@ function changeParameter(doc: Document, draft: Draft, site: Site, change: Change
       const sent = values.map(headerText);
       draft.headers.push(...sent.map((value): [string, string] => [site.name, value]));
       if (/^(?:content-digest|signature)/.test(site.name)) return { as: "open" };
-      // Two headers of a name are one, with a comma; an empty one is as good as none.
+      // Two headers with the same name are one, with a comma; an empty one counts as none.
       if (sent.length !== 1 || sent[0]?.trim() === "") return { as: "open" };
       return textExpectation(doc, site, [sent[0]?.trim() ?? ""], `${site.name}:`);
     }
@@ -206,7 +206,7 @@ function changePath(doc: Document, draft: Draft, site: Site, change: Change, val
   return textExpectation(doc, site, [well(value)], `{${site.name}}`);
 }
 
-/** What a change would set: JSON text, or for `raw` in a parameter just text. */
+/** The value that a change would set: JSON text, or for `raw` in a parameter plain text. */
 const asJson = (change: { what: string; text: string }) =>
   change.what === "raw" ? JSON.stringify(change.text) : change.text;
 
@@ -219,7 +219,7 @@ function valuesIn(text: string): string[] {
 
 const well = (text: string) => text.toWellFormed();
 
-/** Bytes of UTF-8, without those that no header can have. */
+/** The bytes of a text in UTF-8, except those that no header can have. */
 function headerText(value: string): string {
   return Buffer.from(value)
     .toString("latin1")
@@ -259,7 +259,7 @@ function spoil(
     case "method": {
       const taken = doc.operations.filter(({ path }) => path === operation.path).map(({ method }) => method);
       draft.method = from(OTHER_METHODS.filter((method) => !taken.includes(method)));
-      // What one path takes another form of it may not, such as /v1/runs/{id} and /v1/runs/query.
+      // With this method the path may have another form, such as /v1/runs/{id} for /v1/runs/query.
       return {
         as: "code",
         codes: ["method_not_allowed", "invalid_request", "malformed_json", "unknown_run"],
@@ -277,7 +277,7 @@ function spoil(
       if (pick % 2 === 0) draft.headers = draft.headers.filter(([name]) => name !== "content-type");
       return { as: "open" };
     case "large-body": {
-      // It is streamed, and may have gigabytes.
+      // A snapshot is streamed, and may have gigabytes.
       if (operation.path.includes("/snapshots/")) return { as: "open" };
       const isLog = operation.path.includes("/logs/");
       const isHost = operation.path.startsWith("/v1/hosts/");
@@ -290,7 +290,7 @@ function spoil(
     case "unknown-query": {
       const name = from(["unknown", "__proto__", "constructor", "%00", "a%5Bb%5D", "WAIT"]);
       draft.query.push([name, "1"]);
-      // A person who opens the address may come by a link of somebody who counts visitors.
+      // A person may follow a link to this address with a tracker's parameters in it.
       return operation.path.includes("/v1/hosts/{worker}/join") || operation.path === "/"
         ? { as: "open" }
         : { as: "refused", where: `?${decodeURIComponent(name)}` };
@@ -334,7 +334,7 @@ function spoil(
         ["signature-input", input],
         ["signature", headerText(signature)],
       );
-      // A socket is told first from what is none.
+      // Whether the request asks for a socket is checked first.
       return { as: "code", codes: [...SIGNATURE, "upgrade_required"] };
     }
     default:

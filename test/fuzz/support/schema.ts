@@ -25,10 +25,10 @@ export interface Schema {
   example?: unknown;
 }
 
-/** What references point into. */
+/** The schemas that references point into. */
 export type Schemas = Record<string, Schema>;
 
-/** The schema itself, where a reference stands for it. */
+/** The schema itself, if this is a reference to it. */
 export function resolved(schema: Schema, schemas: Schemas): Schema {
   if (schema.$ref === undefined) return schema;
   const found = schemas[schema.$ref.replace("#/components/schemas/", "")];

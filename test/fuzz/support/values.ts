@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { branchesOf, type Schema, type Schemas } from "./schema.ts";
 
-/** Durations fit their pattern, but not every text that fits it is one that is allowed everywhere. */
+/** Durations fit their pattern, but not every text that fits the pattern is allowed everywhere. */
 const DURATIONS = ["0s", "1ms", "250ms", "1s", "2.5s", "10s", "1h30m", "2m", "7d"];
-/** Nothing is held for long, and nobody outside of this machine is asked for anything. */
+/** Waits are short, and URLs lead to nobody outside this machine. */
 const WAITS = ["0", "1ms", "20ms"];
 const URLS = ["http://127.0.0.1:9/a.tar", "http://127.0.0.1:9", "https://127.0.0.1:9/b?c#d"];
 const SIZES = ["0", "1", "64KiB", "512MiB", "1GiB"];
 
-/** Any value that fits the schema. `name` is what the field is called: some fields say more by it. */
+/** Any value that fits the schema. `name`: the field's name, which says more about some fields. */
 export function fittingValue(schema: Schema, schemas: Schemas, name: string): fc.Arbitrary<unknown> {
   const branches = branchesOf(schema, schemas).map((branch) => branchValue(branch, schemas, name));
   return branches.length === 1 && branches[0] !== undefined ? branches[0] : fc.oneof(...branches);
@@ -61,7 +61,7 @@ function textOf({ pattern = "", format, minLength = 0, maxLength = 64, example }
   if (pattern.includes("(ms|s|m|h|d)")) return fc.constantFrom(...DURATIONS);
   if (["memory", "disk", "tail"].includes(name)) return fc.constantFrom(...SIZES);
   const shown = typeof example === "string" ? [fc.constant(example)] : [];
-  // A text without a pattern may be anything; one with an example is mostly something like it.
+  // A text without a pattern may be anything; a text with an example is usually similar to the example.
   if (pattern === "" && shown[0] !== undefined) return shown[0];
   const any = fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 24) });
   const fitting = pattern === "" ? any : fc.stringMatching(new RegExp(pattern));

@@ -4,7 +4,7 @@ import { HttpHost, OWN_POOL } from "../../edge/support/http-host.ts";
 import type { Server } from "../../edge/support/server.ts";
 import { until } from "../../local/support/scratch.ts";
 
-/** A body of bytes, and as a snapshot: no route reads what is in one. */
+/** A body of bytes, also used as a snapshot: no route reads the content of one. */
 export const BYTES = Buffer.from("hello\n");
 const SNAPSHOT = `sha256:${createHash("sha256").update(BYTES).digest("hex")}`;
 /** The pool of the runs that the fuzzer submits. No machine serves it: they wait until they are aborted. */
@@ -14,17 +14,17 @@ export const HOSTS = "fuzz-hosts";
 const LIBERAL = {
   allowFakeDriver: true,
   allowHostPaths: true,
-  // Any run could be held by some machine: what is refused is refused for what it says.
+  // Some machine could hold any run, so a refused run is refused for its content.
   instanceTypes: { none: { vcpus: 1_024, memory: "1TiB", disk: "1000TiB", gpus: 64 } },
 };
 /** Pools that are put, changed and deleted. */
 const POOLS = ["fuzz-a", "fuzz-b", "fuzz-c"];
-/** Runs that wait at once: the others are aborted, oldest first. */
+/** The most runs that wait at the same time: the others are aborted, oldest first. */
 const MAX_WAITING = 60;
-/** How many requests a host signs until another one takes its place: they may have made it a clone. */
+/** How many requests a host signs before another host takes its place: they may have made it a clone. */
 const MAX_CALLS_OF_HOST = 20;
 
-/** What requests are about: runs in every state, hosts, workers and pools, all made for it. */
+/** The objects of the requests: runs in every state, hosts, workers and pools, all made for this. */
 export class World {
   readonly server: Server;
   /** Runs that were answered with 200 or 201, and that nobody has deleted. */
@@ -33,9 +33,9 @@ export class World {
   #waiting: string[] = [];
   #ended: string[] = [];
   #workers: string[] = [];
-  /** By path: a join makes what an earlier start says stale. */
+  /** The host for each path: a join makes reports of an earlier start stale. */
   readonly #speakers = new Map<string, { calls: number; host: Promise<HttpHost> }>();
-  /** It holds the run `held`, and is asked for nothing that could end it. */
+  /** It holds the run `held`, and gets no request that could end it. */
   holder: HttpHost;
   attempt = "held/main/1.1";
   invitation: Json;
@@ -59,7 +59,7 @@ export class World {
     return world;
   }
 
-  /** A run on the holder: it runs, or has ended, or has been deleted. */
+  /** A run on the holder: it runs, has ended, or was deleted. */
   async #play(id: string): Promise<void> {
     const { holder, server } = this;
     await server.json(201, "POST", "/v1/runs", { id, pool: HOSTS, argv: ["true"], queueTimeout: "1h" });
@@ -94,32 +94,32 @@ export class World {
     return [{ id: `${id}/main/1.1`, state: "running", startedAgoMs: 5, log }];
   }
 
-  /** A host that has reported with room, and may be asked for anything. */
+  /** A host that has reported, has room, and may get any request. */
   async #readyHost(host: HttpHost): Promise<HttpHost> {
     const { code } = await this.server.json(201, "POST", "/v1/enrollments", { pool: HOSTS });
     await host.enroll(code);
-    await host.report({ means: { kill: "processes", limits: [] } });
+    await host.report({ means: { kill: "processes", limits: [], protocol: 0 } });
     return host;
   }
 
-  /** The host that signs what is fuzzed; after a while another one, for what was signed may have ended it. */
+  /** The host that signs fuzzed requests; replaced after a while, since those may have ended it. */
   async speakerOf(path: string): Promise<HttpHost> {
     if (!path.startsWith("/v1/hosts/{worker}") || path.includes("/logs/")) return this.holder;
     const found = this.#speakers.get(path) ?? { calls: 0, host: this.#readyHost(new HttpHost(this.server)) };
     found.calls += 1;
     this.#speakers.set(path, found);
-    // Whatever else a join says, another boot than before is that of a clone, and ends both.
+    // A join with another boot id counts as that of a clone, and ends both.
     const most = path.endsWith("/join") ? 1 : MAX_CALLS_OF_HOST;
     if (found.calls >= most) this.#speakers.delete(path);
     return found.host;
   }
 
-  /** What was signed has ended this speaker: the next one is another. */
+  /** Forgets a speaker that a signed request has ended: the next one is another host. */
   forgetSpeaker(path: string): void {
     this.#speakers.delete(path);
   }
 
-  /** A value for a part of a path: one of what there is. */
+  /** A value for a part of a path: one of those that exist. */
   pathValue(operation: string, name: string, pick: number): string {
     const from = (...all: string[]) => all[pick % all.length] ?? "";
     if (name === "task") return "main";
@@ -137,7 +137,7 @@ export class World {
     return pick % 9 === 0 ? "gone" : (some[pick % Math.max(1, some.length)] ?? "nobody");
   }
 
-  /** Notes what an answer has changed, and keeps what waits in bounds. */
+  /** Records what an answer has changed, and limits the number of waiting runs. */
   async note(operation: string, path: string, status: number, body: Json): Promise<void> {
     if (operation === "POST /v1/runs" && (status === 200 || status === 201)) {
       const made: string[] = (body.items ?? [body]).map(({ id }: Json) => id);

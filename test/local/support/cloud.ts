@@ -33,7 +33,7 @@ export interface TestCloud {
   create(token: string, userData: string, tags?: Record<string, string>): Promise<Instance>;
   list(tag?: string): Promise<Instance[]>;
   state(id: string): Promise<string | undefined>;
-  /** What the user data wrote to a file in its home, once it is there with the end of its line. */
+  /** What the user data wrote to a file in its home, once the file ends with a newline. */
   written(id: string, name: string): Promise<string>;
 }
 
@@ -47,7 +47,7 @@ export async function startCloud(dir = scratchDir()): Promise<TestCloud> {
     server.closeAllConnections();
     expect(problems).toEqual([]);
   });
-  // An address that is no text is that of a server which listens on a port, as this one does.
+  // An address that is not a string is that of a server that listens on a port, as this one does.
   const { port } = server.address() as AddressInfo;
   const call: TestCloud["call"] = (method, path, body, headers) => send(port, method, path, body, headers);
   const list = async (tag?: string) => {
@@ -110,7 +110,7 @@ function send(
   });
 }
 
-/** Whether a process with this pid runs: not gone, and not only waiting to be collected. */
+/** Whether a process with this pid runs: it exists, and is not a zombie. */
 export function runs(pid: number): boolean {
   return readProc(pid)?.ended === false;
 }

@@ -1,4 +1,4 @@
-// Runs `drover up` as a process of its own with the tiny Worker, or that of --script=PATH, as seen from here.
+// Runs `drover up` as a process with the tiny Worker, or with the one at --script=PATH from this folder.
 // The first argument is the state directory; --fresh and --port=N are those of the command.
 import { join, resolve } from "node:path";
 import { upCommand } from "../../../local/up-command.ts";

@@ -1,4 +1,4 @@
-// A Worker that takes a minute for any answer: whoever waits for it is sure to be found waiting.
+// A Worker that takes a minute for any answer, so that a caller is sure to be found waiting.
 import { DurableObject } from "cloudflare:workers";
 
 export class Allocation extends DurableObject {}

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What a test says that needs a disk of its own, where this user may not mount one. */
+/** Why a test that needs a disk of its own is skipped where this user may not mount one. */
 export const NO_MOUNT = "this user may not mount a file system to fill";
 
 /** A file system in memory, as small as a test wants it. */
@@ -19,7 +19,7 @@ export interface SmallDisk {
   unmount(): void;
 }
 
-/** Mounts one there; undefined where this user may not. `options` are those of tmpfs. */
+/** Mounts a small disk at `dir`; undefined where this user may not. `options` are those of tmpfs. */
 export function mountDisk(dir: string, options: string): SmallDisk | undefined {
   mkdirSync(dir, { recursive: true });
   try {
@@ -43,7 +43,7 @@ export function mountDisk(dir: string, options: string): SmallDisk | undefined {
         try {
           writeFileSync(join(ballast, "bytes"), Buffer.alloc(bytes), { flag: "a" });
         } catch {
-          // Somebody else was faster. What is left is looked at again.
+          // Another process was faster. The next round looks at what is left.
         }
       }
     },

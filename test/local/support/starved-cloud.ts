@@ -1,5 +1,5 @@
-// Adopts a machine as a `drover up` that was started again, looks at it when no file can be opened any more,
-// and says what has come of that. The argument is the state directory.
+// Adopts a machine, as a restarted `drover up` does, checks it while no file can be opened any more, and
+// prints what came of that. The argument is the state directory.
 import { openSync } from "node:fs";
 import { creation } from "./cloud.ts";
 

@@ -10,11 +10,11 @@ import { until } from "./scratch.ts";
 /** A `drover up` in a process group of its own, as a terminal would have it. */
 export interface UpProcess {
   pid: number;
-  /** What it has said so far, on both streams. */
+  /** What it has printed so far, on both streams. */
   said(): string;
   /** Its exit code, or the signal that ended it. */
   ended: Promise<number | string | null>;
-  /** To the whole group, as Ctrl-C is. */
+  /** Sends SIGINT to the whole group, as Ctrl-C does. */
   interrupt(): void;
 }
 
@@ -54,7 +54,7 @@ export interface Context {
   token: string;
 }
 
-/** Waits until `drover up` has said where it is, and returns what commands would find. */
+/** Waits until `drover up` has printed its address, and returns what commands would find. */
 export async function whenUp(running: UpProcess, stateDir: string): Promise<Context> {
   const path = join(stateDir, "context.json");
   const failed = running.ended.then((code) => {
@@ -94,7 +94,7 @@ export async function askForMachine(stateDir: string, token: string): Promise<nu
   return response.status;
 }
 
-/** The same, and it is made. */
+/** The same, and checks that the machine is created. */
 export async function bootMachine(stateDir: string, token: string): Promise<void> {
   expect(await askForMachine(stateDir, token)).toBe(200);
 }

@@ -1,7 +1,7 @@
-import type { Answered, CloudWorkerApi, SignedCall } from "../../../src/objects/rpc.ts";
+import type { CloudWorkerApi, SignedAnswer, SignedCall } from "../../../src/objects/rpc.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
+import { PROTOCOL } from "../../../src/shared/compat.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
-import { ACTS } from "../../../src/shared/means.ts";
 import { hostSecret, readClaim, readCode } from "../../../src/signing/code.ts";
 import { contentDigest, keyOf, textOfKey } from "../../../src/signing/mac.ts";
 import {
@@ -15,13 +15,13 @@ const SALT = btoa(String.fromCharCode(...new Uint8Array(32).fill(7)));
 export const OTHER_SALT = btoa(String.fromCharCode(...new Uint8Array(32).fill(8)));
 export const OTHER_SECRET = btoa(String.fromCharCode(...new Uint8Array(32).fill(9)));
 
-/** What a host signs with. */
+/** The identity with which a host signs. */
 export interface Identity {
   worker: string;
   secret: string;
 }
 
-/** What a test may sign otherwise than a host does. */
+/** What a test may sign differently from a host. */
 export interface Signing {
   nonce?: string;
   /** The start of the agent that joins. */
@@ -33,7 +33,7 @@ export interface Signing {
   query?: string;
 }
 
-/** The path of each purpose, behind that of the worker. */
+/** The path of each purpose, after the worker's path. */
 const PATHS: Partial<Record<Purpose, string>> = { join: "join", report: "reports", socket: "socket" };
 
 /** Signs a call as a host does. */
@@ -63,13 +63,13 @@ export function headersOf({ digest, created, nonce, keyid, purpose, signature }:
   };
 }
 
-/** What a host is answered with. Throws what it is refused with. */
-export function settled<T>(answered: Answered<T>): T {
+/** The value in an answer to a host. Throws the refusal if it has one. */
+export function settled<T>(answered: SignedAnswer<T>): T {
   if ("value" in answered) return answered.value;
   throw new DroverError(answered.refused.code, answered.refused.message, answered.refused);
 }
 
-/** A host made of a test: it says what the test says. */
+/** A host played by a test: it reports what the test gives it. */
 export class TestHost {
   readonly #worker: () => CloudWorkerApi;
   #setup: HostSetup | undefined;
@@ -77,15 +77,15 @@ export class TestHost {
   identity: Identity = { worker: "nobody", secret: OTHER_SECRET };
   ordersSeen = 0;
   attempts: AttemptReport[] = [];
-  /** What its agent acts on. */
-  acts: string[] = [...ACTS];
+  /** The protocol version that it speaks. */
+  protocol = PROTOCOL;
 
   /** `worker`: a fresh stub for each call, since one that has failed once keeps failing. */
   constructor(worker: () => CloudWorkerApi) {
     this.#worker = worker;
   }
 
-  /** As the edge has it done, which has verified the code. */
+  /** Enrolls as the edge would, which has verified the code. */
   async enroll(code: string, salt = SALT, expires?: number): Promise<HostSetup> {
     const agent = { version: "test", os: "linux", arch: "x64" };
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
@@ -119,12 +119,12 @@ export class TestHost {
       full: true,
       ordersSeen: this.ordersSeen,
       attempts: this.attempts,
-      means: { kill: "cgroup", limits: [], acts: this.acts },
+      means: { kill: "cgroup", limits: [], protocol: this.protocol },
       ...more,
     };
   }
 
-  /** Reports, and remembers the orders that it is answered with. */
+  /** Reports, and remembers the orders in the answer. */
   async report(more: Partial<Report> = {}, waitMs = 0): Promise<Orders> {
     const call = sign(JSON.stringify(this.next(more)), this.identity);
     const orders = settled(await this.#worker().report(call, waitMs));
@@ -134,7 +134,7 @@ export class TestHost {
 }
 
 /**
- * The error that a call is refused with. By `then` alone: an RPC promise that is looked at twice rejects
+ * The error with which a call is refused. It uses `then` alone: an RPC promise that is used twice rejects
  * twice.
  */
 export function refusal(call: Promise<unknown>): Promise<{ code: string; message: string }> {

@@ -5,20 +5,20 @@ import { objects } from "./world.ts";
 
 const TICK_MS = 5;
 
-/** A machine that plays what its orders say. */
+/** A machine that carries out its orders in play. */
 export interface PlayedHost {
   /**
-   * Its agent is killed, and started again some seconds later. Not while an attempt is being started, which
-   * would be lost by that: false then.
+   * Kills its agent, and starts it again some seconds later. Returns false, and does nothing, while an
+   * attempt is being started, which the kill would lose.
    */
   restartAgent(): boolean;
-  /** To be called at the end of a test: nothing of it goes on. */
+  /** To be called at the end of a test, so that nothing of the host goes on. */
   end(): void;
 }
 
 /**
- * The host of the simulator before real objects: the agent's own decisions, and its fake driver. Its clock
- * follows the one of this process, and nothing fails. It works by webhook alone.
+ * The simulator's host in front of real objects: the agent's own decisions, and its fake driver. Its clock
+ * follows the clock of this process, and nothing fails. It works by webhook alone.
  */
 export function startPlayedHost(worker: string, code: string): PlayedHost {
   const world = new World(1, []);

@@ -12,20 +12,20 @@ import type { ClaimedRequest } from "../../../src/signing/request.ts";
 import { claim, headersOf, type Signing, type TestHost } from "./host.ts";
 import { bindings, eventually } from "./world.ts";
 
-/** The code and reason that a socket was closed with. */
+/** The code and reason with which a socket was closed. */
 interface Closed {
   code: number;
   reason: string;
 }
 
-/** The host's end of a socket, made of a test. */
+/** The host's end of a socket, played by a test. */
 export class SocketHost {
   readonly frames: HostFrame[] = [];
   readonly pongs: string[] = [];
   closed: Closed | undefined;
   readonly #socket: WebSocket;
   readonly #session: Promise<Session>;
-  /** What is to be sent goes in its order, behind the challenge. */
+  /** Frames are sent in order, after the challenge. */
   #sent: Promise<void>;
 
   constructor(socket: WebSocket, key: Key, signature: string) {
@@ -76,7 +76,7 @@ export class SocketHost {
     this.#socket.close();
   }
 
-  /** The next orders for which this holds, remembered or to come. */
+  /** The next orders for which this holds, whether remembered or still to come. */
   orders(which: (orders: Orders) => boolean): Promise<Orders> {
     const isOrders = (frame: HostFrame): frame is Orders => "revision" in frame;
     return eventually(() => this.frames.filter(isOrders).find(which));

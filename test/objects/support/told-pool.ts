@@ -6,10 +6,10 @@ import type { RunState } from "../../../src/schema/run/run.ts";
 import { bindings } from "./world.ts";
 
 const SUBMITTED_AT = Date.now();
-/** The pool that is told of runs. */
+/** The pool that the tests send runs to. */
 export const pool = () => bindings.POOL.getByName("default");
 
-/** A run as its allocation tells its pool of it. There is none: what is tried here is the pool alone. */
+/** A run as its allocation would send it to the pool. There is no allocation: only the pool is tested. */
 export function upsert(
   run: string,
   state: RunState,
@@ -26,16 +26,22 @@ export function upsert(
     command: "true",
     resources: { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 },
     hostPaths: false,
+    fakes: false,
+    protocol: 0,
     exitCode: null,
     startedAt: null,
     finishedAt: null,
+    restarts: 0,
+    oomKills: 0,
+    avoid: [],
+    prefer: null,
     wants: "nothing",
     epoch: 0,
     ended: 0,
   };
 }
 
-/** Tells the pool of one run. */
+/** Sends one run to the pool. */
 export async function tellOf(
   run: string,
   state: RunState,
@@ -48,7 +54,7 @@ export async function tellOf(
   });
 }
 
-/** A query as the edge makes it of a request. */
+/** A query as the edge makes it from a request. */
 export const question = (more: Partial<RunQuestion>): RunQuestion => ({
   states: ["complete"],
   labels: {},
@@ -60,6 +66,6 @@ export const question = (more: Partial<RunQuestion>): RunQuestion => ({
   ...more,
 });
 
-/** How many wait for the pool's runs. */
+/** How many callers wait for the pool's runs. */
 export const waiting = () =>
   runInDurableObject(pool(), (instance) => (instance as unknown as { waiting: number }).waiting);

@@ -9,7 +9,7 @@ import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { CLOUD_URL, TestCloud } from "./cloud.ts";
 import { TestHost } from "./host.ts";
 
-/** The stubs as the tools of the platform take them, too. */
+/** The stubs, in the types that the tools of the platform take. */
 type Stubs = {
   [Name in keyof Env]: Env[Name] extends Namespace<infer Stub>
     ? Namespace<DurableObjectStub & Stub>
@@ -52,7 +52,7 @@ export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
   return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec) });
 }
 
-/** Waits until `look` finds something. Fails, by the test's own time limit, if it never does. */
+/** Waits until `look` finds something. If it never does, the test's own time limit ends the wait. */
 export async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   for (;;) {
     const found = await look();
@@ -62,9 +62,9 @@ export async function eventually<T>(look: () => Promise<T | undefined> | T | und
 }
 
 /**
- * A report whose answer is held, as a host always has one: a run that comes while nobody listens costs a row
- * more, which says that its host was not told of it. That the request has arrived is not enough: it is
- * verified first.
+ * A report whose answer is held back, as a host always has one: a run that arrives while nobody waits costs
+ * another row, which notes that the host has not received it. It is not enough that the request has arrived:
+ * it is verified first.
  */
 export async function holdReport(host: TestHost): Promise<{ answer: Promise<Orders> }> {
   const { worker } = host.identity;
@@ -77,7 +77,7 @@ export async function holdReport(host: TestHost): Promise<{ answer: Promise<Orde
   return { answer };
 }
 
-/** The machine that the pool has asked for, and the code in its user data. */
+/** The machine that the pool has requested, and the code in its user data. */
 export async function askedMachine(cloud: TestCloud): Promise<{ worker: string; code: string }> {
   return eventually(async () => {
     const workers = await objects.pool("default").workers(["booting"]);
@@ -86,7 +86,7 @@ export async function askedMachine(cloud: TestCloud): Promise<{ worker: string; 
   });
 }
 
-/** Boots the machine that the pool has asked for: enrolls its host and lets its boot probe succeed. */
+/** Boots the machine that the pool has requested: enrolls its host and lets its boot probe succeed. */
 export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; host: TestHost }> {
   const { worker, code } = await askedMachine(cloud);
   const host = new TestHost(() => objects.worker(worker));
@@ -95,7 +95,7 @@ export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; h
   return { worker, host };
 }
 
-/** What a worker and its pool do by themselves after a boot is done now, and costs nothing for a minute. */
+/** Has a worker and its pool do now what follows a boot, so that they cost nothing for a minute. */
 export async function letAlarmsFire(worker: string): Promise<void> {
   await runDurableObjectAlarm(bindings.CLOUD_WORKER.getByName(worker));
   await runDurableObjectAlarm(bindings.POOL.getByName("default"));

@@ -1,3 +1,4 @@
+// How are log chunks that a worker put into the object store added to a stream?
 import type { StreamName } from "../../../schema/host.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { MAX_LOG_BYTES } from "../../../shared/limits.ts";
@@ -6,15 +7,15 @@ import { storePlacement } from "../placements/placement.ts";
 import { type AllocationState, type LogSegment, openPlacement, type PlacementRecord } from "../state.ts";
 import { NO_LOGS, withLogs } from "./logs.ts";
 
-/** Decimal digits of an offset in a key: keys are read in their order. */
+/** Decimal digits of an offset in a key, so that keys sort like numbers. */
 const OFFSET_DIGITS = 12;
 
-/** An offset as text that sorts as the number does. */
+/** An offset as text that sorts like the number. */
 export function offsetText(offset: number): string {
   return String(offset).padStart(OFFSET_DIGITS, "0");
 }
 
-/** So many bytes of a stream, from an offset on: what one object of the store holds. */
+/** A stretch of a stream, as one object of the store holds it. */
 export interface LogStretch {
   attempt: string;
   stream: StreamName;
@@ -23,24 +24,24 @@ export interface LogStretch {
 }
 
 /**
- * Under which key the object store has a stretch. Both ends are in it: a stretch that was cut otherwise after
- * a restart of the host never takes the place of one that is recorded.
+ * The key of a stretch in the object store. It contains both ends, so that a stretch that is cut differently
+ * after a restart of the host never overwrites a recorded one.
  */
 export function logObjectKey({ attempt, stream, from, length }: LogStretch): string {
   return `logs/${attempt}/${stream}/${offsetText(from)}-${length}`;
 }
 
-/** A stretch that `worker` has put into the object store. Without any length it only asks what is stored. */
+/** A stretch that `worker` has put into the object store. With length 0 it only asks how much is stored. */
 export interface StoredChunk extends LogStretch {
   worker: string;
 }
 
-/** What a chunk is answered: how far its stream is stored, or why this worker has no say in it. */
+/** The answer to a chunk: how far the stream is stored, or why the worker may not add to it. */
 export type ChunkAnswer = { kind: "stored"; stored: number } | { kind: "unknown" } | { kind: "foreign" };
 
 /**
- * Appends a chunk to its stream if it continues the stored bytes and ends within the cap; a tail that lies
- * before it becomes a segment of its own. Only the open placement takes any: what was ended is complete, or
+ * Appends a chunk to its stream if it continues the stored bytes and ends within the cap. The tail before it
+ * becomes a segment of its own. Only the open placement takes chunks: logs of an ended one are complete or
  * given up.
  */
 export function foldChunk(state: AllocationState, chunk: StoredChunk, now: Instant): AllocationState {
@@ -64,7 +65,7 @@ export function foldChunk(state: AllocationState, chunk: StoredChunk, now: Insta
   };
 }
 
-/** What a chunk is answered, from the state after it was folded in. */
+/** The answer to a chunk, from the state after it. */
 export function answerChunk(state: AllocationState, chunk: StoredChunk): ChunkAnswer {
   const placement = placementOf(state, chunk);
   if (state.record === null || placement === undefined) return { kind: "unknown" };
@@ -72,7 +73,7 @@ export function answerChunk(state: AllocationState, chunk: StoredChunk): ChunkAn
   return { kind: "stored", stored: (state.record.logs[chunk.attempt] ?? NO_LOGS)[chunk.stream].stored };
 }
 
-/** The placement that an attempt of this run belongs to, open or over; undefined if there never was one. */
+/** The placement that an attempt of this run belongs to, open or ended; undefined if there is none. */
 function placementOf(state: AllocationState, { attempt }: StoredChunk): PlacementRecord | undefined {
   const { record } = state;
   const parts = parseAttemptId(attempt);
@@ -83,5 +84,5 @@ function placementOf(state: AllocationState, { attempt }: StoredChunk): Placemen
 
 function isOurs({ run, task, n }: AttemptParts, record: NonNullable<AllocationState["record"]>): boolean {
   const known = record.tasks.find(({ name }) => name === task);
-  return run === record.id && known !== undefined && n <= (known.n ?? 1);
+  return run === record.id && known !== undefined && n <= known.n;
 }

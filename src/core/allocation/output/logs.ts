@@ -1,27 +1,31 @@
+// Which log bytes of a report are stored in the record, and when are logs complete?
 import type { AttemptReport, LogPiece, StreamName } from "../../../schema/host.ts";
 import { parseAttemptId, STREAMS } from "../../../shared/attempt-id.ts";
-import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../shared/limits.ts";
+import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { addEvent } from "../read/events.ts";
 import type { AllocationRecord, LogSegment, Outcome, StreamRecord } from "../state.ts";
 
+/** Log bytes of one stream that are stored within the allocation's record; the rest goes into rows. */
+export const MAX_INLINE_LOG_BYTES = 64 * 1024;
+
 const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 
-/** Both streams of an attempt of which nothing is known yet. */
+/** Both streams of an attempt without logs. */
 export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
 
-/** A record, and the segments that left the tails of its streams. */
-export interface Taken {
+/** A record, and the segments that left its tails. */
+export interface StoredLogs {
   record: AllocationRecord;
   segments: LogSegment[];
 }
 
 /**
- * Takes in the log bytes of one attempt's report: only what continues the stored bytes counts, so that a
- * doubled, an older or a gapped piece changes nothing. A stream that outgrows the cap is said so, once.
+ * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so doubled,
+ * old or gapped pieces change nothing. The first bytes beyond the cap are noted as an event.
  */
-export function takeLogs(record: AllocationRecord, report: AttemptReport, now: Instant): Taken {
+export function takeLogs(record: AllocationRecord, report: AttemptReport, now: Instant): StoredLogs {
   if (report.log === undefined) return { record, segments: [] };
   const before = record.logs[report.id] ?? NO_LOGS;
   const segments: LogSegment[] = [];
@@ -30,18 +34,18 @@ export function takeLogs(record: AllocationRecord, report: AttemptReport, now: I
   for (const stream of STREAMS) {
     const piece = report.log[stream];
     if (piece === undefined) continue;
-    const taken = takePiece(before[stream], piece, now);
-    streams[stream] = taken.next;
-    if (taken.row !== null) segments.push({ attempt: report.id, stream, ...taken.row });
-    if (taken.next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) {
-      next = sayLimit(next, report.id, stream, now);
+    const appended = appendPiece(before[stream], piece, now);
+    streams[stream] = appended.next;
+    if (appended.row !== null) segments.push({ attempt: report.id, stream, ...appended.row });
+    if (appended.next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) {
+      next = noteLimit(next, report.id, stream, now);
     }
   }
   const changed = STREAMS.some((stream) => streams[stream] !== before[stream]);
   return { record: changed ? withLogs(next, report.id, streams) : next, segments };
 }
 
-/** The record with what is known now of an attempt's streams. */
+/** The record with the streams of an attempt replaced. */
 export function withLogs(
   record: AllocationRecord,
   attempt: string,
@@ -50,7 +54,7 @@ export function withLogs(
   return { ...record, logs: { ...record.logs, [attempt]: streams } };
 }
 
-function sayLimit(
+function noteLimit(
   record: AllocationRecord,
   attempt: string,
   stream: StreamName,
@@ -59,11 +63,11 @@ function sayLimit(
   const kept = formatSize(MAX_LOG_BYTES);
   const details = { attempt, stream, kept_bytes: String(MAX_LOG_BYTES) };
   const task = parseAttemptId(attempt)?.task;
-  const text = `${stream} has reached the limit: its first ${kept} are kept, what comes after is dropped`;
+  const text = `${stream} has reached the limit: its first ${kept} are kept, the rest is dropped`;
   return addEvent(record, "Log Limit", now, text, { ...(task === undefined ? {} : { task }), details });
 }
 
-function takePiece(
+function appendPiece(
   stream: StreamRecord,
   piece: LogPiece,
   now: Instant,
@@ -78,33 +82,29 @@ function takePiece(
   return { next: { size, stored, tail: new Uint8Array(), at: now }, row };
 }
 
-/** The bytes of a piece that follow the `stored` ones, up to the cap. */
+/** The bytes of a piece that follow the stored ones, up to the cap. */
 function continuation(stored: number, piece: LogPiece): Uint8Array {
   if (piece.data === undefined || piece.from > stored) return new Uint8Array();
   const bytes = decodeBase64(piece.data);
   return bytes.subarray(stored - piece.from, Math.max(0, MAX_LOG_BYTES - piece.from));
 }
 
-/** Whether every byte that is kept of an attempt's streams is stored. */
+/** Whether all bytes of an attempt are stored, up to the cap. */
 export function logsComplete(record: AllocationRecord, attempt: string): boolean {
   const logs = record.logs[attempt] ?? NO_LOGS;
   return STREAMS.every((stream) => logs[stream].stored >= Math.min(logs[stream].size, MAX_LOG_BYTES));
 }
 
 /**
- * Until when a run that has come out waits for the rest of its logs: a minute after that was heard, and after
- * the latest of its bytes,
- * so that what is slow is waited for, and what does not come is not.
+ * Until when an ended run waits for missing log bytes: a minute after its end was known or the latest bytes
+ * came, so that slow logs are awaited and lost ones are not.
  */
 export function lastByteBy(record: AllocationRecord, { at, heardAt = at }: Outcome): Instant {
   const streams = Object.values(record.logs).flatMap(({ stdout, stderr }) => [stdout, stderr]);
   return Math.max(heardAt, ...streams.map((stream) => stream.at ?? 0)) + LAST_BYTE_MS;
 }
 
-/**
- * The offsets up to which an attempt's streams are stored: the host may drop what lies before
- * (`Orders.logs`).
- */
+/** How far an attempt's streams are stored: the host may drop these bytes (`Orders.logs`). */
 export function storedOffsets(
   record: AllocationRecord,
   attempt: string,
@@ -120,7 +120,7 @@ function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
   return both;
 }
 
-/** Decodes base64 that the schema has let through. */
+/** Decodes base64 that the schema has accepted. */
 export function decodeBase64(text: string): Uint8Array {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);

@@ -1,15 +1,16 @@
+// What became of the outputs of a task?
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { addEvent } from "../read/events.ts";
 import type { AllocationRecord, AttemptRecord, Outcome } from "../state.ts";
 import { groupView, isOver, type Member } from "../tasks/tasks.ts";
 
-/** What is said of a host that knows of outputs, and has ended an attempt without a word on them. */
-const NOT_SAID = "its host has not said what became of them";
+/** The error of an attempt whose host understands outputs but did not report them. */
+const NOT_SAID = "its host did not report what became of them";
 
 /**
- * An attempt with what became of its outputs. A task that has ended by itself owes them: a host that says
- * nothing of them has lost them. Decided when its end is heard, since what is stopped later is no excuse.
+ * The attempt, with an error if it owes outputs. A task that ended by itself must have some: a host that does
+ * not report them has lost them. This is decided when the end is heard; a later stop is no excuse.
  */
 export function withOwedOutputs(
   { task, known, n, isStopping }: Member,
@@ -22,24 +23,24 @@ export function withOwedOutputs(
   return cut ? attempt : { ...attempt, outputs: { error: NOT_SAID } };
 }
 
-/** Why an attempt has lost its outputs; undefined if it has not. */
+/** Why an attempt lost its outputs; undefined if it did not. */
 export function outputsError({ outputs }: AttemptRecord): string | undefined {
   return outputs !== undefined && "error" in outputs ? outputs.error : undefined;
 }
 
-/** The failure of a run by an attempt that has lost its outputs; null if that has not. */
+/** The failure of a run whose attempt lost its outputs; null if it did not. */
 export function outputsFailure(attempt: AttemptRecord | undefined): Outcome["failure"] {
   const error = attempt === undefined ? undefined : outputsError(attempt);
   if (error === undefined) return null;
   return { code: "outputs_failed", text: `its outputs could not be stored: ${error}` };
 }
 
-/** The result that an attempt has left, for its outcome. */
+/** The stored result of an attempt, for its outcome. */
 export function resultOf({ outputs }: AttemptRecord): { snapshot?: string } {
   return outputs !== undefined && "snapshot" in outputs ? { snapshot: outputs.snapshot } : {};
 }
 
-/** Notes what has become of the outputs of an attempt that is over. */
+/** Notes what became of the outputs of an ended attempt. */
 export function outputEvents(
   record: AllocationRecord,
   task: string,
@@ -58,7 +59,7 @@ export function outputEvents(
   return addEvent(record, "Outputs Stored", now, text, { task, details });
 }
 
-/** The attempt of the open epoch whose outputs are being stored; undefined if none is. */
+/** The attempt of the open epoch whose outputs are being stored, if any. */
 export function uploadingAttempt(record: AllocationRecord): AttemptRecord | undefined {
   return groupView(record).members.find(({ attempt }) => attempt?.state === "uploading")?.attempt;
 }

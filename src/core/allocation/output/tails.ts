@@ -1,10 +1,13 @@
+// How does a run with many attempts keep its log tails small?
 import { STREAMS } from "../../../shared/attempt-id.ts";
-import { MAX_RUN_INLINE_LOG_BYTES } from "../../../shared/limits.ts";
 import type { AllocationRecord, LogRow } from "../state.ts";
 
+/** Log bytes of all streams of a run that are stored within its record: storage takes no larger value. */
+export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
+
 /**
- * Keeps a run's one value small, however many attempts it has: when their log tails together are too much,
- * the longest leave it as rows, until the rest fits. A run of one task with little output never gets here.
+ * Bounds the log tails of a record: the longest become rows until the others fit. A run of one task with
+ * little output never needs this.
  */
 export function spillTails(record: AllocationRecord): { record: AllocationRecord; rows: LogRow[] } {
   let left = 0;

@@ -1,3 +1,4 @@
+// What if a host reports something else about an ended placement than is stored?
 import type { AttemptReport } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
@@ -7,10 +8,7 @@ import { addEvent } from "../read/events.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { isOver } from "../tasks/tasks.ts";
 
-/**
- * Reports of an epoch that has ended. What they contradict stays as it is stored; that they do is recorded
- * (invariant 1).
- */
+/** Notes reports of an ended epoch that contradict the record; the record itself stays (invariant 1). */
 export function noteLate(record: AllocationRecord, message: Observed, now: Instant): AllocationRecord {
   const { worker, epoch, attempts } = message;
   const placed = record.placements.some((one) => one.epoch === epoch && one.worker === worker);
@@ -22,16 +20,16 @@ export function noteLate(record: AllocationRecord, message: Observed, now: Insta
   }, record);
 }
 
-/** Whether an attempt of which nothing was ever heard may have been ordered in that epoch, and then lost. */
+/** Whether an attempt that was never reported may have been ordered in that epoch. */
 function mayHaveBeen(record: AllocationRecord, epoch: number, id: string): boolean {
   const parts = parseAttemptId(id);
   const task = record.tasks.find(({ name }) => name === parts?.task);
-  return task !== undefined && parts?.epoch === epoch && parts.n <= (task.n ?? 1);
+  return task !== undefined && parts?.epoch === epoch && parts.n <= task.n;
 }
 
 /**
- * Records a report that says another end of an attempt than is stored, or an end where none was seen: at most
- * twice for each attempt, that it lives and how it ended.
+ * Notes that a report contradicts the stored end of an attempt: at most once that the attempt lives, and at
+ * most once how it ended.
  */
 export function noteContradiction(
   record: AllocationRecord,
@@ -46,14 +44,14 @@ export function noteContradiction(
     return type === "Late Report" && details.attempt === id && (details.state === "exited") === over;
   });
   if (noted) return record;
-  const said = exit === undefined ? state : `${state} with ${textOf(exit)}`;
+  const reported = exit === undefined ? state : `${state} with ${textOf(exit)}`;
   const stays = known?.exit
-    ? `what was said first stays: ${textOf(known.exit)}`
+    ? `the first report stays: ${textOf(known.exit)}`
     : "its end was decided without it";
   const parts: Record<string, string> =
     exit === undefined ? {} : { exit_code: String(exit.code ?? ""), signal: exit.signal ?? "" };
   const task = parseAttemptId(id)?.task;
-  return addEvent(record, "Late Report", now, `the host now says that ${id} is ${said}; ${stays}`, {
+  return addEvent(record, "Late Report", now, `the host now says that ${id} is ${reported}; ${stays}`, {
     ...(task === undefined ? {} : { task }),
     details: { attempt: id, state, ...parts },
   });
@@ -62,7 +60,7 @@ export function noteContradiction(
 function contradicts(known: AttemptRecord | undefined, report: AttemptReport): boolean {
   if (report.state === "gone") return false;
   if (known?.state === "gone") return true;
-  // An earlier state of what has ended is only late: reports may cross.
+  // An earlier state of an ended attempt is merely late: reports may overtake each other.
   if (report.state !== "exited") return false;
   if (known === undefined || !isOver(known)) return true;
   const { exit, startError } = known;

@@ -1,3 +1,4 @@
+// What does a host's report change in the attempts of a run?
 import { isUnkillable } from "../../../probes/broken.ts";
 import type { AttemptReport, HostStop } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
@@ -23,7 +24,7 @@ import { noteContradiction, noteLate } from "./late.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
 import { withDataEvent, withSaved } from "./sticky.ts";
 
-/** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
+/** Progress of an attempt. It never goes back: a late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
   preparing: 0,
   running: 1,
@@ -34,9 +35,9 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
 };
 
 /**
- * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement
- * of which the worker reports: if that worker has accepted it, nobody but this run can have ordered it, so it
- * takes the placement up again. What a host alone says of a run that it was never given counts for nothing.
+ * Folds in a host's report on the open epoch. A restarted allocation may have lost an unstored placement: if
+ * the reporting worker accepted an order for it (`held`), this run must have sent that order, and takes the
+ * placement up again. Without that acceptance a report proves nothing.
  */
 export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
   const { record } = state;
@@ -45,7 +46,7 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
     return { ...state, record: noteLate(record, message, now) };
   const known = openPlacement(state);
   if (known === null && !message.held) return state;
-  const placement = known ?? newPlacement(message.worker, message.epoch, since(record, message, now));
+  const placement = known ?? newPlacement(message.worker, message.epoch, placedSince(record, message, now));
   if (message.epoch !== record.endedEpoch + 1 || placement.worker !== message.worker) return state;
   let next = storePlacement(record, placement);
   const spill = [...state.spill];
@@ -62,17 +63,17 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   return { ...state, record: kept.record, memo: { ...state.memo, placement: null }, spill };
 }
 
-/** An attempt with a higher number than the present one was never ordered: the host cannot know it. */
+/** Whether the attempt was ever ordered: its number is at most the present one. */
 function wasOrdered(record: AllocationRecord, { task, n }: AttemptParts): boolean {
   const known = record.tasks.find(({ name }) => name === task);
-  return known !== undefined && n <= (known.n ?? 1);
+  return known !== undefined && n <= known.n;
 }
 
 function foldAttempt(
   record: AllocationRecord,
   name: string,
   report: AttemptReport,
-  from: Pick<Observed, "waits" | "keepsTime"> & { placement: PlacementRecord },
+  from: Pick<Observed, "protocol"> & { placement: PlacementRecord },
   now: Instant,
 ): AllocationRecord {
   const member = groupView(record).members.find(({ task }) => task.name === name);
@@ -80,34 +81,33 @@ function foldAttempt(
   const { task, known } = member;
   const before = known.attempts.find((one) => one.id === report.id);
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
-  // That its kill was given up is news, though it is no progress.
+  // A kill that was given up is news without being progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
   if (!further && !stuck) {
     const next = withSaved(record, report, now);
     return before !== undefined && isOver(before) ? noteContradiction(next, before, report, now) : next;
   }
   const times = timesOf(record, before, report, now);
-  const said = advance(before, further ? report : { ...report, state: before.state }, times, now);
-  const keepsTime: Pick<AttemptRecord, "keepsTime"> = from.keepsTime ? { keepsTime: true } : {};
-  const kept = { ...said, ...keepsTime };
-  const timed = { ...kept, timedOut: hasTimedOut(record, from.placement, member, kept, report) };
+  const heard = { ...times, protocol: from.protocol };
+  const progress = attemptFrom(before, further ? report : { ...report, state: before.state }, heard, now);
+  const timed = { ...progress, timedOut: hasTimedOut(record, from.placement, member, progress, report) };
   const attempt = withFetching(record, name, withOwedOutputs(member, timed), before, report);
   const others = known.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const most = attemptsKept(record.tasks.length);
   const attempts = all.slice(-most);
   const dropped = all.slice(0, -most);
-  const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits: from.waits } : {}) });
+  const changed = withTask(record, task, { attempts });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
   const started = startedAt === undefined ? changed : { ...changed, startedAt };
-  const told = attemptEvents(withoutLogsOf(started, dropped), member, before, attempt, report, {
+  const noted = attemptEvents(withoutLogsOf(started, dropped), member, before, attempt, report, {
     ended: times.ended,
     now,
   });
-  return withDataEvent(told, attempt.epoch, report.data, now);
+  return withDataEvent(noted, attempt.epoch, report.data, now);
 }
 
-/** An attempt that is no longer remembered has no logs any more. */
+/** Drops the logs of attempts that are no longer in the record. */
 function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): AllocationRecord {
   if (dropped.length === 0) return record;
   const logs = { ...record.logs };
@@ -117,9 +117,9 @@ function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): Allo
 
 /**
  * When an attempt started and ended. Hosts say how long ago that was, since their idea of the date is never
- * trusted (host-protocol.md#times), and that is believed only within what is possible: an attempt starts
- * after its run began to wait for this place and after the attempt before it had ended, it ends after its
- * start, and nothing is heard before it happens; unless the clock here has gone back: then times still lie in
+ * trusted (host-protocol.md#times), and believed only within what is possible: an attempt starts
+ * after its run began to wait for this placement, and after the previous attempt ended; it ends after its
+ * start; and nothing is heard before it happens. Even if the clock here has gone back, times remain in
  * order.
  */
 function timesOf(
@@ -131,21 +131,21 @@ function timesOf(
   const { task: name, epoch, n = 1 } = parseAttemptId(report.id) ?? {};
   const attempts = record.tasks.find((task) => task.name === name)?.attempts ?? [];
   const last = attempts.findLast((one) => one.epoch === epoch && (parseAttemptId(one.id)?.n ?? n) < n);
-  const first = Math.max(record.waitingSince, last?.finishedAt ?? 0);
+  const first = Math.max(record.submittedAt, record.waitingSince, last?.finishedAt ?? 0);
   const started = before?.startedAt ?? ago(report.startedAgoMs, first, now);
-  return { started, ended: ago(report.endedAgoMs, started ?? first, now) };
+  return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
 }
 
-/** Since when a placement has been open of which its worker reports, and which was forgotten here. */
-function since(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
+/** When a reported placement that was lost from memory here began. */
+function placedSince(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
   const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
   return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
 }
 
-function advance(
+function attemptFrom(
   before: AttemptRecord | undefined,
   report: AttemptReport,
-  { started, ended }: { started: Instant | null; ended: Instant | null },
+  { first, started, ended, protocol }: ReturnType<typeof timesOf> & { protocol: number },
   now: Instant,
 ): AttemptRecord {
   const over = report.state === "exited" || report.state === "gone";
@@ -155,18 +155,19 @@ function advance(
     epoch: parseAttemptId(report.id)?.epoch ?? 0,
     state: report.state,
     startedAt: started,
-    finishedAt: over ? (ended ?? Math.max(started ?? now, now)) : null,
+    finishedAt: over ? (ended ?? Math.max(started ?? first, now)) : null,
     ...(over && ended !== null && now - ended > HEARD_AT_ONCE_MS ? { heardAt: now } : {}),
     exit: report.exit ?? before?.exit ?? null,
     startError: report.startError ?? null,
     timedOut: report.timedOut ?? false,
+    protocol,
     ...(stopped === undefined ? {} : { stopped }),
     killError: report.kill?.error ?? before?.killError ?? null,
     ...(report.outputs === undefined || !over ? {} : { outputs: report.outputs }),
   };
 }
 
-/** An attempt with the mark that its host has begun to fetch its artifacts, if it has some. */
+/** Notes that the host has begun to fetch the attempt's artifacts, if it has any. */
 function withFetching(
   record: AllocationRecord,
   task: string,
@@ -179,8 +180,8 @@ function withFetching(
 }
 
 /**
- * Whether a host that says this has begun to prepare the attempt. It may be heard of first when it runs
- * already, or has failed: artifacts come before all of that, but for the look whether its user is there.
+ * Whether the host has begun to prepare the attempt. The first report may show it running or failed already:
+ * artifacts are fetched before that, but after the check of its user.
  */
 function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
   if (startError !== undefined) return startError.code !== "user_not_found";
@@ -215,7 +216,7 @@ function attemptEvents(
     const details = { attempt: after.id };
     next = addEvent(next, "Started", after.startedAt, "the command was started", { task, details });
   }
-  // What is heard with the end came before it, or with it.
+  // Whatever is reported together with the end happened before it, or with it.
   const at = ended ?? now;
   if (after.stopped !== undefined && before?.stopped === undefined) {
     const reason = HOST_STOPS[after.stopped];
@@ -232,24 +233,28 @@ function attemptEvents(
       : addEvent(next, "Driver Failure", at, text, { task, details: { driver_error: text } });
   }
   if (after.state === "gone" && after.exit === null) {
-    // What was stopped before it had started is not missed.
+    // An attempt that was stopped before it started is not lost.
     const isToStop = member.isStopping || member.restarting || after.stopped !== undefined;
     if (after.startedAt === null && (after.timedOut || isToStop)) return next;
-    return addEvent(next, "Lost", at, "nothing of it is left, and how it ended is not known", { task });
+    return addEvent(next, "Lost", at, "no process of it is left, and its exit is unknown", { task });
   }
   if (after.exit !== null && (before?.exit ?? null) === null)
-    next = terminated(next, task, after.exit, report, at);
+    next = noteTermination(next, task, after.exit, report, at);
   return isOver(after) ? outputEvents(next, task, after, now) : next;
 }
 
-function terminated(
+function noteTermination(
   record: AllocationRecord,
   task: string,
   { code, signal, oomKilled, message }: Exit,
   { id, kill }: AttemptReport,
   at: Instant,
 ): AllocationRecord {
-  const said = [code === null ? "" : `exit code ${code}`, signal === null ? "" : `signal ${signal}`, message];
+  const parts = [
+    code === null ? "" : `exit code ${code}`,
+    signal === null ? "" : `signal ${signal}`,
+    message,
+  ];
   const details = {
     attempt: id,
     exit_code: String(code ?? ""),
@@ -257,10 +262,10 @@ function terminated(
     oom_killed: String(oomKilled),
     exit_message: message,
   };
-  // The proof that a kill was one, and by which means: what the ordinary end does not need.
+  // How it was killed, which an ordinary end does not need.
   const proof: Record<string, string> =
     kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
-  const text = said.filter((part) => part !== "").join(", ");
+  const text = parts.filter((part) => part !== "").join(", ");
   return addEvent(record, "Terminated", at, text, {
     task,
     details: { ...details, ...proof },

@@ -1,6 +1,7 @@
+// Which attempts of a run must the worker's host run, and when is that a new order?
 import type { SignalOrder, StickySource } from "../../../schema/host.ts";
+import { protocolOf } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { needsOf } from "../../../shared/means.ts";
 import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../../messages.ts";
 import { resourcesOf, tasksOf } from "../../spec.ts";
 import { storedOffsets } from "../output/logs.ts";
@@ -21,31 +22,25 @@ import {
   type Member,
   mayBeOrdered,
 } from "../tasks/tasks.ts";
-import { isMissingBytes, orderMarks } from "../time/order-deadlines.ts";
+import { isMissingBytes, orderChangesAt } from "../time/order-deadlines.ts";
 import { deadlineOf, isTimedByHost, timeIsOver } from "../time/time-limits.ts";
 import { signalsDue } from "../user/requests.ts";
 import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 
-/** What an agent must act on to run it as it is meant; nothing is said of commands alone. */
-export function needsOfRun({ spec }: AllocationRecord): { needs?: string[] } {
-  const needs = needsOf(tasksOf(spec));
-  return needs.length === 0 ? {} : { needs };
-}
-
-/** What the orders of all tasks of an epoch are made from. */
-interface Scene {
+/** The inputs for the orders of all tasks of an epoch. */
+interface Context {
   view: GroupView;
   epoch: number;
   limit: { timeoutMs?: number };
   sticky: { sticky?: StickySource };
-  /** The data of the epoch are to be stored: everything of it has ended. */
+  /** Everything of the epoch has ended, and its data are to be stored. */
   save: { save?: true };
   now: Instant;
 }
 
 /**
- * What the host shall hold of an epoch: derived from what is stored, and from the time (`orderMarks`).
- * Nothing, once the run has ended or the epoch has. Attempts that have ended stay, so that the host keeps
+ * The attempts that the host should hold for an epoch, derived from the record and the time
+ * (`orderChangesAt`). Empty once the run or the epoch has ended. Ended attempts stay, so that the host keeps
  * them until the placement is over.
  */
 export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): WantedAttempt[] {
@@ -56,25 +51,25 @@ export function wantedAttempts(state: AllocationState, epoch: number, now: Insta
   const deadline = deadlineOf(record, placement.from);
   const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
   const sticky = record.spec.sticky ? { sticky: sourceOf(record, placement) } : {};
-  const save: Scene["save"] = isSavingData(record, now) ? { save: true } : {};
-  const scene: Scene = { view, epoch, limit, sticky, save, now };
-  return view.members.flatMap((one) => ordersOfTask(scene, one));
+  const save: Context["save"] = isSavingData(record, now) ? { save: true } : {};
+  const context: Context = { view, epoch, limit, sticky, save, now };
+  return view.members.flatMap((one) => ordersOfTask(context, one));
 }
 
-function ordersOfTask(scene: Scene, one: Member): WantedAttempt[] {
-  const { view, now } = scene;
+function ordersOfTask(context: Context, one: Member): WantedAttempt[] {
+  const { view, now } = context;
   const { n, before } = one;
   const mayStart = one.state !== "dead" && mayBeOrdered(view, one, now);
   if (one.attempt === undefined && !mayStart)
-    return before === undefined ? [] : [orderOfAttempt(scene, one, n - 1)];
+    return before === undefined ? [] : [orderOfAttempt(context, one, n - 1)];
   const shipping = before !== undefined && isMissingBytes(view.record, before, now);
   const last: WantedAttempt[] = shipping ? [{ id: before.id, want: "run" }] : [];
-  return [...last, orderOfAttempt(scene, one, n)];
+  return [...last, orderOfAttempt(context, one, n)];
 }
 
-/** The order for the present attempt of a task, or for the one before it. */
+/** The order for the present attempt of a task, or for the previous one. */
 function orderOfAttempt(
-  { view: { record }, epoch, limit, sticky, save, now }: Scene,
+  { view: { record }, epoch, limit, sticky, save, now }: Context,
   one: Member,
   n: number,
 ): WantedAttempt {
@@ -87,12 +82,12 @@ function orderOfAttempt(
   if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record), ...save };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
-  // What is about to be stopped and was not seen to start is not started any more.
+  // A task that is being stopped and was not seen to start is not started any more.
   const attempt = one.n === n ? one.attempt : one.before;
   const isTimeOver =
-    limit.timeoutMs === 0 && record.wish === null && (attempt === undefined || !isOver(attempt));
-  // What its host has timed goes on until that ends it: a clock that has jumped here changes nothing there.
-  // Only a limit that was set after the start may be one that the host has not heard of.
+    limit.timeoutMs === 0 && record.stopRequest === null && (attempt === undefined || !isOver(attempt));
+  // An attempt with a time limit on its host goes on until the host ends it, even if the clock here jumped.
+  // Only a limit that changed after the start may be unknown to the host.
   if (isTimeOver && isTimedByHost(attempt))
     return { id, want: "run", ...(isLimitNewer(record, attempt) ? limit : {}), ...save };
   if (isTimeOver)
@@ -103,12 +98,12 @@ function orderOfAttempt(
   return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };
 }
 
-/** Whether the time limit was changed while an attempt ran. */
+/** Whether the time limit changed while the attempt ran. */
 function isLimitNewer({ timeoutSetAt }: AllocationRecord, attempt: AttemptRecord | undefined): boolean {
   return timeoutSetAt !== undefined && (attempt?.startedAt ?? 0) <= timeoutSetAt;
 }
 
-/** The order for the worker that the run is placed on. */
+/** The order for the worker of the open placement. */
 export function orderOf(state: AllocationState, now: Instant): Order | null {
   const { record } = state;
   const placement = openPlacement(state);
@@ -121,7 +116,7 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
     epoch,
     revision,
     resources: resourcesOf(record.spec),
-    ...needsOfRun(record),
+    protocol: protocolOf(tasksOf(record.spec)),
     attempts,
     ...withSignals(record),
   };
@@ -133,52 +128,49 @@ function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
 }
 
 /**
- * The revision of the order as it is now. A delay that passes changes the order without a row: it counts one
- * more for each mark that has passed.
+ * The present revision of the order. The end of a delay changes the order without a written row, so each
+ * delay that has passed counts as one more.
  */
 export function revisionAt(record: AllocationRecord, now: Instant): number {
-  return record.revision + orderMarks(record).filter((at) => at <= now).length;
+  return record.revision + orderChangesAt(record).filter((at) => at <= now).length;
 }
 
 /**
- * Numbers the order after an event: one more than before if it says another thing, else the same. Comparing
- * the orders themselves, here alone, is what keeps a change from leaving under an old number (rule R1). A
- * placement that is not known may be one that was forgotten: what was ordered there is taken for ordered.
+ * Numbers the order after an event: one more if its content changed. Comparing the orders themselves in this
+ * one place ensures that no change leaves under an old number (rule R1). If no placement is known, one
+ * may have been forgotten: its order counts as sent.
  */
 export function withRevision(before: AllocationState, after: AllocationState, now: Instant): AllocationState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   if (record.endedEpoch !== before.record.endedEpoch) return after;
   const open = openPlacement(after);
-  const { wish, spec, revision: last } = before.record;
+  const { stopRequest, spec, revision: last } = before.record;
   if (open === null) {
-    if (record.wish === wish && record.spec === spec) return after;
+    if (record.stopRequest === stopRequest && record.spec === spec) return after;
     return { ...after, record: { ...record, revision: last + 1 } };
   }
   const { epoch } = open;
   const old = { ...before, memo: { ...before.memo, placement: open } };
   const was = revisionAt(before.record, now);
-  const revision = wordsOf(old, epoch, now) === wordsOf(after, epoch, now) ? was : was + 1;
+  const revision = contentOf(old, epoch, now) === contentOf(after, epoch, now) ? was : was + 1;
   const stored = record.revision + revision - revisionAt(record, now);
   return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
 }
 
-/**
- * What an order says: in place of what is left of the time limit, which is another number at each moment,
- * when that is over.
- */
-function wordsOf(state: AllocationState, epoch: number, now: Instant): string {
+/** The content of an order. It has the deadline in place of the remaining time, which always changes. */
+function contentOf(state: AllocationState, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
-  const words = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
+  const content = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
   const { record } = state;
   const until = record === null ? undefined : deadlineOf(record, openPlacement(state)?.from ?? null);
-  // That a signal leaves with its attempt is no news, a new one is.
-  return JSON.stringify([words, until, record?.signaled ?? 0]);
+  // A signal that ends with its attempt is no news; a new signal is.
+  return JSON.stringify([content, until, record?.signaled]);
 }
 
 /**
- * Whether all that is new in the order are attempts after ones that the worker has reported as over. Then it
- * asks again by itself (`ObservedAnswer`, `askAgain`), and no alarm is needed to say it twice.
+ * Whether all news in the order are attempts that follow reported ends. The worker then asks again by itself
+ * (`ObservedAnswer`, `askAgain`), and no alarm is needed.
  */
 export function isRestart(record: AllocationRecord): boolean {
   const { members } = groupView(record);
@@ -186,7 +178,7 @@ export function isRestart(record: AllocationRecord): boolean {
   return unseen.length > 0 && unseen.every(({ before }) => before !== undefined && isOver(before));
 }
 
-/** The answer to `observed`: the order as it is now, and what is stored of the logs. */
+/** The answer to `observed`: the present order, and how far logs are stored. */
 export function answerObserved(state: AllocationState, observed: Observed, now: Instant): ObservedAnswer {
   const { record } = state;
   if (record === null) return { kind: "no_such" };

@@ -1,11 +1,12 @@
+// How is a placement opened, stored and closed?
 import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { EndedHow, LossCause, PlacementTerms } from "../../messages.ts";
 import type { GroupTask } from "../../spec.ts";
 import { addEvent } from "../read/events.ts";
-import type { AllocationRecord, PlacementRecord } from "../state.ts";
+import { type AllocationRecord, newTask, type PlacementRecord } from "../state.ts";
 
-/** A placement of this run that the pool has opened. */
+/** A placement that the pool has opened. */
 export function newPlacement(
   worker: string,
   epoch: number,
@@ -19,7 +20,7 @@ export function newPlacement(
   return { epoch, worker, from: now, to: null, outcome: "open", ...terms };
 }
 
-/** The open placement with those of these terms that were not known when it was stored. */
+/** Adds terms that were unknown when the open placement was stored. */
 export function withTerms(
   record: AllocationRecord,
   open: PlacementRecord,
@@ -32,12 +33,12 @@ export function withTerms(
   return { ...record, placements: [...record.placements.slice(0, -1), complete] };
 }
 
-/** How long the stop of a task may take: as its spec says, and no longer than its host grants. */
+/** How long the stop of a task may take: as long as its spec says, but no longer than its host grants. */
 export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null): Millis {
   return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);
 }
 
-/** Puts a placement into the record, unless it is there already. */
+/** Adds a placement to the record, unless it is there already. */
 export function storePlacement(record: AllocationRecord, placement: PlacementRecord): AllocationRecord {
   if (placement.epoch <= record.endedEpoch || record.placements.at(-1)?.epoch === placement.epoch)
     return record;
@@ -54,12 +55,12 @@ const ENDED_TEXT: Record<EndedHow, string> = {
 };
 
 const CAUSE_TEXT: Record<LossCause, string> = {
-  interruption: "its host had said that the machine would be taken away",
+  interruption: "its host had given notice that the machine would be taken away",
 };
 
 /**
- * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after
- * the tasks themselves had, is no event. `at`: when it ended.
+ * Closes an epoch (rule R2): only after this another may be opened. When all tasks have ended, an
+ * ordinary end gets no event. `at`: when the epoch ended.
  */
 export function closePlacement(
   record: AllocationRecord,
@@ -85,13 +86,14 @@ export function closePlacement(
   return addEvent(closed, "Placement Ended", at, text, { details });
 }
 
-/** Forgets how the tasks fared in an epoch that has ended: in the next one they begin again. */
+/** Resets the tasks for the next epoch. */
 export function freshEpoch(record: AllocationRecord): AllocationRecord {
   const { kill: _kill, stage: _stage, ...rest } = record;
   const tasks = record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
-    name,
+    ...newTask(name),
     attempts,
-    ...(restarts === undefined ? {} : { restarts, lastRestart }),
+    restarts,
+    lastRestart,
   }));
   return { ...rest, tasks };
 }

@@ -1,5 +1,7 @@
+// Where are the data of a sticky run, from where does a placement get them, and are they stored in time
+// (tasks.md#sticky-data)?
 import type { AttemptReport, StickySource } from "../../../schema/host.ts";
-import { SAVE_DATA_MS } from "../../../shared/limits.ts";
+import { STORE_OUTPUTS_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import type { Observed } from "../../messages.ts";
@@ -8,9 +10,14 @@ import type { AllocationRecord, PlacementRecord, SavedData } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 
 /**
- * Where the data of a sticky run lie (decisions/runs.md#sticky-data; tasks.md#sticky-data): with its latest
- * placement below `epoch` that a worker took. One that was refused has touched nothing, and of an open one
- * nobody knows before something of it has begun: a host that has only heard of it may not have touched them.
+ * The longest wait of a failed sticky run for its data to be stored: then it is placed again without them.
+ */
+export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
+
+/**
+ * The placement with the latest data of a sticky run below `epoch` (decisions/runs.md#sticky-data). A refused
+ * placement touched nothing; an open one counts once a task has begun there, since until then its host may
+ * have left the data alone.
  */
 function homeBefore(record: AllocationRecord, epoch: number): PlacementRecord | undefined {
   if (record.spec.sticky !== true) return undefined;
@@ -26,10 +33,7 @@ function wasSeen({ tasks }: AllocationRecord, epoch: number): boolean {
   );
 }
 
-/**
- * Where the data of a placement come from: what its own worker may have kept, or else the newest that are
- * stored.
- */
+/** The source of a placement's data: those retained on its own worker, or else the latest stored data. */
 export function sourceOf(record: AllocationRecord, { epoch, worker }: PlacementRecord): StickySource {
   const home = homeBefore(record, epoch);
   const from = home?.worker === worker ? home.epoch : null;
@@ -42,16 +46,15 @@ function storedBefore({ saved }: AllocationRecord, epoch: number): SavedData["sn
 }
 
 /**
- * Whether a sticky run that has failed, and is to be placed again, waits for its data to be stored: another
- * worker may get it, and its own may be gone before that. Only data that something of the run can have
- * written count.
+ * Whether a failed sticky run waits for its data to be stored before it is placed again: it may get another
+ * worker, or lose its own. Only data that a task may have written count.
  */
 export function isSavingData(record: AllocationRecord, now: Instant): boolean {
   const by = savedBy(record);
   return by !== undefined && now < by;
 }
 
-/** When a run that waits for that goes on without; undefined if it does not wait. */
+/** Until when a failed sticky run waits for its data; undefined if it does not. */
 export function savedBy(record: AllocationRecord): Instant | undefined {
   const { spec, outcome, ended, endedEpoch, saved } = record;
   const again = spec.sticky === true && outcome?.again === true && !ended;
@@ -63,7 +66,7 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
 }
 
-/** Takes in what became of the data of the open epoch. */
+/** Notes what became of the data of the open epoch. */
 export function withSaved(record: AllocationRecord, report: AttemptReport, now: Instant): AllocationRecord {
   const epoch = record.endedEpoch + 1;
   if (report.saved === undefined || savedBy(record) === undefined) return record;
@@ -86,9 +89,8 @@ export function withSaved(record: AllocationRecord, report: AttemptReport, now: 
 }
 
 /**
- * The worker on which a sticky run is to be placed rather than on any other: the one that keeps its data,
- * also where its tasks have failed there. Null after a loss: then it is the machine that has failed, and the
- * data with it.
+ * The worker that a sticky run prefers: the one that keeps its data, even if its tasks failed there. Null
+ * after a loss, which took the data with the machine.
  */
 export function preferredWorker({ spec, placements }: AllocationRecord): string | null {
   if (spec.sticky !== true) return null;
@@ -97,8 +99,8 @@ export function preferredWorker({ spec, placements }: AllocationRecord): string 
 }
 
 /**
- * Whether the data that a host keeps of a placement may be needed again. Once they are not, they never will
- * be: the run has ended, or has gone on with others. What is not known to have ended here proves nothing.
+ * Whether data of a placement that a host retains may be needed again. If not now, then never: the
+ * run has ended, or goes on with other data. An epoch not known to have ended here keeps its data.
  */
 export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observed): boolean {
   if (record.ended || record.spec.sticky !== true) return false;
@@ -107,7 +109,7 @@ export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observe
   return home?.epoch === epoch && home.worker === worker;
 }
 
-/** Says once in each placement but the first what has become of the data, as soon as that is known. */
+/** Adds, for each placement but the first, one event that says what became of the data. */
 export function withDataEvent(
   record: AllocationRecord,
   epoch: number,
@@ -116,7 +118,7 @@ export function withDataEvent(
 ): AllocationRecord {
   const home = homeBefore(record, epoch);
   const placement = record.placements.find((one) => one.epoch === epoch);
-  if (home === undefined || placement === undefined || isTold(record, epoch)) return record;
+  if (home === undefined || placement === undefined || hasDataEvent(record, epoch)) return record;
   const source = sourceOf(record, placement);
   if (data === undefined && (source.from !== null || source.snapshot !== undefined)) return record;
   const stored = storedBefore(record, epoch);
@@ -124,7 +126,7 @@ export function withDataEvent(
   const details = { epoch: String(epoch), from_worker: origin.worker, from_epoch: String(origin.epoch) };
   if (data === "moved" || data === "fetched") {
     const where = data === "moved" ? "this worker" : `worker ${origin.worker}`;
-    const text = `its directories go on with what placement ${origin.epoch} left on ${where}`;
+    const text = `its directories continue with what placement ${origin.epoch} left on ${where}`;
     return addEvent(record, "Data Moved", now, text, { details });
   }
   const text = `it begins with empty directories: ${whyLost(record, home, placement.worker)}`;
@@ -135,12 +137,12 @@ function whyLost(record: AllocationRecord, home: PlacementRecord, worker: string
   const { saved } = record;
   if (saved?.snapshot !== undefined) return `worker ${worker} could not fetch its data, ${saved.snapshot.id}`;
   if (home.worker === worker) return `worker ${worker} has not kept its data of placement ${home.epoch}`;
-  const where = `its data were on worker ${home.worker}`;
+  const where = `its data stayed on worker ${home.worker}`;
   if (home.outcome === "lost") return `${where}, which was lost`;
-  return `${where}, and were not stored${saved?.error === undefined ? " in time" : `: ${saved.error}`}`;
+  return `${where} and were not stored${saved?.error === undefined ? " in time" : `: ${saved.error}`}`;
 }
 
-function isTold({ events }: AllocationRecord, epoch: number): boolean {
+function hasDataEvent({ events }: AllocationRecord, epoch: number): boolean {
   return events.some(
     ({ type, details }) => (type === "Data Moved" || type === "Data Lost") && details.epoch === String(epoch),
   );

@@ -1,16 +1,17 @@
+// What has a run cost so far?
 import type { RunCost, RunStatus } from "../../../schema/run/run.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Existing, openPlacement, type PlacementRecord } from "../state.ts";
 import { statusOf } from "./status.ts";
 
 const HOUR_MS = 3_600_000;
-/** Enough for a millisecond on the cheapest machine; less is noise of the arithmetic. */
+/** Enough for a millisecond on the cheapest machine; the rest is rounding noise. */
 const DECIMALS = 1e9;
 
 /**
- * What a run has cost up to `now`, by list prices: for each placement that is remembered its time times its
- * rate (`PlacementRecord.rate`). Placements without a known rate are counted and never taken for free: if
- * none has one, the amount is null (cases.md#case-21).
+ * The cost of a run up to `now` by list prices: for each known placement, time times rate
+ * (`PlacementRecord.rate`). Placements without a known rate are counted separately, never as free; if none
+ * has a rate, the amount is null (cases.md#case-21).
  */
 export function costOf(state: Existing, now: Instant): RunCost {
   const open = openPlacement(state);
@@ -29,7 +30,7 @@ function hasRate(placement: PlacementRecord): placement is PlacementRecord & { r
   return typeof placement.rate === "number";
 }
 
-/** One run as its reader sees it at `now`, with what it has cost by then. */
+/** A run at `now` as its readers see it, with its cost. */
 export function readRun(state: Existing, now: Instant): RunStatus {
   return { ...statusOf(state), cost: costOf(state, now) };
 }

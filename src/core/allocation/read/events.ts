@@ -1,3 +1,4 @@
+// Which events does the history of a run have, and in which order?
 import type { RunEvent } from "../../../schema/run/run.ts";
 import { MAX_RUN_EVENTS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -5,8 +6,8 @@ import { iso } from "../../../shared/time/instant.ts";
 import type { AllocationRecord, AllocationState } from "../state.ts";
 
 /**
- * The types of events that have a cause here. tasks.md#events says what those of a task or a group mean; they
- * have the names that users of Nomad know.
+ * The types of events. tasks.md#events explains those of tasks and groups, which have the same names as in
+ * Nomad.
  */
 export type RunEventType =
   | "Received"
@@ -42,7 +43,7 @@ export type RunEventType =
   | "Log Limit"
   | "Log Truncated";
 
-/** Appends an event to a run. The latest 1,000 are kept, and those that were dropped are counted. */
+/** Appends an event. The latest `MAX_RUN_EVENTS` are kept; the others are counted. */
 export function addEvent(
   record: AllocationRecord,
   type: RunEventType,
@@ -65,8 +66,7 @@ export function addEvent(
 }
 
 /**
- * Brings what one event has added to the history of a run into the order in which it happened: a host reports
- * later than things are. What was told before keeps its number.
+ * Sorts the events that were just added by time, since hosts report late. Earlier events keep their numbers.
  */
 export function inOrder(before: AllocationState, after: AllocationState): AllocationState {
   const { record } = after;

@@ -1,3 +1,4 @@
+// Which CPU and memory does a run use?
 import type { RunStats } from "../../../schema/run/stats.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import { iso } from "../../../shared/time/instant.ts";
@@ -8,8 +9,8 @@ import { groupView } from "../tasks/tasks.ts";
 type Task = RunStats["tasks"][number];
 
 /**
- * What a run uses: the latest sample of each task that runs, and the sum of them (tasks.md#usage). `only`:
- * of this task alone. Throws `unknown_task` if the run has none of that name.
+ * The latest sample of each running task, and their sum (tasks.md#usage). `only`: just this task. Throws
+ * `unknown_task` if the run has no task of that name.
  */
 export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {
   const { record } = state;
@@ -36,7 +37,7 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
 
 type Sample = NonNullable<Task["usage"]>;
 
-/** Processors are known of a sum only if they are known of each part. */
+/** The sum has a number of processors only if both parts do. */
 function together(a: Sample, b: Sample): Sample {
   return {
     cpuMs: a.cpuMs + b.cpuMs,

@@ -1,3 +1,4 @@
+// What does a reader see of a run (api.md#one-run)?
 import type { AnyRun, RunStatus } from "../../../schema/run/run.ts";
 import { failureClass } from "../../../shared/errors.ts";
 import { MAX_TASK_EVENTS } from "../../../shared/limits.ts";
@@ -19,18 +20,18 @@ import { reasonOf, whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
-/** One run, whole, as a reader sees it (api.md#one-run). */
+/** Everything about a run that readers see (api.md#one-run). */
 export function statusOf(state: Existing): RunStatus {
   const { record } = state;
   const { spec } = record;
   const phase = phaseOf(state);
   const view = groupView(record);
-  // Its state comes first: whoever looks for the word in the text finds that of the run, and of no task.
+  // `state` comes first: a search of the text then finds the run's state before any task's.
   return {
     id: record.id,
     ...partOfState(record, phase),
     allocStatus: allocStatus(phase, view),
-    specIndex: record.specIndex ?? 1,
+    specIndex: record.specIndex,
     version: record.version,
     spec,
     pool: spec.pool,
@@ -47,19 +48,19 @@ export function statusOf(state: Existing): RunStatus {
   };
 }
 
-/** Its placements, with the open one that is not stored yet. */
+/** The placements, with the open one even if it is not stored. */
 function placementsOf(state: Existing): PlacementRecord[] {
   const { ended, placements } = state.record;
   const open = ended ? null : openPlacement(state);
   return open === null || placements.at(-1) === open ? placements : [...placements, open];
 }
 
-/** What only some states have, for each state by itself. */
+/** The fields that depend on the state, for each state. */
 type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
 
 /**
- * What a run has in its state and in no other (api.md#fields-by-state). An end that is not final yet is not
- * shown, and what a run ended with stands beside no state to which it does not belong.
+ * The fields that depend on the state (api.md#fields-by-state). An end that is not final is not shown, and an
+ * exit only in states that have one.
  */
 function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatus> {
   const from = startedAt(record);
@@ -76,7 +77,7 @@ function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatu
   switch (state) {
     case "complete":
       return { state, ...end, exitCode, signal, snapshot };
-    // An abort of what could not be killed was asked for in vain.
+    // The abort is shown as well: the run may have failed because something could not be killed.
     case "failed":
       return {
         state,
@@ -96,11 +97,11 @@ function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatu
   }
 }
 
-function abortOf({ wish }: AllocationRecord): { reason: string; by: string } | null {
-  return wish?.state === "aborted" ? { reason: wish.reason, by: wish.by } : null;
+function abortOf({ stopRequest }: AllocationRecord): { reason: string; by: string } | null {
+  return stopRequest?.state === "aborted" ? { reason: stopRequest.reason, by: stopRequest.by } : null;
 }
 
-/** Every failed end says why; one that does not was stored by a version that did not know of this rule. */
+/** Why a run failed; a record of an early version may lack that. */
 function failureIn({ failure }: Outcome) {
   const { code, text: why } = failure ?? { code: "status_lost" as const, text: "why is no longer known" };
   return { class: failureClass(code), code, text: why };
@@ -114,8 +115,8 @@ function refsOf(record: AllocationRecord) {
 }
 
 /**
- * The task whose output stands for the run's, once there can be any (api.md#fields-by-state): the leader, or
- * the first main task.
+ * The task whose output counts as the run's, once it has started: the leader, or the first main task
+ * (api.md#fields-by-state).
  */
 function shownTask(record: AllocationRecord): string | null {
   if (record.logsGone !== undefined) return null;
@@ -125,7 +126,7 @@ function shownTask(record: AllocationRecord): string | null {
 }
 
 /**
- * Nomad's client status, which looks at the exit code where a run's `state` does not (tasks.md#alloc-status,
+ * Nomad's client status, which depends on the exit code, unlike a run's `state` (tasks.md#alloc-status,
  * api.md#alloc-status).
  */
 function allocStatus(phase: RunPhase, { record, group, members }: GroupView): RunStatus["allocStatus"] {
@@ -134,7 +135,7 @@ function allocStatus(phase: RunPhase, { record, group, members }: GroupView): Ru
     case "pending":
     case "running": {
       const status = clientStatus(members);
-      // A command by itself has its end when the last of its logs is there.
+      // A single command only ends once its logs are complete.
       return group.lone && (status === "complete" || status === "failed") ? state : status;
     }
     case "complete":
@@ -157,10 +158,10 @@ export function clientStatus(views: TaskView[]): "pending" | "running" | "comple
 }
 
 function taskStatus(record: AllocationRecord, { known, phase, state: now, failed }: Member): TaskStatus {
-  const { name, restarts = 0, lastRestart, stopFrom, attempts } = known;
+  const { name, restarts, lastRestart, stopFrom, attempts } = known;
   const latest = attempts.at(-1);
   const isBackedOff = phase.kind === "backoff" && stopFrom === undefined;
-  // What never ran has no end of its own: it ended with its run (tasks.md#never-ran).
+  // A task that never ran ended with its run (tasks.md#never-ran).
   const fixed = phase.kind === "dead" && record.ended ? phase.at : null;
   return {
     name,
@@ -171,7 +172,7 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
     lastRestart: isoOrNull(lastRestart ?? null),
     nextStart: isBackedOff ? isoOrNull(phase.startAt ?? null) : null,
     startedAt: isoOrNull(latest?.startedAt ?? null),
-    // A rerun clears it: an end that lies before the latest start is none
+    // A restart clears it: an end before the latest start does not count
     // (decisions/tasks.md#times-of-a-task).
     finishedAt: isoOrNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
     attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
@@ -181,7 +182,7 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
   };
 }
 
-/** The latest events of a task, and in what room they leave the latest of the run. */
+/** The latest events of a task, filled up with the latest ones of the run. */
 function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["events"] {
   const own = events.filter((event) => event.task === task).slice(-MAX_TASK_EVENTS);
   const room = MAX_TASK_EVENTS - own.length;
@@ -189,7 +190,9 @@ function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["event
   return [...others, ...own].sort((a, b) => a.seq - b.seq);
 }
 
-/** The phase of a task as it is shown: what is decided within a step is dead to whoever looks. */
+/**
+ * The shown phase of a task: a reader never sees `over`, which the same step turns into `dead` or `backoff`.
+ */
 function shownPhase({ kind }: TaskPhase): TaskStatus["phase"] {
   return kind === "over" ? "dead" : kind;
 }
@@ -231,10 +234,10 @@ function describeEnd(record: AllocationRecord, { state, exitCode, signal, failur
   if (exitCode !== 0 && memory[0] !== undefined) return memory[0];
   if (signal !== null) return `ended by ${signal}`;
   if (exitCode !== null) return `ended with exit code ${exitCode}`;
-  return record.wish === null ? state : reasonOf(record.wish);
+  return record.stopRequest === null ? state : reasonOf(record.stopRequest);
 }
 
-/** Which tasks of a run have ended for want of memory, and what they were held to. */
+/** Which tasks ran out of memory, and their limits. */
 function outOfMemory({ spec, tasks }: AllocationRecord): string[] {
   const short = tasks.filter(({ attempts }) => attempts.at(-1)?.exit?.oomKilled);
   return short.map(({ name }) => {

@@ -1,27 +1,28 @@
+// How is the text in a run's record bounded? Storage takes 2 MB per value: the oldest events are dropped and
+// counted, and the oldest attempts' texts are cut.
 import type { OutputsOutcome, StartError } from "../../../schema/host.ts";
 import type { Exit, RunEvent } from "../../../schema/run/run.ts";
-import {
-  MAX_RUN_ATTEMPT_TEXT_BYTES,
-  MAX_RUN_ATTEMPTS,
-  MAX_RUN_EVENT_BYTES,
-  MAX_TASK_ATTEMPTS,
-  MIN_TASK_ATTEMPTS,
-} from "../../../shared/limits.ts";
+import { MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import { latestWithin, storedBytes } from "../../stored-bytes.ts";
 import type { AllocationRecord, AllocationState, AttemptRecord, TaskRecord } from "../state.ts";
 
+/** How many attempts a run with many tasks keeps, and how many each task keeps in any case: the latest. */
+export const MAX_RUN_ATTEMPTS = 512;
+export const MIN_TASK_ATTEMPTS = 4;
 /**
- * A run is one value, which storage takes up to 2 MB: what hosts say of it has a bound in all, and not only
- * each text. What is oldest gives way: events go, and are counted as dropped; texts of attempts are cut.
+ * How many bytes the texts of hosts may take in storage: in a run's events, of which the oldest are dropped,
+ * and in its attempts, of which the oldest are cut. With logs and spec, the record stays below 2 MB.
  */
+export const MAX_RUN_EVENT_BYTES = 384 * 1024;
+export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;
 
-/** What is left of a text that is cut, in characters, and the mark at its end. */
+/** Characters that a cut text keeps, and the mark at its end. */
 const CUT_TO = 32;
 const CUT_MARK = " … (cut)";
-/** What an event takes beside its texts. */
+/** Bytes of an event besides its texts. */
 const EVENT_BYTES = 128;
 
-/** The attempts that are kept with each of so many tasks. */
+/** How many attempts each task of a run with this many tasks keeps. */
 export function attemptsKept(tasks: number): number {
   return Math.max(MIN_TASK_ATTEMPTS, Math.min(MAX_TASK_ATTEMPTS, Math.floor(MAX_RUN_ATTEMPTS / tasks)));
 }

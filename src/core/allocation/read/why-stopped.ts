@@ -1,7 +1,8 @@
-import type { AllocationRecord, Reaction, Wish } from "../state.ts";
+// Why is a run, or one of its tasks, being stopped, in words?
+import type { AllocationRecord, Reaction, StopRequest } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 
-/** That a run is being stopped, and why, if anybody has said so. */
+/** That a run is being stopped, and why, if a reason was given. */
 export function beingStopped(record: AllocationRecord): string {
   const why = whyStopped(record);
   return why === "" ? "it is being stopped" : `it is being stopped (${why})`;
@@ -9,13 +10,13 @@ export function beingStopped(record: AllocationRecord): string {
 
 /** Why the tasks of a run are being stopped, in words. */
 export function whyStopped(record: AllocationRecord): string {
-  const { wish, kill } = record;
-  if (wish !== null) return wish.reason;
+  const { stopRequest, kill } = record;
+  if (stopRequest !== null) return stopRequest.reason;
   if (groupView(record).hostStop !== undefined) return "its host stops everything";
   return kill === undefined ? "it is no longer wanted" : reactionText(kill);
 }
 
-/** What a group makes of the end of one of its tasks, in words. */
+/** How a group reacts to the end of one of its tasks, in words. */
 export function reactionText({ type, task }: Reaction): string {
   switch (type) {
     case "Sibling Task Failed":
@@ -27,7 +28,7 @@ export function reactionText({ type, task }: Reaction): string {
   }
 }
 
-/** Why a run is to end, in words, also where nobody has given a reason. */
-export function reasonOf({ reason, state, by }: Wish): string {
+/** Why a run is to stop, even if no reason was given. */
+export function reasonOf({ reason, state, by }: StopRequest): string {
   return reason.trim() === "" ? `${state} by ${by}` : reason;
 }

@@ -1,4 +1,4 @@
-// How far is the stop of a run, or of those of its tasks that are to be started again?
+// How far is the stop of a run, or of tasks that are restarted, and what happens next (`why`)?
 import { formatDuration, formatSeconds } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
@@ -12,45 +12,45 @@ import { deadlineOf, isTimedByHost } from "../time/time-limits.ts";
 import { poststopBy } from "../user/hurry.ts";
 import { beingStopped } from "./why-stopped.ts";
 
-/** What is said of a stop: who is stopped how, and what happens next. */
+/** A stop in words: which tasks stop, in which way, and what happens next. */
 interface Wait {
   text: string;
   next: Next;
 }
 
-/** How far the stop of one task is. `at`: when it is told to end; infinite: others come first. */
+/** The stop of one task. `at`: when it is told to stop; infinite: after others. */
 interface Stop {
   task: GroupTask;
   how: "delayed" | "told" | "later" | "killed";
   at: Instant;
 }
 
-/** What is known beside the group. `limit`: the end of its time, which may come before that of a delay. */
-interface Scene {
+/** The run's placement and time limit, which may end before a delay. */
+interface Context {
   placement: PlacementRecord;
   limit: Next | null;
   now: Instant;
 }
 
 /**
- * Why a run is being stopped, wholly or from inside, and what comes next: the end of a shutdown delay, the
- * word of its host, or the end of its poststop tasks.
+ * Why a run is being stopped, and what happens next: the end of a shutdown delay, the host's confirmation, or
+ * the end of poststop tasks.
  */
-export function stopWait(view: GroupView, scene: Scene): Wait {
-  const { placement, now } = scene;
+export function stopWait(view: GroupView, context: Context): Wait {
+  const { placement, now } = context;
   const why = beingStopped(view.record);
   const live = view.members.filter(({ state }) => state !== "dead");
   const stops = live.filter(({ isStopping }) => isStopping).map((one) => stopOf(view, one, placement, now));
-  if (stops.length === 0) return poststopWait(view, live, why, scene);
+  if (stops.length === 0) return poststopWait(view, live, why, context);
   const text = [why, ...stops.map((stop) => stopText(stop, view.group, placement, now))].join("; ");
-  return { text, next: nextOf(stops, view.group, scene.limit) };
+  return { text, next: nextOf(stops, view.group, context.limit) };
 }
 
 /** Only poststop tasks live, and run to their ends. */
-function poststopWait(view: GroupView, live: Member[], why: string, scene: Scene): Wait {
+function poststopWait(view: GroupView, live: Member[], why: string, context: Context): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {
-    const wait = restartWait(view, restarting, scene);
+    const wait = restartWait(view, restarting, context);
     return { ...wait, text: `${why}; ${wait.text}` };
   }
   const names = quoted(live);
@@ -65,8 +65,8 @@ function poststopWait(view: GroupView, live: Member[], why: string, scene: Scene
   return { text, next: earlierOf(next, over) };
 }
 
-/** What is said of tasks that are stopped to be started again. */
-export function restartWait(view: GroupView, stopped: Member[], { placement, limit, now }: Scene): Wait {
+/** Tasks that are stopped to be started again. */
+export function restartWait(view: GroupView, stopped: Member[], { placement, limit, now }: Context): Wait {
   const names = quoted(stopped);
   const isKilled = ({ known, n }: Member) => known.killNow === n;
   const stop = stopped.every(isKilled) ? "killed at once" : "stopped";
@@ -86,14 +86,14 @@ function stopOf(view: GroupView, one: Member, placement: PlacementRecord, now: I
   if (one.isKilledNow) return { task, how: "killed", at: now };
   if (isTooLate(view, one, placement, now)) return { task, how: "told", at: now };
   const { restartOf, restartAt = 0 } = known;
-  // A stop for another start may be under way already.
+  // A stop for a restart may be under way already.
   const again = restartOf === n ? restartAt : Infinity;
   const at = Math.min(turnOf(view, one, now) + task.shutdownDelayMs, again);
   if (at === Infinity) return { task, how: "later", at };
   return { task, how: at > now ? "delayed" : "told", at };
 }
 
-/** Whether a task is told to end because the time of its run is over, and its host does not see to that. */
+/** Whether a task is stopped here because of the run's time limit, which its host does not enforce. */
 function isTooLate(
   { record }: GroupView,
   { attempt }: Member,
@@ -101,14 +101,14 @@ function isTooLate(
   now: Instant,
 ): boolean {
   const deadline = deadlineOf(record, placement.from);
-  const over = deadline !== undefined && now >= deadline && record.wish === null;
+  const over = deadline !== undefined && now >= deadline && record.stopRequest === null;
   return over && !isTimedByHost(attempt) && (attempt === undefined || !isOver(attempt));
 }
 
-/** When it is its turn to be stopped; infinite, as long as others come first. */
+/** When it is a task's turn to stop; infinite: after others. */
 function turnOf(view: GroupView, { task, known }: Member, now: Instant): Instant {
   if (known.stopFrom !== undefined) return known.stopFrom;
-  // Before any has its turn the group's own delay runs.
+  // The group's shutdown delay comes before the first turn.
   const turn = turnsFrom(view);
   return turn > now && view.hostStop === undefined && hasTurn(task, view.members) ? turn : Infinity;
 }

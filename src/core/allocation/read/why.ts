@@ -1,4 +1,4 @@
-// Why is a run where it is, and what happens next?
+// Why is a run where it is, and what happens next (`drover why`)?
 import type { Why } from "../../../schema/why.ts";
 import { formatDuration } from "../../../shared/duration.ts";
 import type { FailureCode } from "../../../shared/errors.ts";
@@ -13,8 +13,8 @@ import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
- * Why a run is where it is, for programs: with what its pool says of one that waits (`WAIT_CODES`), and the
- * codes of failures, the closed list (`docs/operating.md` says what to do).
+ * The closed list of a run's reason codes; its pool's `WAIT_CODES` and the codes of failures come in addition
+ * (`docs/operating.md` says what to do).
  */
 export const RUN_REASONS = [
   "waiting",
@@ -35,8 +35,8 @@ export const RUN_REASONS = [
 type Cause = Pick<Why, "reason" | "next">;
 
 /**
- * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that
- * waits for a place, or its worker of one that has one.
+ * Why a run is where it is, and what happens next (invariant 5). `other`: what its worker says, or its pool
+ * while it waits for a placement.
  */
 export function whyOf(state: Existing, other: Why | null, worker: string | null, now: Instant): Why {
   const { record } = state;
@@ -50,21 +50,21 @@ export function whyOf(state: Existing, other: Why | null, worker: string | null,
   return { state: stateOf(phase), chain, ...causeOf(record, phase, { description, other, worker, now }) };
 }
 
-/** What is known beside the run itself. */
-interface Scene {
+/** What is known besides the run itself. */
+interface Context {
   description: string;
   other: Why | null;
   worker: string | null;
   now: Instant;
 }
 
-function causeOf(record: AllocationRecord, phase: RunPhase, scene: Scene): Cause {
-  const { other, now } = scene;
+function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): Cause {
+  const { other, now } = context;
   const limit = timeEnd(record, now);
   switch (phase.kind) {
     case "ended": {
       const code = phase.outcome.failure?.code ?? "ended";
-      return because(code, scene.description, nextBy("nothing", "nothing: it has ended", null));
+      return because(code, context.description, nextBy("nothing", "nothing: it has ended", null));
     }
     case "waiting": {
       const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
@@ -99,8 +99,8 @@ function causeOf(record: AllocationRecord, phase: RunPhase, scene: Scene): Cause
       return because("last_bytes", text, phase.again ? earlierOf(next, limit) : next);
     }
     case "stopping": {
-      // A run that is to end is stopped for that, whatever its time is.
-      const left = record.wish === null ? limit : null;
+      // A run that is to stop is stopped regardless of its time limit.
+      const left = record.stopRequest === null ? limit : null;
       const { text, next } = stopWait(phase.view, { placement: phase.placement, limit: left, now });
       return because("stopping", text, next);
     }
@@ -109,17 +109,17 @@ function causeOf(record: AllocationRecord, phase: RunPhase, scene: Scene): Cause
       return because("restarting", text, next);
     }
     case "backoff":
-      return phase.startAt > now ? backoff(record, phase, now) : onHost(starting(scene, limit), scene);
+      return phase.startAt > now ? backoff(record, phase, now) : onHost(starting(context, limit), context);
     case "uploading": {
-      const text = `the command has ended; worker ${scene.worker} collects its outputs and stores them`;
-      return onHost(because("uploading", text, earlierOf(uploadEnd(), limit)), scene);
+      const text = `the command has ended; worker ${context.worker} collects its outputs and stores them`;
+      return onHost(because("uploading", text, earlierOf(uploadEnd(), limit)), context);
     }
     case "running": {
       const next = earlierOf(nextBy("end", "wait for it to end", "command"), limit);
-      return onHost(because("running", "its command is running", next), scene);
+      return onHost(because("running", "its command is running", next), context);
     }
     case "starting":
-      return onHost(starting(scene, limit), scene);
+      return onHost(starting(context, limit), context);
   }
 }
 
@@ -127,7 +127,7 @@ function because(code: (typeof RUN_REASONS)[number] | FailureCode, text: string,
   return { reason: { code, text }, next };
 }
 
-/** A task is in its restart delay, and none of the others runs. */
+/** A task is in its restart delay, and no other runs. */
 function backoff(
   record: AllocationRecord,
   { placement, task, startAt }: Extract<RunPhase, { kind: "backoff" }>,
@@ -136,20 +136,20 @@ function backoff(
   const deadline = deadlineOf(record, placement.from);
   if (deadline !== undefined && deadline <= now) {
     const text = `the time limit was reached before task ${task} was started again`;
-    return because("backoff", text, nextBy("stop_run", "wait for its host to say so", "host"));
+    return because("backoff", text, nextBy("stop_run", "wait for its host to confirm", "host"));
   }
   const text = `task ${task} has ended, and is started again after a delay`;
   const start = nextAt("start_task", "start it again", startAt, null);
   return because("backoff", text, earlierOf(start, timeEnd(record, now)));
 }
 
-function starting({ other, worker }: Scene, limit: Next | null): Cause {
-  const text = `worker ${worker} has been ordered to start it${toldText(other)}`;
+function starting({ other, worker }: Context, limit: Next | null): Cause {
+  const text = `worker ${worker} has been ordered to start it${orderText(other)}`;
   return because("starting", text, earlierOf(startBy(other), limit));
 }
 
-/** All depends on its worker's host: what is said if that is silent. */
-function onHost(cause: Cause, { other, worker }: Scene): Cause {
+/** Adds the silence of the host, on which everything depends. */
+function onHost(cause: Cause, { other, worker }: Context): Cause {
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.reason.text}, and its host is silent: ${other.reason.text}`;
   const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
@@ -157,33 +157,33 @@ function onHost(cause: Cause, { other, worker }: Scene): Cause {
 }
 
 /**
- * Its host gives up once nothing could be stored for a while, however long that takes: it alone knows when.
- * The time limit of the run is one over all phases.
+ * Only the host knows when it gives up: once nothing could be stored for a while, however long uploads take.
+ * The time limit of the run applies to all phases.
  */
 function uploadEnd(): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   return nextBy("end", `end it without them, if nothing can be stored for ${patience}`, "host");
 }
 
-/** Whether something of it may be on its host, which has not said so. */
-function toldText(ofWorker: Why | null): string {
+/** Whether something of the run may be on its silent host. */
+function orderText(ofWorker: Why | null): string {
   if (ofWorker === null) return "";
-  return ofWorker.reason.untold === true
-    ? " (its host has not been told of it)"
+  return ofWorker.reason.undelivered === true
+    ? " (its host has not received the order yet)"
     : " (it may have started there)";
 }
 
-/** When its worker takes it for lost if the host says nothing of it: what was not told, much sooner. */
+/** When the worker ends the placement if its host stays silent: an undelivered one much sooner. */
 function startBy(ofWorker: Why | null): Next {
   const at = ofWorker?.reason.placementEndsAt;
   if (typeof at !== "string") return nextBy("start_task", "wait for its host to start it", "host");
-  const action = "place it elsewhere, or end it, if its host says nothing until then";
+  const action = "place it elsewhere, or end it, unless its host reports";
   return nextAt("lose_runs", action, Date.parse(at), "host");
 }
 
 function timeEnd(record: AllocationRecord, now: Instant): Next | null {
   const deadline = deadlineOf(record, null);
-  // What is later than that, its host says.
+  // Once the limit has passed, the host says what happens.
   return deadline === undefined || deadline <= now
     ? null
     : nextAt("stop_run", "stop it: its time is over", deadline, "command");

@@ -1,5 +1,5 @@
+// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again?
 import { formatDuration } from "../../../shared/duration.ts";
-import { MAX_LOSSES_IN_A_ROW } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { jittered } from "../../jitter.ts";
 import type { GroupTask } from "../../spec.ts";
@@ -10,11 +10,14 @@ import type { AllocationRecord, AttemptRecord, PlacementRecord, TaskRecord } fro
 import { type Cause, decideRestart, type RestartDecision, reasonText, restartsOnSuccess } from "./restart.ts";
 import { type GroupView, type Member, withTask } from "./tasks.ts";
 
-/** The wait before a task is started again that was lost more than once in a row, at least. */
+/** How many times in a row a task is restarted after an attempt whose end nobody saw. */
+export const MAX_LOSSES_IN_A_ROW = 5;
+
+/** The least delay before a task starts again after two lost attempts in a row. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
-/** When an attempt ended, and when that is heard: delays count from the end, and none ends in the past. */
-interface Heard {
+/** When an attempt ended, and when that is known: delays count from the end, but never end in the past. */
+interface EndTimes {
   at: Instant;
   now: Instant;
 }
@@ -41,19 +44,19 @@ export function endTask(
   const made = decideRestart(input, at);
   switch (made.decision) {
     case "killed":
-      return killed(view, task, attempt, at);
+      return endKilled(view, task, attempt, at);
     case "terminated":
-      return withTask(record, task, { dead: { at, how: "terminated" }, ...kept(known, made) });
+      return withTask(record, task, { dead: { at, how: "terminated" }, ...windowToStore(known, made) });
     case "not_restarting":
-      return notRestarting(view, one, attempt, made, at);
+      return endForGood(view, one, attempt, made, at);
     case "restarting":
-      return restarting(record, one, made, { at, now });
+      return startAgain(record, one, made, { at, now });
   }
 }
 
 function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: AttemptRecord): Cause {
   const { timedOut, startError, exit } = attempt;
-  // An exit while it is being stopped is no failure, and no reason to start again
+  // An exit while the task is being stopped is no failure and no reason to restart it
   // (decisions/tasks.md#exit-while-stopping).
   if (isStopping || timedOut) return { kind: "killed" };
   if (isTriggered === true) return { kind: "triggered" };
@@ -63,12 +66,12 @@ function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: Attem
   return { kind: "exit", successful: exit.code === 0 && exit.signal === null && !lost };
 }
 
-/** The window is stored once it counts something: a task that ends at its first try has none. */
-function kept(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
+/** The window to store, once it counts anything: a task that ends at its first try stores none. */
+function windowToStore(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
   return window.count === 0 && known.window === undefined ? {} : { window };
 }
 
-function killed(
+function endKilled(
   { record: before, group }: GroupView,
   task: GroupTask,
   { killError, startedAt }: AttemptRecord,
@@ -77,17 +80,17 @@ function killed(
   const record = withTask(before, task, { dead: { at, how: "killed" } });
   if (group.lone) return record; // the run's own end says it
   if (startedAt === null && killError === null) return record; // nothing of it ran
-  const text = killError === null ? "it was stopped" : `it was stopped, with trouble: ${killError}`;
+  const text = killError === null ? "it was stopped" : `it was stopped, with an error: ${killError}`;
   const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
   const details = { kill_reason: whyStopped(record), ...error };
   return addEvent(record, "Killed", at, text, { task: task.name, details });
 }
 
 /**
- * A command by itself that may not be started again ends with what it said: that is no failure of a task
- * (api.md#lone). In every other case the task has failed.
+ * The task has failed, with one exception: a single command without restarts ends with its exit
+ * (api.md#lone).
  */
-function notRestarting(
+function endForGood(
   { record, group }: GroupView,
   { task, known }: Member,
   attempt: AttemptRecord,
@@ -98,7 +101,7 @@ function notRestarting(
   const lost = attempt.exit === null && attempt.startError === null;
   const done = alone && attempt.exit !== null && outputsError(attempt) === undefined;
   const how = lost ? "lost" : done ? "terminated" : "failed";
-  const ended = withTask(record, task, { dead: { at, how }, ...kept(known, made) });
+  const ended = withTask(record, task, { dead: { at, how }, ...windowToStore(known, made) });
   if (alone || made.reason === null) return ended;
   const text = reasonText(made.reason, task.restart);
   const details = { restart_reason: made.reason, fails_task: "true" };
@@ -108,19 +111,19 @@ function notRestarting(
   });
 }
 
-function restarting(
+function startAgain(
   record: AllocationRecord,
   { task, known, n }: Member,
   made: RestartDecision,
-  { at, now }: Heard,
+  { at, now }: EndTimes,
 ): AllocationRecord {
   const { delayMs, reason } = made;
   const next = withTask(record, task, {
-    ...kept(known, made),
-    losses: undefined,
+    ...windowToStore(known, made),
+    losses: 0,
     n: n + 1,
     startAt: at + delayMs > now ? at + delayMs : undefined,
-    restarts: (known.restarts ?? 0) + 1,
+    restarts: known.restarts + 1,
     lastRestart: at,
     restartOf: undefined,
     restartAt: undefined,
@@ -132,26 +135,26 @@ function restarting(
 }
 
 /**
- * The host could not find the task again, so nobody knows how it ended: it is started anew without counting
- * against its policy (tasks.md#lost-and-unknown), but neither at once nor for ever if that happens again and
- * again.
+ * The host lost the task, so its end is unknown: it starts again without counting against its policy
+ * (tasks.md#lost-and-unknown), with a delay from the second loss on, and not more than `MAX_LOSSES_IN_A_ROW`
+ * times.
  */
 function afterLoss(
   record: AllocationRecord,
   { task, known, n }: Member,
   attempt: AttemptRecord,
-  { at, now }: Heard,
+  { at, now }: EndTimes,
 ): AllocationRecord {
-  const losses = (known.losses ?? 0) + 1;
+  const losses = known.losses + 1;
   const { name } = task;
   if (losses > MAX_LOSSES_IN_A_ROW) {
     const ended = withTask(record, task, { dead: { at, how: "lost" } });
-    const text = `it is not started again: ${losses} times in a row nobody saw how it ended`;
+    const text = `it is not started again: ${losses} times in a row its exit is unknown`;
     const details = { restart_reason: "exceeded", fails_task: "true" };
     return addEvent(ended, "Not Restarting", at, text, { task: name, details });
   }
   const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
   const change = { losses, n: n + 1, startAt: at + delayMs > now ? at + delayMs : undefined };
-  const text = `its host did not find it again; it is started anew in ${formatDuration(delayMs)}`;
+  const text = `its host lost track of it; it is started again in ${formatDuration(delayMs)}`;
   return addEvent(withTask(record, task, change), "Failed Restoring Task", at, text, { task: name });
 }

@@ -1,5 +1,5 @@
-// What follows for the group of the open epoch from what is stored: which ends are decided, who is stopped,
-// and which gates open?
+// What follows for the group of the open epoch from its record: which ends are decided, which tasks are
+// stopped, which gates open?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { killTimeoutOf } from "../placements/placement.ts";
@@ -11,9 +11,9 @@ import { hasTurn, reachedStage, reactionOf } from "./lifecycle.ts";
 import { type GroupView, groupView, type Member, mayBeOrdered, withTask } from "./tasks.ts";
 
 /**
- * Brings the group of the open epoch to where it belongs, from what is stored alone: ended attempts are
- * decided on, the group reacts to its dead, tasks get their turn to be stopped, gates open. It is repeated
- * until nothing changes, so it does not matter in which order things became known.
+ * Derives from the record alone what must follow: ended attempts are decided on, the group reacts to dead
+ * tasks, tasks get their turn to stop, gates open. Repeated until nothing changes, so that the order in which
+ * facts became known does not matter.
  */
 export function settleGroup(
   before: AllocationRecord,
@@ -22,20 +22,20 @@ export function settleGroup(
 ): AllocationRecord {
   let record = before;
   for (;;) {
-    const next = step(record, placement, now);
+    const next = settleOnce(record, placement, now);
     if (next === record) return record;
     record = next;
   }
 }
 
-function step(before: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
+function settleOnce(before: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
   let record = before;
   for (const { task } of groupView(before).members) {
     const view = groupView(record);
     const one = view.members.find((member) => member.task.name === task.name);
     if (one !== undefined) record = settleTask(view, one, placement, now);
   }
-  return advance(react(record, now));
+  return openGates(react(record, now));
 }
 
 function settleTask(
@@ -49,20 +49,20 @@ function settleTask(
   if (phase.kind === "dead") return record;
   if (phase.kind === "over") return endTask(view, one, phase.attempt, placement, now);
   if (!isStopping) return record;
-  // A kill before the start: the task is dead without more ado (tasks.md#change-9).
+  // A task that was never ordered is dead at once (tasks.md#change-9).
   if (one.attempt === undefined && !mayBeOrdered(view, one, now))
     return withTask(record, task, { dead: { at: now, how: "killed" } });
   if (known.stopFrom !== undefined) return record;
   const isAlone = known.removed !== undefined || view.hostStop !== undefined || one.isKilledNow;
-  // A poststop task has no turn.
+  // Poststop tasks are not stopped in turns.
   const isDelayed = !isAlone && task.hook !== "poststop" && now < turnsFrom(view);
   if (isDelayed || (!isAlone && !hasTurn(task, members))) return record;
   return beginStop(view, one, placement, now);
 }
 
-/** When the tasks of a group get their turns: after the group's shutdown delay, once (tasks.md#order-1). */
-export function turnsFrom({ record: { wish, kill }, group }: GroupView): Instant {
-  return Math.min(wish?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
+/** When the turns to stop begin: after the group's shutdown delay (tasks.md#order-1). */
+export function turnsFrom({ record: { stopRequest, kill }, group }: GroupView): Instant {
+  return Math.min(stopRequest?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
 }
 
 function beginStop(
@@ -73,7 +73,7 @@ function beginStop(
 ): AllocationRecord {
   let next = withTask(record, task, { stopFrom: now });
   const { name, shutdownDelayMs } = task;
-  if (!group.lone || record.wish === null) {
+  if (!group.lone || record.stopRequest === null) {
     const reason = whyStopped(record);
     const timeout = isKilledNow ? "0s" : formatDuration(killTimeoutOf(task, placement));
     const details = { kill_timeout: timeout, kill_reason: reason };
@@ -84,9 +84,9 @@ function beginStop(
   return addEvent(next, "Waiting for shutdown delay", now, text, { task: name });
 }
 
-/** Whether the whole group is on its way to its end. */
-function isEnding({ record: { wish, kill }, hostStop }: GroupView): boolean {
-  return wish !== null || kill !== undefined || hostStop !== undefined;
+/** Whether the whole group is being stopped. */
+function isEnding({ record: { stopRequest, kill }, hostStop }: GroupView): boolean {
+  return stopRequest !== null || kill !== undefined || hostStop !== undefined;
 }
 
 function react(record: AllocationRecord, now: Instant): AllocationRecord {
@@ -103,8 +103,8 @@ function react(record: AllocationRecord, now: Instant): AllocationRecord {
   return next;
 }
 
-/** Opens the next gates. Not while the group is being stopped: what was never ordered must stay so. */
-function advance(record: AllocationRecord): AllocationRecord {
+/** Opens the next gates, unless the group is being stopped: a task that was never ordered must stay so. */
+function openGates(record: AllocationRecord): AllocationRecord {
   const view = groupView(record);
   if (isEnding(view)) return record;
   const reached = reachedStage(view.stage, view.members);

@@ -1,40 +1,41 @@
+// In which order do the tasks of a group start and stop, and when does one task's end stop the others?
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
 import type { Reaction, Stage } from "../state.ts";
 
-/** A task as the rules of the group see it. */
+/** A task as the rules of its group see it. */
 export interface TaskView {
   task: GroupTask;
   state: "pending" | "running" | "dead";
-  /** Whether it has run at all since the group began. What ends within a moment is seldom seen to run. */
+  /** Whether it has run since the group began. A task that ends at once is seldom seen running. */
   started: boolean;
-  /** It waits for its next start, and for longer than a host takes to say that a task runs. */
+  /** It waits for its next start for longer than a host takes to report a running task. */
   delayed?: boolean;
-  /** What may be with the host of it is being stopped, for it to be started again. */
+  /** It is being stopped, to be started again. */
   restarting?: boolean;
-  /** Only of a dead task: whether it has failed, and since when it is dead. */
+  /** Whether a dead task has failed, and since when it is dead. */
   failed: boolean;
   deadAt: Instant;
 }
 
 const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
 
-/** A task that is dead while all others begin anew was left out by an update: nothing waits for that. */
+/** A dead task in a restart of all tasks was removed by an update: nothing waits for it. */
 const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
 
 /**
- * Whether a prestart sidecar keeps main tasks waiting no more: it runs, or it is back before its host would
- * say so. An update may leave one out, which then is dead; one that has failed ends the group
+ * Whether main tasks need not wait for a prestart sidecar: it runs, or will run again before its host could
+ * report it. An update may have removed it, so that it is dead; a failed one ends the group
  * (decisions/tasks.md#gate-of-prestart-sidecars).
  */
 const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
-/** Whether every task but the poststop ones is dead: then, and only then, these run (tasks.md#poststop). */
+/** Whether all tasks but the poststop ones are dead: only then poststop tasks run (tasks.md#poststop). */
 export function allButPoststopDead(views: TaskView[]): boolean {
   return views.every((view) => isPoststop(view) || view.state === "dead");
 }
 
-/** The stage that a group reaches now: stages may be skipped in one go (tasks.md#stages). */
+/** The stage that a group reaches now, possibly several stages on (tasks.md#stages). */
 export function reachedStage(stage: Stage, views: TaskView[]): Stage {
   const next = nextStage(stage, views);
   return next === stage ? stage : reachedStage(next, views);
@@ -60,7 +61,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
   }
 }
 
-/** Whether a task may be started: the open gates of each stage (tasks.md#stages). */
+/** Whether a task may start: the open gates of each stage (tasks.md#stages). */
 export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): boolean {
   if (task.hook === "poststop") return allButPoststopDead(views);
   if (stage === "restarting") return false;
@@ -75,8 +76,8 @@ export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): bo
 }
 
 /**
- * What the group makes of its dead tasks (tasks.md#reactions). A leader that has ended well wins
- * over all; then the failure that was first by time, then by name; null if nothing is to be stopped.
+ * How the group reacts to its dead tasks (tasks.md#reactions). A leader that ended well comes first, then the
+ * first failure. Null: nothing is stopped.
  */
 export function reactionOf(views: TaskView[]): Reaction | null {
   const own = views.filter((view) => !isPoststop(view));
@@ -90,21 +91,19 @@ export function reactionOf(views: TaskView[]): Reaction | null {
   return live.every(({ task }) => task.sidecar) ? { type: "Main Tasks Dead", task: null } : null;
 }
 
-/**
- * Who is blamed: the task whose failure was first by time, then by name (decisions/tasks.md#who-is-blamed).
- */
+/** The task to blame: the first to fail by time, then by name (decisions/tasks.md#who-is-blamed). */
 export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
   const failed = views.filter((view) => view.state === "dead" && view.failed);
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }
 
-/** The place of a task in the order in which a group is stopped (tasks.md#order-of-the-end). */
+/** The rank of a task in the order of stopping (tasks.md#order-of-the-end). */
 function killClass({ leader, sidecar }: GroupTask): number {
   if (leader) return 0;
   return sidecar ? 2 : 1;
 }
 
-/** Whether it is a task's turn to be stopped: everything that is stopped before it is dead. */
+/** Whether it is a task's turn to stop: all tasks of lower ranks are dead. */
 export function hasTurn(task: GroupTask, views: TaskView[]): boolean {
   return views.every(
     (view) => isPoststop(view) || view.state === "dead" || killClass(view.task) >= killClass(task),

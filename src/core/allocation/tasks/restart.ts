@@ -1,3 +1,5 @@
+// Is a task whose attempt has ended started again, and after which delay? The table of
+// restart.md#the-decision.
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";
@@ -6,9 +8,8 @@ import type { GroupTask } from "../../spec.ts";
 import type { RestartWindow } from "../state.ts";
 
 /**
- * Why a restart is decided on. `killed`: by us, on purpose. `triggered`: somebody asked for a restart.
- * `start_error`: no process was started. `exit`: it has ended; `successful` if with 0 and by no signal.
- * `lost`: it has ended, and nobody knows how.
+ * How the attempt ended. `killed`: stopped on purpose. `triggered`: a restart was requested. `start_error`:
+ * no process was started. `exit`: `successful` with code 0 and without a signal. `lost`: the end is unknown.
  */
 export type Cause =
   | { kind: "killed" }
@@ -17,7 +18,7 @@ export type Cause =
   | { kind: "exit"; successful: boolean }
   | { kind: "lost" };
 
-/** Why it was decided so (restart.md#reasons). */
+/** Why this was decided (restart.md#reasons). */
 export type RestartReason =
   | "not_allowed"
   | "unrecoverable"
@@ -30,31 +31,28 @@ export interface RestartDecision {
   decision: "killed" | "terminated" | "not_restarting" | "restarting";
   delayMs: Millis;
   reason: RestartReason | null;
-  /** As it is to be stored. */
+  /** The new window, to be stored. */
   window: RestartWindow;
 }
 
 export interface RestartInput {
   policy: RestartPolicy;
-  /** Whether the task is started again after a success, too. */
+  /** Whether the task is started again even after a success. */
   onSuccess: boolean;
   window: RestartWindow;
   cause: Cause;
-  /** The attempt that has ended: its hash is the jitter. */
+  /** The attempt that ended: its hash is the jitter. */
   attempt: string;
 }
 
-/**
- * Whether a task is started again after a success: services and sidecars are, what shall end is not
- * (restart.md#on-success).
- */
+/** Whether a task is started again after a success: services and sidecars are (restart.md#on-success). */
 export function restartsOnSuccess({ hook, sidecar }: GroupTask, type: "batch" | "service"): boolean {
   return hook === "main" ? type === "service" : sidecar && hook !== "poststop";
 }
 
 /**
- * What becomes of a task of which an attempt has ended: the table of restart.md#the-decision, row by row. Row
- * 6 (no input) cannot arise: there is always a cause.
+ * Decides by the table of restart.md#the-decision, row by row. Row 6 (no cause) cannot arise: there is always
+ * one.
  */
 export function decideRestart(input: RestartInput, now: Instant): RestartDecision {
   const { policy, onSuccess, cause, attempt } = input;
@@ -80,15 +78,13 @@ export function decideRestart(input: RestartInput, now: Instant): RestartDecisio
   return decide("restarting", "delaying", window, window.start + policy.intervalMs - now); // row 10
 }
 
-/**
- * One more decision in the window; a new window, if the old one is over (restart.md#window-step: strictly).
- */
+/** Counts one more decision, in a new window if the old one is over (restart.md#window-step; strict). */
 function step(window: RestartWindow, { intervalMs }: RestartPolicy, now: Instant): RestartWindow {
   const { start, count } = now > window.start + intervalMs ? { start: now, count: 0 } : window;
   return { start, count: count + 1 };
 }
 
-/** The reason in a sentence, for events (restart.md#reasons). */
+/** The reason in words, for events (restart.md#reasons). */
 export function reasonText(reason: RestartReason, policy: RestartPolicy): string {
   switch (reason) {
     case "not_allowed":
@@ -98,7 +94,7 @@ export function reasonText(reason: RestartReason, policy: RestartPolicy): string
     case "within_policy":
       return "within its policy";
     case "delaying":
-      return `${tooMany(policy)}; it waits for the end of that`;
+      return `${tooMany(policy)}; it waits for the end of that interval`;
     case "exceeded":
       return tooMany(policy);
     case "unnecessary":

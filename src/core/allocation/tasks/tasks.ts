@@ -1,53 +1,54 @@
-// What is each task of a run doing, and what is wanted of it? The rules of the group look at one view, which
-// is made once for each record.
+// What is each task of a run doing, and what must it do? The rules of the group look at one view, made once
+// for each record.
 import type { HostStop } from "../../../schema/host.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
+import { keepsTime } from "../../../shared/compat.ts";
 import { START_REPORT_DELAY_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../../spec.ts";
-import type { AllocationRecord, AttemptRecord, Stage, TaskRecord } from "../state.ts";
+import { type AllocationRecord, type AttemptRecord, newTask, type Stage, type TaskRecord } from "../state.ts";
 import { gateIsOpen, reachedStage, type TaskView } from "./lifecycle.ts";
 
-/** What a task is doing in the open epoch, or how it came out of the last one (tasks.md#task-states). */
+/** What a task is doing in the open epoch, or how it ended in the last one (tasks.md#task-states). */
 export type TaskPhase =
-  /** Nothing has been heard of it. */
+  /** Not reported yet. */
   | { kind: "waiting" }
-  /** Its attempt has ended, and another one is to start: not before `startAt`. */
+  /** Its attempt has ended, and the next one starts at `startAt`. */
   | { kind: "backoff"; startAt: Instant | undefined }
   | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
-  /** Its attempt has ended, and what follows from that is decided in the same step. */
+  /** Its attempt has ended; what follows is decided in the same step. */
   | { kind: "over"; attempt: AttemptRecord }
   | { kind: "dead"; at: Instant; failed: boolean };
 
-/** A task of the group, with all that the rules ask of it. */
+/** A task of the group with everything that the rules need. */
 export interface Member extends TaskView {
   phase: TaskPhase;
   known: TaskRecord;
   /** The number of its present attempt. */
   n: number;
-  /** That attempt and the one before it, as far as they have been reported. */
+  /** The present attempt and the one before it, as far as reported. */
   attempt: AttemptRecord | undefined;
   before: AttemptRecord | undefined;
-  /** It is to be stopped, or not to be started any more. */
+  /** It is to be stopped, or not to be started again. */
   isStopping: boolean;
-  /** Its present attempt is to be killed at once, and not stopped as it asks. */
+  /** Its present attempt is to be killed without a grace period. */
   isKilledNow: boolean;
 }
 
-/** The group of a run in its open epoch, or in its last one if it has ended. */
+/** The group of a run in its open epoch, or in the last one of an ended run. */
 export interface GroupView {
   record: AllocationRecord;
   group: Group;
   members: Member[];
   stage: Stage;
-  /** Why the host has stopped tasks by itself, if it has. */
+  /** Why the host stopped tasks by itself, if it did. */
   hostStop: HostStop | undefined;
 }
 
-/** Views by their records, which never change: each decision asks for them. */
+/** Views by record: a record never changes, and every decision reads its view. */
 const byRecord = new WeakMap<AllocationRecord, GroupView>();
 
-/** The group of a run, as its rules see it. */
+/** The group of a run as its rules see it. */
 export function groupView(record: AllocationRecord): GroupView {
   const view = byRecord.get(record) ?? viewOf(record);
   byRecord.set(record, view);
@@ -62,8 +63,8 @@ function viewOf(record: AllocationRecord): GroupView {
 }
 
 function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boolean): Member {
-  const known = record.tasks.find(({ name }) => name === task.name) ?? { name: task.name, attempts: [] };
-  const { n = 1 } = known;
+  const known = record.tasks.find(({ name }) => name === task.name) ?? newTask(task.name);
+  const { n } = known;
   const epoch = epochOf(record);
   const attempt = attemptOf(record, known, epoch);
   const phase = taskPhase(record, known, attempt);
@@ -86,7 +87,7 @@ function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boo
   };
 }
 
-/** The open epoch; of a run that has ended, the last one. */
+/** The open epoch, or the last one of an ended run. */
 function epochOf({ ended, endedEpoch }: AllocationRecord): number {
   return ended ? endedEpoch : endedEpoch + 1;
 }
@@ -98,7 +99,7 @@ function taskPhase(
 ): TaskPhase {
   if (dead !== undefined)
     return { kind: "dead", at: dead.at, failed: dead.how === "failed" || dead.how === "lost" };
-  // What never ran, or was lost, has ended with its run (tasks.md#never-ran).
+  // A task that never ran, or was lost, has ended with its run (tasks.md#never-ran).
   if (record.ended)
     return { kind: "dead", at: record.outcome?.at ?? 0, failed: record.outcome?.state === "failed" };
   if (attempt === undefined) {
@@ -107,12 +108,12 @@ function taskPhase(
   }
   if (isOver(attempt)) return { kind: "over", attempt };
   if (attempt.startedAt === null) return { kind: "preparing", attempt };
-  const isAsked = stopFrom !== undefined || restartOf !== undefined || record.wish !== null;
+  const isAsked = stopFrom !== undefined || restartOf !== undefined || record.stopRequest !== null;
   if (isAsked || attempt.state === "stopping") return { kind: "stopping", attempt };
   return { kind: attempt.state === "uploading" ? "uploading" : "running", attempt };
 }
 
-/** The state of a task, as the rules and the readers know it (tasks.md#task-states). */
+/** The state of a task for rules and readers (tasks.md#task-states). */
 function taskState({ kind }: TaskPhase): TaskView["state"] {
   switch (kind) {
     case "waiting":
@@ -139,7 +140,7 @@ export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
 }
 
-/** The group of a run, as its spec says it now, and what an update has left out of it: that leads no more. */
+/** The group of the present spec, with the tasks that an update removed; none of these is a leader. */
 export function groupOfRun(record: AllocationRecord): Group {
   const group = groupOf(record.spec);
   const removed = record.tasks.flatMap((task) => {
@@ -148,7 +149,7 @@ export function groupOfRun(record: AllocationRecord): Group {
   return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
 }
 
-/** Changes what is stored of a task. */
+/** Changes the record of a task. */
 export function withTask(
   record: AllocationRecord,
   { name }: { name: string },
@@ -158,32 +159,32 @@ export function withTask(
   return { ...record, tasks };
 }
 
-/** The attempt with this number of this epoch, as far as it has been reported; the present one by default. */
+/** The attempt with number `n` in an epoch, if reported; by default the present one. */
 export function attemptOf(
   record: AllocationRecord,
   task: TaskRecord,
   epoch: number,
-  n = task.n ?? 1,
+  n = task.n,
 ): AttemptRecord | undefined {
   const id = attemptId(record.id, task.name, epoch, n);
   return task.attempts.findLast((one) => one.id === id);
 }
 
-/** Whether the delay before the next start of a task is longer than its host takes to say that it runs. */
+/** Whether the delay before the next start is longer than a host takes to report a running task. */
 function isDelayed({ attempts, startAt }: TaskRecord): boolean {
   const endedAt = attempts.at(-1)?.finishedAt ?? null;
   return startAt !== undefined && endedAt !== null && startAt - endedAt > START_REPORT_DELAY_MS;
 }
 
-/** Whether any attempt of the present round has run: a restart of all begins another one. */
-function hasStarted({ attempts, round = 1 }: TaskRecord, epoch: number): boolean {
+/** Whether any attempt of the present round has run. A restart of all tasks begins a new round. */
+function hasStarted({ attempts, round }: TaskRecord, epoch: number): boolean {
   return attempts.some((one) => {
     const n = parseAttemptId(one.id)?.n ?? 0;
     return one.epoch === epoch && n >= round && one.startedAt !== null;
   });
 }
 
-/** In a fresh epoch: the stage that is reached with nothing started. */
+/** The stage of a fresh epoch, with nothing started. */
 function firstStage(members: Member[]): Stage {
   const fresh = members.map(({ task }): TaskView => {
     return { task, state: "pending", started: false, failed: false, deadAt: 0 };
@@ -192,8 +193,8 @@ function firstStage(members: Member[]): Stage {
 }
 
 /**
- * Why the host of the open epoch has stopped tasks by itself; undefined if it has not. It stops all it has
- * and starts nothing more, so whatever has not run yet cannot run there, the poststop tasks too.
+ * Why the host of the open epoch stopped tasks by itself; undefined if it did not. It then stops all tasks
+ * and starts no more, not even poststop ones.
  */
 function hostStopOf(record: AllocationRecord): HostStop | undefined {
   return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epochOf(record)))[0];
@@ -203,39 +204,41 @@ function stopsByHost(attempts: AttemptRecord[], epoch: number): HostStop[] {
   return attempts.flatMap((one) => (one.epoch === epoch && one.stopped !== undefined ? [one.stopped] : []));
 }
 
-/** Whether anything but its host wants a task stopped: a poststop task only when time is over. */
+/** Whether the control plane wants a task stopped; a poststop task only when its time is over. */
 function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, killNow }: TaskRecord): boolean {
-  const { wish, kill, forced, poststopOver } = record;
+  const { stopRequest, kill, forced, poststopOver } = record;
   if (removed !== undefined || forced !== undefined) return true;
-  if (hook !== "poststop") return wish !== null || kill !== undefined;
-  return wish?.state === "timedout" || poststopOver !== undefined || (wish !== null && killNow !== undefined);
+  if (hook !== "poststop") return stopRequest !== null || kill !== undefined;
+  return (
+    stopRequest?.state === "timedout" ||
+    poststopOver !== undefined ||
+    (stopRequest !== null && killNow !== undefined)
+  );
 }
 
 /**
- * Whether the host has the order for the present attempt of a task since the one before has ended, with when
- * it may start. Then nothing but a stop takes it back: it may have started by the time that is known here.
+ * Whether the host has received the present attempt together with its start delay. Only a stop takes that
+ * order back: the attempt may have started already.
  */
-export function isWithHost({ startAt, hostWaits }: TaskRecord): boolean {
-  return hostWaits === true && startAt !== undefined;
+export function isWithHost({ startAt, attempts }: TaskRecord): boolean {
+  const last = attempts.at(-1);
+  return last !== undefined && keepsTime(last.protocol) && startAt !== undefined;
 }
 
-/**
- * Whether the host itself has ended a task that comes before poststop tasks, or the time of the run did
- * there.
- */
+/** Whether the host, or the time limit there, ended a task that comes before poststop tasks. */
 function isCutByHost(record: AllocationRecord, { task, known: { attempts } }: Member): boolean {
   if (task.hook === "poststop") return false;
   const epoch = epochOf(record);
-  const isTimeOver = record.wish?.state === "timedout";
+  const isTimeOver = record.stopRequest?.state === "timedout";
   const timedOut = isTimeOver && attempts.some((one) => one.epoch === epoch && one.timedOut);
   return timedOut || stopsByHost(attempts, epoch).length > 0;
 }
 
-/** Whether the present attempt of a task may be with the host by now, told or about to be told. */
+/** Whether the present attempt of a task may be ordered, or has been. */
 export function mayBeOrdered({ record, stage, members }: GroupView, one: Member, now: Instant): boolean {
   const { task, known, restarting } = one;
   if (restarting === true) return true;
-  // A host that has stopped the others starts no poststop task: it was never ordered there.
+  // A host that stopped the other tasks starts no poststop task.
   if (task.hook === "poststop" && members.some((other) => isCutByHost(record, other))) return false;
   return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stage, members));
 }

@@ -1,3 +1,4 @@
+// When does an order change by time alone, and until when are the log bytes of an ended attempt awaited?
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
@@ -8,13 +9,13 @@ import { groupView, isOver, isWithHost } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
 /**
- * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
- * delay that the host does not wait for by itself, the last bytes of an earlier attempt are given up, or the
- * time limit is reached while a task lives whose host does not keep it.
+ * When the order of an epoch changes by time alone: at the end of a shutdown delay, or of a restart delay
+ * that the host does not know; when missing log bytes of an earlier attempt are given up; at a time limit
+ * that the host does not enforce.
  */
-export function orderMarks(record: AllocationRecord): Instant[] {
+export function orderChangesAt(record: AllocationRecord): Instant[] {
   const placedAt = record.placements.find((one) => one.epoch > record.endedEpoch)?.from ?? null;
-  const deadline = record.wish === null ? deadlineOf(record, placedAt) : undefined;
+  const deadline = record.stopRequest === null ? deadlineOf(record, placedAt) : undefined;
   return groupView(record).members.flatMap(({ task, known, n, before, attempt: present }) => {
     const marks: Instant[] = [];
     if (deadline !== undefined && known.dead === undefined && !isTimedByHost(present)) marks.push(deadline);
@@ -32,14 +33,14 @@ function bytesBy({ finishedAt, heardAt }: AttemptRecord): Instant {
   return (heardAt ?? finishedAt ?? 0) + LAST_BYTE_MS;
 }
 
-/** Whether an ended attempt is still waited for, because bytes of its logs are missing. */
+/** Whether missing log bytes of an ended attempt are still awaited. */
 export function isMissingBytes(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
   return !logsComplete(record, attempt.id) && now < bytesBy(attempt);
 }
 
 /**
- * Whether nothing more can come of an attempt's logs: all of it is stored, or the rest was given up. Of the
- * present attempt of a task that is when its placement ends.
+ * Whether an attempt's logs are final: all bytes are stored, or the missing ones were given up. Missing
+ * bytes of a task's present attempt are given up only when the attempt's placement ends.
  */
 export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
   if (record.ended || attempt.epoch <= record.endedEpoch) return true;
@@ -49,12 +50,12 @@ export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now:
   return logsComplete(record, attempt.id) || ((n ?? present) < present && now >= bytesBy(attempt));
 }
 
-/** When time alone does something to the tasks of an epoch next, after `woken`. */
-export function groupWakesAt(record: AllocationRecord, woken: Instant): Instant | undefined {
+/** When time alone next changes the tasks of an epoch, after `handledUpTo`. */
+export function groupWakesAt(record: AllocationRecord, handledUpTo: Instant): Instant | undefined {
   const view = groupView(record);
-  const marks = orderMarks(record).filter((at) => at > woken);
-  const killed = record.wish !== null || record.kill !== undefined;
-  // A poststop task has no turn: when the others have ended, nobody waits for one.
+  const marks = orderChangesAt(record).filter((at) => at > handledUpTo);
+  const killed = record.stopRequest !== null || record.kill !== undefined;
+  // Poststop tasks are not stopped in turns, so they do not count here.
   const living = view.members.some(({ task, state }) => task.hook !== "poststop" && state !== "dead");
   const waits = living && record.tasks.every(({ stopFrom }) => stopFrom === undefined);
   const turns = killed && waits && view.group.shutdownDelayMs > 0 ? [turnsFrom(view)] : [];

@@ -1,4 +1,6 @@
+// When is a run's time over, and who enforces that?
 import type { AttemptReport } from "../../../schema/host.ts";
+import { keepsTime } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import {
@@ -7,11 +9,11 @@ import {
   type AttemptRecord,
   openPlacement,
   type PlacementRecord,
-  type Wish,
+  type StopRequest,
 } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 
-/** When the run's time is over: counted from its first placement, preparation and restarts included. */
+/** When the run's time is over: counted from its first placement, with preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
   const from = record.firstPlacedAt ?? placedAt;
   if (from === null || record.spec.timeout === undefined) return undefined;
@@ -19,14 +21,14 @@ export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): 
 }
 
 /**
- * Whether the host of an attempt sees to its time limit: it has it, and ends what has it in time. Then this
- * control plane does not: its own clock may have jumped, and it may have been away.
+ * Whether the host of an attempt enforces its time limit. Then this control plane does not: its own clock may
+ * have jumped, or it may have been away.
  */
 export function isTimedByHost(attempt: AttemptRecord | undefined): boolean {
-  return attempt?.keepsTime === true && attempt.startedAt !== null;
+  return attempt !== undefined && keepsTime(attempt.protocol) && attempt.startedAt !== null;
 }
 
-/** When a run that waits for a place is given up. */
+/** When a run that waits for a placement is given up. */
 export function queueDeadline(state: AllocationState): Instant | undefined {
   const { record } = state;
   if (record?.spec.queueTimeout === undefined || openPlacement(state) !== null) return undefined;
@@ -34,15 +36,15 @@ export function queueDeadline(state: AllocationState): Instant | undefined {
   return record.waitingSince + durationMs(record.spec.queueTimeout);
 }
 
-/** The wish of a time limit that was reached at `at`. */
-export function timeIsOver({ spec }: AllocationRecord, at: Instant): Wish {
+/** The request to stop a run whose time limit was reached at `at`. */
+export function timeIsOver({ spec }: AllocationRecord, at: Instant): StopRequest {
   const reason = `the time limit of ${spec.timeout} was reached`;
   return { state: "timedout", at, reason, by: "drover", failure: null };
 }
 
 /**
- * Whether the time limit has ended an attempt. A host that keeps time limits says so. If the host does not
- * keep them, or the attempt was never started, the time of the attempt's end decides.
+ * Whether the time limit ended an attempt. A host that enforces time limits reports it. Otherwise, or if the
+ * attempt never started, its end is compared with the limit.
  */
 export function hasTimedOut(
   record: AllocationRecord,
@@ -52,9 +54,9 @@ export function hasTimedOut(
   report: AttemptReport,
 ): boolean {
   if (report.timedOut === true) return true;
-  const { finishedAt, startedAt, keepsTime } = attempt;
-  if (!isOver(attempt) || finishedAt === null || record.wish !== null) return false;
-  if (keepsTime && startedAt !== null) return false;
+  const { finishedAt } = attempt;
+  if (!isOver(attempt) || finishedAt === null || record.stopRequest !== null) return false;
+  if (isTimedByHost(attempt)) return false;
   if (isStopping || known.restartOf !== undefined || attempt.stopped !== undefined) return false;
   if (attempt.startError !== null) return false;
   const deadline = deadlineOf(record, placement.from);

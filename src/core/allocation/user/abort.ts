@@ -1,29 +1,30 @@
+// How does a user, or the forced deletion of a pool, end a run?
 import type { Instant } from "../../../shared/machine.ts";
 import type { EndRun } from "../../messages.ts";
-import { wish } from "../end.ts";
+import { requestStop } from "../end.ts";
 import { type AllocationState, openPlacement } from "../state.ts";
-import { forced } from "./hurry.ts";
+import { forceKill } from "./hurry.ts";
 
-/** Who wants a run to end, and why. `force`: and whatever lives of it is killed at once. */
+/** Who aborts a run, and why. `force`: kill everything at once. */
 export interface Abort {
   reason: string;
   by: string;
   force?: boolean;
 }
 
-/** Somebody wants the run to end. */
+/** Requests the end of the run. */
 export function foldAbort(
   state: AllocationState,
   { reason, by, force = false }: Abort,
   now: Instant,
 ): AllocationState {
   if (state.record === null) return state;
-  const wanted = { state: "aborted" as const, at: now, reason, by, failure: null };
-  const ending = wish(state.record, wanted, openPlacement(state));
-  return { ...state, record: force ? forced(ending, by, now) : ending };
+  const request = { state: "aborted" as const, at: now, reason, by, failure: null };
+  const ending = requestStop(state.record, request, openPlacement(state));
+  return { ...state, record: force ? forceKill(ending, by, now) : ending };
 }
 
-/** The pool of the run is deleted by force. Another submission under its id is not meant. */
+/** Ends the run at once: its pool is being deleted by force. Ignored if another run now has the id. */
 export function foldEndRun(
   state: AllocationState,
   { submittedAt, reason, by }: EndRun,

@@ -1,23 +1,25 @@
+// Was this request to a run made before, with the same `Idempotency-Key`?
 import { DroverError } from "../../../shared/errors.ts";
-import { MAX_ASKS_REMEMBERED } from "../../../shared/limits.ts";
-import type { AllocationRecord, Ask } from "../state.ts";
+import type { AllocationRecord, RequestKey } from "../state.ts";
+
+/** How many restarts and signals a run remembers by their `Idempotency-Key`. */
+export const MAX_ASKS_REMEMBERED = 32;
 
 /**
- * Whether this has been asked for, and done (api.md#idempotency). The run remembers the latest
- * `MAX_ASKS_REMEMBERED` keys. Throws `idempotency_mismatch` for a key that was used to ask for something
- * else.
+ * Whether the request was carried out before (api.md#idempotency). A run knows its latest
+ * `MAX_ASKS_REMEMBERED` keys. Throws `idempotency_mismatch` for a key that was used for another request.
  */
-export function isRepeated({ asks = [] }: AllocationRecord, ask: Ask | undefined): boolean {
+export function isRepeated({ asks }: AllocationRecord, ask: RequestKey | undefined): boolean {
   const before = asks.find(({ key }) => key === ask?.key);
   if (before !== undefined && before.hash !== ask?.hash) {
-    const text = "this Idempotency-Key was used before to ask this run for something else; use a new key";
+    const text = "this Idempotency-Key was used before for another request to this run; use a new key";
     throw new DroverError("idempotency_mismatch", text);
   }
   return before !== undefined;
 }
 
-/** What was asked for is done: the same is not done again. */
-export function withAsk(record: AllocationRecord, ask: Ask | undefined): AllocationRecord {
+/** Notes that the request was carried out. */
+export function withRequestKey(record: AllocationRecord, ask: RequestKey | undefined): AllocationRecord {
   if (ask === undefined) return record;
-  return { ...record, asks: [...(record.asks ?? []), ask].slice(-MAX_ASKS_REMEMBERED) };
+  return { ...record, asks: [...record.asks, ask].slice(-MAX_ASKS_REMEMBERED) };
 }

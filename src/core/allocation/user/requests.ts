@@ -1,6 +1,6 @@
+// Which tasks does a restart or a signal by hand reach, and what happens to them?
 import type { SignalName } from "../../../schema/run/run.ts";
 import { DroverError } from "../../../shared/errors.ts";
-import { MAX_SIGNALS_KEPT } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
 import { addEvent } from "../read/events.ts";
@@ -9,24 +9,27 @@ import { allButPoststopDead } from "../tasks/lifecycle.ts";
 import { type GroupView, groupView, isOver, type Member, mayBeOrdered, withTask } from "../tasks/tasks.ts";
 import { killable } from "./hurry.ts";
 
-/** Which tasks somebody wants started again: one, all that run, or all, those that have ended too. */
-export interface RestartWish {
+/**
+ * The most signals that an order names: the latest. A host soon receives each, so this many wait only while
+ * it cannot be reached.
+ */
+export const MAX_SIGNALS_KEPT = 32;
+
+/** Which tasks to restart: one, all that run, or `all`, including those that have ended. */
+export interface TaskRestart {
   task?: string | undefined;
   all?: boolean | undefined;
   by: string;
 }
 
 /** Which tasks get a signal: one, or all that run. */
-export interface SignalWish {
+export interface TaskSignal {
   task?: string | undefined;
   signal: SignalName;
   by: string;
 }
 
-/**
- * The tasks whose process runs, and is not about to be stopped (tasks.md#by-hand). A poststop
- * task only if it is named.
- */
+/** Tasks whose process runs and is not being stopped (tasks.md#by-hand). Poststop tasks only by name. */
 function running({ members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, isStopping, known }) => {
     const isMeant = only === undefined ? task.hook !== "poststop" : task.name === only;
@@ -34,19 +37,19 @@ function running({ members }: GroupView, only: string | undefined): Member[] {
   });
 }
 
-/** The same, without those whose process has ended: of them only the outputs are still on their way. */
+/** The same tasks, except those whose process has ended and whose outputs are still being stored. */
 function withProcess(view: GroupView, only: string | undefined): Member[] {
   return running(view, only).filter(({ attempt }) => attempt?.state !== "uploading");
 }
 
 /**
- * Why a restart or a signal is not taken: `terminal`, `unknown_task`, or `not_running`; null if it is.
+ * Why a restart or a signal is refused: `terminal`, `unknown_task` or `not_running`; null: it is accepted.
  */
-export function refusalOfWish(
+export function whyRefused(
   { record, ...state }: Existing,
   { task, all, signal }: { task?: string | undefined; all?: boolean | undefined; signal?: SignalName },
 ): DroverError | null {
-  if (record.ended || record.outcome !== null || (record.wish !== null && signal === undefined))
+  if (record.ended || record.outcome !== null || (record.stopRequest !== null && signal === undefined))
     return new DroverError("terminal", "the run has ended, or is being stopped");
   const view = groupView(record);
   const { tasks } = view.group;
@@ -55,42 +58,42 @@ export function refusalOfWish(
     return new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names}`);
   }
   const isPlaced = openPlacement({ ...state, record }) !== null;
-  const of = signal === undefined ? running : withProcess;
-  if (isPlaced && of(view, task).length > 0) return null;
+  const eligible = signal === undefined ? running : withProcess;
+  if (isPlaced && eligible(view, task).length > 0) return null;
   if (isPlaced && signal === "SIGKILL" && killable(record, task).length > 0) return null;
-  if (record.wish !== null) {
-    const text = "the run is being stopped: an abort with `force`, or SIGKILL to what lives, hurries that";
+  if (record.stopRequest !== null) {
+    const text = "the run is being stopped; to end it sooner, abort it with `force`, or send SIGKILL";
     return new DroverError("terminal", text);
   }
-  if (isPlaced && all === true && mayBeginAnew(view)) return null;
+  if (isPlaced && all === true && mayRestartAll(view)) return null;
   const what = task === undefined ? "no task of the run is running" : `task "${task}" is not running`;
   return new DroverError("not_running", what);
 }
 
 /**
- * Somebody wants tasks started again: those that run are stopped first, and the policy does not count it
- * (restart.md#row-2, tasks.md#restart-by-hand). For all, the stages begin anew, and what has ended runs once
- * more. The group's shutdown delay comes first unless it is one task; the tasks' own are not waited for.
+ * Restarts tasks by hand: running ones are stopped first, and the policy does not count it (restart.md#row-2,
+ * tasks.md#restart-by-hand). A restart of all begins the stages again, with the tasks that have ended. The
+ * group's shutdown delay applies unless the restart is for one task; the tasks' own delays do not.
  */
 export function foldRestart(
   record: AllocationRecord,
-  { task: only, all, by }: RestartWish,
+  { task: only, all, by }: TaskRestart,
   now: Instant,
 ): AllocationRecord {
   const view = groupView(record);
   const { shutdownDelayMs } = view.group;
   const restartAt = only === undefined && shutdownDelayMs > 0 ? now + shutdownDelayMs : undefined;
-  const anew = all === true && only === undefined && mayBeginAnew(view);
-  const unseen = anew ? view.members.filter((one) => isUnseen(view, one, now)) : [];
+  const restartsAll = all === true && only === undefined && mayRestartAll(view);
+  const unseen = restartsAll ? view.members.filter((one) => isUnseen(view, one, now)) : [];
   let next = record;
   for (const { task, n, known } of [...running(view, only), ...unseen]) {
     if (known.restartOf !== n)
       next = restartSignaled(withTask(next, task, { restartOf: n, restartAt }), task, by, now);
   }
-  return anew ? again(next, by, now) : next;
+  return restartsAll ? restartAll(next, by, now) : next;
 }
 
-/** Whether a task has not been seen to run, and yet may be with its host by now: what is told is told. */
+/** Whether a task was not seen to run, although its host may have the order already. */
 function isUnseen(view: GroupView, one: Member, now: Instant): boolean {
   if (one.task.hook === "poststop" || one.isStopping) return false;
   return one.state === "pending" && mayBeOrdered(view, one, now);
@@ -108,19 +111,19 @@ function restartSignaled(
 }
 
 /**
- * Once all but the poststop tasks are dead the group is over: its runners are gone (tasks.md#life). A host
- * that ends starts nothing more.
+ * Whether all tasks can be restarted: not once all but the poststop tasks are dead (tasks.md#life), nor on a
+ * host that stops everything.
  */
-function mayBeginAnew({ record, members, hostStop }: GroupView): boolean {
+function mayRestartAll({ record, members, hostStop }: GroupView): boolean {
   return record.kill === undefined && hostStop === undefined && !allButPoststopDead(members);
 }
 
-/** Every task begins anew, in the order of the stages; what is stopped for that, when it has ended. */
-function again(record: AllocationRecord, by: string, now: Instant): AllocationRecord {
+/** Starts every task again in the order of the stages; running ones follow once they have been stopped. */
+function restartAll(record: AllocationRecord, by: string, now: Instant): AllocationRecord {
   const { members } = groupView(record);
   let next: AllocationRecord = record;
   for (const { task, state, n, known, isStopping } of members) {
-    const { dead, restartOf, startAt, restarts = 0 } = known;
+    const { dead, restartOf, startAt, restarts } = known;
     if (task.hook === "poststop" || isStopping) continue;
     if (dead === undefined) {
       if (state === "running" || restartOf === n) next = withTask(next, task, { round: n + 1 });
@@ -129,7 +132,7 @@ function again(record: AllocationRecord, by: string, now: Instant): AllocationRe
     }
     next = withTask(restartSignaled(next, task, by, now), task, {
       dead: undefined,
-      losses: undefined,
+      losses: 0,
       n: n + 1,
       round: n + 1,
       startAt: undefined,
@@ -144,17 +147,17 @@ function again(record: AllocationRecord, by: string, now: Instant): AllocationRe
     : { ...next, stage: "restarting" };
 }
 
-/** Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
+/** Sends a signal. Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
 export function foldSignal(
   record: AllocationRecord,
-  { task: only, signal, by }: SignalWish,
+  { task: only, signal, by }: TaskSignal,
   now: Instant,
 ): AllocationRecord {
   const atOnce = signal === "SIGKILL" ? killable(record, only) : [];
   let next = record;
   for (const { task, n } of atOnce) {
     const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
-    const text = `${by} wants it killed at once`;
+    const text = `${by} asked to kill it at once`;
     next = addEvent(withTask(next, task, { killNow: n }), "Signaling", now, text, {
       task: task.name,
       details,
@@ -164,7 +167,7 @@ export function foldSignal(
     (one) => !atOnce.includes(one),
   )) {
     if (attempt === undefined) continue;
-    const n = (next.signaled ?? 0) + 1;
+    const n = next.signaled + 1;
     const signals = [...signalsDue(next), { id: attempt.id, signal, n }].slice(-MAX_SIGNALS_KEPT);
     next = { ...next, signaled: n, signals };
     const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
@@ -173,8 +176,8 @@ export function foldSignal(
   return next;
 }
 
-/** The signals of attempts that live: a signal leaves the orders when its attempt does. */
-export function signalsDue({ signals = [], tasks }: AllocationRecord): SentSignal[] {
+/** The signals to living attempts: a signal leaves the orders together with its attempt. */
+export function signalsDue({ signals, tasks }: AllocationRecord): SentSignal[] {
   const attempts = tasks.flatMap((task) => task.attempts);
   return signals.filter(({ id }) => attempts.some((one) => one.id === id && !isOver(one)));
 }

@@ -1,3 +1,4 @@
+// Which fields of a run may change while it exists, and what does an update change?
 import type { RunSpec } from "../../../schema/run/run.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import { DroverError, type FieldError } from "../../../shared/errors.ts";
@@ -7,7 +8,7 @@ import { groupOf } from "../../spec.ts";
 import { addEvent } from "../read/events.ts";
 import type { AllocationRecord } from "../state.ts";
 
-/** What of a run may change while it runs (api.md#update): the rest is another run. */
+/** The fields of a run that can change (api.md#update). Any other change needs a new run. */
 const CHANGEABLE = new Set([
   "restart",
   "reschedule",
@@ -22,18 +23,18 @@ const CHANGEABLE = new Set([
   "priority",
 ]);
 
-/** The same of a task. */
+/** The fields of a task that can change. */
 const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
 
 /**
- * What of a run that is being stopped may change, to hurry that. None of it can get longer: a host that was
- * told to stop something gives it no more time.
+ * The fields that can change while a run is being stopped, to stop it sooner. These only shrink: a
+ * host that was told to stop a task grants it no more time.
  */
 const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
 /**
- * Why an update is not taken: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
- * change in place; null if it is (tasks.md#update-in-place).
+ * Why an update is refused: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
+ * change; null: it is accepted (tasks.md#update-in-place).
  */
 export function refusalOfUpdate(
   record: AllocationRecord,
@@ -42,9 +43,10 @@ export function refusalOfUpdate(
 ): DroverError | null {
   if (record.ended || record.outcome !== null)
     return new DroverError("terminal", "the run has ended: its spec is final");
-  const stops = record.wish !== null;
+  const stops = record.stopRequest !== null;
   if (stops && fixedFields(record.spec, spec, HURRYING, HURRYING).length > 0) {
-    const text = "the run is being stopped: only `timeout`, `killTimeout` and `shutdownDelay` can change yet";
+    const text =
+      "the run is being stopped: only `timeout`, `killTimeout` and `shutdownDelay` can still change";
     return new DroverError("terminal", text);
   }
   if (stops && isSlower(record.spec, spec)) {
@@ -52,9 +54,9 @@ export function refusalOfUpdate(
       "the run is being stopped: `timeout`, `killTimeout` and `shutdownDelay` can only get shorter";
     return new DroverError("terminal", text);
   }
-  const current = record.specIndex ?? 1;
+  const current = record.specIndex;
   if (specIndex !== current) {
-    const text = `the spec has index ${current} by now, not ${specIndex}; read the run again`;
+    const text = `the spec is at index ${current}, not ${specIndex}; read the run again`;
     return new DroverError("stale_index", text);
   }
   const fields = fixedFields(record.spec, spec);
@@ -63,7 +65,7 @@ export function refusalOfUpdate(
   return new DroverError("invalid_request", `${first.pointer} ${first.detail}`, { fields });
 }
 
-/** Whether a spec gives anything of a run more time to stop than another one. */
+/** Whether a spec gives any task more time to stop. */
 function isSlower(old: RunSpec, spec: RunSpec): boolean {
   const [before, after] = [groupOf(old), groupOf(spec)];
   const limitOf = ({ timeout }: RunSpec) => (timeout === undefined ? Infinity : durationMs(timeout));
@@ -92,7 +94,7 @@ function fixedFields(
     .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
     errors.push({ pointer: "/spec/tasks", detail: FIXED });
-  // What it leaves behind would be another task's, of which nobody had said that before it began.
+  // The new result task was not started to produce outputs, so its files cannot become the run's.
   if (spec.outputs !== undefined && resultTaskOf(old.tasks ?? []) !== resultTaskOf(spec.tasks ?? []))
     errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {
@@ -108,20 +110,20 @@ function fixedFields(
 }
 
 function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+  return JSON.stringify(sortKeys(a)) === JSON.stringify(sortKeys(b));
 }
 
-/** The same value with its keys in order: two clients write the same spec in two ways. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+/** The value with sorted keys: clients may write the same spec in different orders. */
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(([, one]) => one !== undefined);
   return Object.fromEntries(
-    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, sorted(one)]),
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, sortKeys(one)]),
   );
 }
 
-/** Takes a new spec. Only a change moves the index. A task that it lacks is stopped, and is no failure. */
+/** Applies a new spec. Only a change raises the index. A removed task is stopped, which is no failure. */
 export function foldUpdate(
   record: AllocationRecord,
   spec: RunSpec,
@@ -136,8 +138,8 @@ export function foldUpdate(
     const gone = removed.find(({ name }) => name === task.name);
     return gone === undefined ? task : { ...task, removed: gone };
   });
-  const text = removed.length === 0 ? "" : `; without ${removed.map(({ name }) => name).join(", ")}`;
+  const text = removed.length === 0 ? "" : `; removed: ${removed.map(({ name }) => name).join(", ")}`;
   const timed = spec.timeout === record.spec.timeout ? {} : { timeoutSetAt: now };
   const next: AllocationRecord = { ...record, spec, specIndex: specIndex + 1, tasks, ...timed };
-  return addEvent(next, "Updated", now, `${by} changed its spec${text}`, { details: { by } });
+  return addEvent(next, "Updated", now, `${by} changed the spec${text}`, { details: { by } });
 }

@@ -1,30 +1,30 @@
+// Which machine has room for a run while a plan is made?
 import type { Resources } from "../../../schema/common.ts";
-import { lackedOf } from "../../../shared/means.ts";
 import { accommodates, subtract } from "../../resources.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
 type Room = Resources & { shared: boolean };
 
-/** A machine that runs can be counted on. */
+/** A machine on which runs can count. */
 export interface Machine {
-  /** Absent while it is only asked for by the present plan. */
+  /** Null: created by the present plan. */
   worker: string | null;
-  /** Its row in the ledger; null while it is only asked for by the present plan. */
+  /** Its row in the ledger; null: created by the present plan. */
   row: WorkerRow | null;
   ready: boolean;
-  /** What its agent acts on; null: it is to come, with the agent of this version. */
-  acts: string[] | null;
+  /** The protocol version of its host. A machine that is still to come will have ours. */
+  protocol: number;
   /** What it has when it is empty. */
-  room: Room;
-  left: Room;
-  /** How many more runs it may have, and how many it has. */
+  total: Room;
+  free: Room;
+  /** How many more runs it can take, and how many it has. */
   slots: number;
   runs: number;
 }
 
 /**
- * The same view gives the same plan, whichever of its workers was seen first. Those that were asked for
- * together have numbers at the end of their names.
+ * Workers from oldest to youngest, so that the same rows always give the same plan. Those asked for together
+ * are sorted by the number at the end of their names.
  */
 export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   return workers.toSorted(
@@ -32,17 +32,17 @@ export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   );
 }
 
-/** No run asks for more vCPUs: machines that have more left than this need not be told apart. */
+/** No run asks for more vCPUs than this, so larger rooms need no shelves of their own. */
 const HIGHEST_SHELF = 1_024;
 
 /**
- * Machines by what is left of them. Room only shrinks while a plan is made: a need that has found none finds
- * none later, and neither does a greater one. Only another machine changes that.
+ * Machines by free vCPUs. Free room only shrinks while a plan is made: a run that has found no machine finds
+ * none later, nor does a larger run, until a machine is added.
  */
 export class Packing {
   readonly #machines: Machine[] = [];
   readonly #order = new Map<Machine, number>();
-  /** By the number of vCPUs that are left, in the order in which machines were added. */
+  /** Shelves by the number of free vCPUs; each in the order in which machines were added. */
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
@@ -50,7 +50,7 @@ export class Packing {
   readonly #unfit: Misses;
   readonly #hopeless: Misses;
 
-  /** `mayUseGpus`: whether a run with such a need is placed on machines that have GPUs. */
+  /** `mayUseGpus`: whether a run with these resources is placed on machines with GPUs. */
   constructor(mayUseGpus: (need: Resources) => boolean) {
     this.#mayUseGpus = mayUseGpus;
     this.#unfit = new Misses(mayUseGpus);
@@ -67,13 +67,13 @@ export class Packing {
   }
 
   /**
-   * The machine for a run, if any has room: ready ones before others; among those, the one that keeps the
-   * run's data, though the run has failed there; then ones on which it has not failed yet; among those, the
-   * one with the least left, since packing empties the others (pool.md#rule-4). A run does not wait
-   * for its data: if their worker has no room now, it goes to another one.
+   * The machine for a run, if any has room: ready ones first; among them the one that keeps the run's data,
+   * even if the run failed there; then those on which it has not failed; then the fullest, since packing
+   * empties the others (pool.md#rule-4). A run does not wait for its data.
    *
-   * Of machines to come the first that was added: one that a plan asks for is the last of them in the next
-   * plan, which so promises nobody else's room to it, and asks for no more.
+   * Among machines that are not ready the first that was added. A machine created by one plan is the last in
+   * the next plan, so that it neither takes reserved room from others nor makes the plan create another
+   * machine.
    */
   bestFitting(run: RunRow): Machine | undefined {
     if (this.#unfit.cover(run)) return undefined;
@@ -85,7 +85,7 @@ export class Packing {
   }
 
   #earliest(run: RunRow): Machine | undefined {
-    const { resources, avoid = [] } = run;
+    const { resources, avoid } = run;
     let best: Machine | undefined;
     for (const shelf of this.#coming.slice(resources.vcpus)) {
       const fitting = this.#firstTaking(shelf, run);
@@ -101,44 +101,43 @@ export class Packing {
     return this.#orderOf(one) < this.#orderOf(other);
   }
 
-  /** The machine with the data of a sticky run, if it has room for it (tasks.md#sticky-data). */
+  /** The machine with the data of a sticky run, if it has room (tasks.md#sticky-data). */
   #home(run: RunRow): Machine | undefined {
     const home = run.prefer ? this.#workers.get(run.prefer) : undefined;
     if (home === undefined || !this.#takes(home, run)) return undefined;
     return this.#shelfOf(home).includes(home) ? home : undefined;
   }
 
-  /** Whether a machine has room for the run, and an agent that would not do all that it asks for. */
+  /** Whether a machine has room for the run, but an agent too old for what the run asks for. */
   hasTooOld(run: RunRow): boolean {
-    if (run.needs === undefined) return false;
     return this.#machines.some(
-      (one) => one.slots >= 1 && this.#hasRoom(one, one.left, run) && isTooOld(one, run),
+      (one) => one.slots >= 1 && this.#hasRoom(one, one.free, run) && isTooOld(one, run),
     );
   }
 
   occupy(machine: Machine, need: Resources): void {
     this.close(machine);
-    subtract(machine.left, need);
+    subtract(machine.free, need);
     machine.slots -= 1;
     machine.runs += 1;
     this.#shelve(machine);
   }
 
-  /** The machine with the fewest runs among those that could hold this run if they were empty. */
+  /** The machine with the fewest runs among those that could hold this run when empty. */
   soonestFree(run: RunRow): Machine | undefined {
     if (this.#hopeless.cover(run)) return undefined;
     let best: Machine | undefined;
     for (const machine of this.#machines) {
       if (machine.runs >= (best?.runs ?? Number.POSITIVE_INFINITY)) continue;
-      if (this.#hasRoom(machine, machine.room, run) && !isTooOld(machine, run)) best = machine;
+      if (this.#hasRoom(machine, machine.total, run) && !isTooOld(machine, run)) best = machine;
     }
     if (best === undefined) this.#hopeless.add(run);
     return best;
   }
 
   /**
-   * Of the machines of which one shall leave: one that boots and that no run counts on, since nobody else can
-   * use it yet; else the one that runs with the fewest runs; of several the first.
+   * Which machine should leave: a booting one that no run counts on, or else the ready one with the fewest
+   * runs.
    */
   leastUsed(mayLeave: (row: WorkerRow) => boolean): Machine | undefined {
     let best: Machine | undefined;
@@ -151,7 +150,7 @@ export class Packing {
     return best;
   }
 
-  /** Nothing more is counted on this machine. */
+  /** Nothing more is placed on this machine. */
   close(machine: Machine): void {
     const shelf = this.#shelfOf(machine);
     const at = shelf.indexOf(machine);
@@ -159,7 +158,7 @@ export class Packing {
   }
 
   #shelve(machine: Machine): void {
-    if (machine.slots < 1 || machine.left.vcpus <= 0) return;
+    if (machine.slots < 1 || machine.free.vcpus <= 0) return;
     const shelf = this.#shelfOf(machine);
     let at = shelf.length;
     while (at > 0 && this.#orderOf(shelf[at - 1]) > this.#orderOf(machine)) at -= 1;
@@ -172,13 +171,13 @@ export class Packing {
 
   #shelfOf(machine: Machine): Machine[] {
     const shelves = machine.ready ? this.#ready : this.#coming;
-    const vcpus = Math.min(HIGHEST_SHELF, Math.max(0, machine.left.vcpus));
+    const vcpus = Math.min(HIGHEST_SHELF, Math.max(0, machine.free.vcpus));
     while (shelves.length <= vcpus) shelves.push([]);
     return shelves[vcpus] ?? [];
   }
 
   #fullest(run: RunRow): Machine | undefined {
-    const { resources, avoid = [] } = run;
+    const { resources, avoid } = run;
     let avoided: Machine | undefined;
     for (let vcpus = resources.vcpus; vcpus < this.#ready.length; vcpus += 1) {
       const machine = this.#firstTaking(this.#ready[vcpus] ?? [], run);
@@ -188,7 +187,7 @@ export class Packing {
     return avoided;
   }
 
-  /** The first machine that takes the run and that it need not avoid; else the first that takes it. */
+  /** The first machine that takes the run and need not be avoided; or else the first that takes it. */
   #firstTaking(shelf: readonly Machine[], run: RunRow): Machine | undefined {
     let avoided: Machine | undefined;
     for (const machine of shelf) {
@@ -200,26 +199,26 @@ export class Packing {
   }
 
   #takes(machine: Machine, run: RunRow): boolean {
-    return this.#hasRoom(machine, machine.left, run) && !isTooOld(machine, run);
+    return this.#hasRoom(machine, machine.free, run) && !isTooOld(machine, run);
   }
 
   #hasRoom(machine: Machine, room: Room, { resources }: RunRow): boolean {
-    return accommodates(room, resources) && (machine.room.gpus === 0 || this.#mayUseGpus(resources));
+    return accommodates(room, resources) && (machine.total.gpus === 0 || this.#mayUseGpus(resources));
   }
 }
 
-function isAvoided({ worker }: Machine, avoid: readonly string[] = []): boolean {
+function isAvoided({ worker }: Machine, avoid: readonly string[]): boolean {
   return worker !== null && avoid.includes(worker);
 }
 
-/** Its agent would not do all that the run asks for. */
-function isTooOld({ acts }: Machine, { needs }: RunRow): boolean {
-  return acts !== null && lackedOf(needs, acts).length > 0;
+/** Whether its agent is too old for what the run asks for. */
+function isTooOld(machine: Machine, run: RunRow): boolean {
+  return machine.protocol < run.protocol;
 }
 
 /**
- * Runs that found no machine. One that asks for the same of agents, may use machines with GPUs if they may,
- * and asks for no less, will find none.
+ * Runs that found no machine. A run that needs the same protocol, has the same right to GPUs and asks for at
+ * least as much will find none either.
  */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
@@ -240,8 +239,8 @@ class Misses {
     return this.#byNeeds.get(this.#keyOf(run))?.reach(run.resources) ?? false;
   }
 
-  #keyOf({ needs = [], resources }: RunRow): string {
-    return `${this.#mayUseGpus(resources)} ${needs.join()}`;
+  #keyOf({ protocol, resources }: RunRow): string {
+    return `${this.#mayUseGpus(resources)} ${protocol}`;
   }
 
   clear(): void {
@@ -249,7 +248,7 @@ class Misses {
   }
 }
 
-/** Needs for which there is no room; of several that reach each other only the least is kept. */
+/** Resources for which there is no room; of comparable ones only the smallest is kept. */
 class Needs {
   #least: Resources[] = [];
 
@@ -257,7 +256,7 @@ class Needs {
     this.#least = [...this.#least.filter((one) => !isWithin(need, one)), need];
   }
 
-  /** Whether this need is at least as great as one of them. */
+  /** Whether `need` is at least as large as one of them. */
   reach(need: Resources): boolean {
     for (const one of this.#least) if (isWithin(one, need)) return true;
     return false;

@@ -1,4 +1,4 @@
-// What a plan is, and the walk along the queue that it comes from.
+// What is a plan, and what does one walk along the queue remember?
 import type { Resources } from "../../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -6,38 +6,38 @@ import type { ReadonlyRows } from "../../rows.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { Packing } from "./packing.ts";
 
-/** An instance type that can be asked for, and what an empty machine of it has. */
+/** An instance type that can be created, and what an empty machine of it has. */
 export interface Offer {
   name: string;
   type: InstanceType;
   room: Resources & { shared: boolean };
 }
 
-/** Why no machine may be asked for now. Of a hold-off: what it is about, until when, and why. */
+/** Why no machine can be created now. For a hold-off its scope, end and reason. */
 export interface Blocked {
   code: "no_workers" | "max_instances" | "hold_off" | "machine_asked";
   scope?: string;
-  /** Absent: something else than time must change. */
+  /** Absent: it does not end by time. */
   until?: Instant;
   reason?: string;
 }
 
-/** What stands between a plan and the provider. A plan that asks for a machine counts it here. */
+/** What limits the creation of machines. A plan counts the machines that it creates here. */
 export interface Gate {
-  /** Why no machine of this instance type may be asked for now; null: one may. */
+  /** Why no machine of this type can be created now; null: one can. */
   why(type: string): Blocked | null;
   /**
-   * Which machines of ours would make room for one of this type by leaving, since as many are there as may
-   * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
+   * Which machines make room for one of this type by leaving, if our limit or a quota of the provider is
+   * reached; null: neither is.
    */
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
-  /** Counts a machine of this type that is asked for. */
+  /** Counts a machine of this type that the plan creates. */
   take(type: string): void;
-  /** How many machines there are or may be, with those that were asked for by this plan. */
+  /** The number of machines that may exist, with those that the plan creates. */
   instances(): number;
 }
 
-/** Why a run that waits was not placed (rules.md#invariant-5). */
+/** Why a waiting run was not placed (rules.md#invariant-5). */
 export type WaitCode =
   | Blocked["code"]
   | "machine_booting"
@@ -47,8 +47,8 @@ export type WaitCode =
   | "no_type";
 
 /**
- * Why a run waits, the machine that it waits for, if one is known, and what kind is asked for. What stands in
- * the way of the cheapest machine that would hold it is told as the gate has it.
+ * Why a run waits, with the machine or the type that it waits for, if known. The reason is that of the
+ * cheapest type that could hold it.
  */
 export interface Wait extends Omit<Blocked, "code"> {
   code: WaitCode;
@@ -56,47 +56,46 @@ export interface Wait extends Omit<Blocked, "code"> {
   type?: string;
 }
 
-/** What a plan says of one run: where it goes; or why it waits, and of which type a machine is asked for. */
+/** The result for one run: its worker, or why it waits and of which type a machine is created for it. */
 export type Verdict = { worker: string } | { wait: Wait; create?: string };
 
 export interface Plan {
   places: { run: RunRow; worker: string }[];
-  /** Instance types to ask machines of. */
+  /** Instance types of which machines are created. */
   creates: string[];
   /** By run: why it waits. */
   waits: Map<string, Wait>;
   /**
-   * The first run that nothing has room for, and the machine that is kept from those behind it; null: room
-   * for it comes without one. `leaves`: the machine could never hold the run; it ends once it is idle, so
-   * that one may be asked for that can.
+   * The first run without room, and the machine reserved for it (null: it needs none). `evict`: the machine
+   * could never hold the run; it stops once it is idle, so that another one can be created.
    */
-  reserved: { run: string; worker: string | null; leaves?: true } | null;
-  /** The pass that this came from, with what is left of each machine. */
+  reserved: { run: string; worker: string | null; evict?: true } | null;
+  /** The pass that made this plan, with the free room of each machine. */
   pass: Pass;
 }
 
-/** Whether a machine would make room by leaving. */
+/** Whether a machine makes room by leaving. */
 export type MayLeave = (row: WorkerRow) => boolean;
 
-/** One walk along the queue. What it has promised stays promised for whoever comes later in the queue. */
+/** One walk along the queue. Room that it has reserved stays reserved for runs that come later. */
 export interface Pass {
   config: PoolConfig;
   workers: ReadonlyRows<WorkerRow>;
   readonly packing: Packing;
   gate: Gate;
   offers: Offer[];
-  /** What the types should have that turned out to have less memory. */
-  disappointing: Offer[];
+  /** The advertised resources of types whose machines have less memory. */
+  undersized: Offer[];
   reserved: Plan["reserved"];
-  /** Whether one of these machines leaves already: that makes room. */
-  isLeft: (mayLeave: MayLeave) => boolean;
-  /** By worker: the machines of ours that fill the quota in spite of which its machine is tried. */
+  /** Whether one of these machines is already leaving. */
+  isAnyLeaving: (mayLeave: MayLeave) => boolean;
+  /** By worker whose machine is tried despite a quota: the machines that fill that quota. */
   tried: Map<string, MayLeave>;
-  /** Types for which no machine of ours can make room: it was looked for. */
+  /** Types for which no machine can make room. */
   roomless: Set<string>;
-  /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
-  promised: RunRow | null;
-  /** The workers on which such room is, with those that were asked for after this pass. */
+  /** The last run with room reserved on a machine that is not ready. Runs behind it cannot take that room. */
+  lastReserved: RunRow | null;
+  /** The workers with reserved room, and those created after this pass. */
   awaited: Set<string>;
   asked: boolean;
 }

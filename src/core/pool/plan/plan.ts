@@ -1,24 +1,25 @@
+// Which run is placed where, and which machines are created?
 import type { Resources } from "../../../schema/common.ts";
+import { PROTOCOL } from "../../../shared/compat.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
-import { capacityOfRow, endingSince, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
-import { inOrder } from "../rows/run-index.ts";
+import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
+import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
-import { disappointing, eligibleTypes, mayUseGpus, offersOf } from "./eligible.ts";
+import { eligibleTypes, mayUseGpus, offersOf, undersizedTypes } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
 
 /**
- * Decides who is placed where and which machines are asked for. A pure function of the rows: the same view
- * gives the same decision.
+ * Decides which runs are placed where, and which machines are created. A pure function of the rows.
  *
- * By priority, then by submission. Each run goes to the fullest ready worker that it fits (pool.md#rule-4);
- * else it counts on a machine that is booting, to which it is not bound; else on a new one of the first
- * eligible type that may be asked for (pool.md#rule-5). What cannot be placed is skipped with a reason, so
- * that nothing behind it is blocked; but the first such run has a machine reserved, on which nothing behind
- * it is placed, so that small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
+ * Runs are taken by priority, then by submission. Each goes to the fullest ready worker that it fits
+ * (pool.md#rule-4). Otherwise it counts on a booting machine, without being bound to it, or else on a new one
+ * of the first eligible type (pool.md#rule-5). A run that cannot be placed is skipped with a reason, so that
+ * it blocks nobody. But the first such run gets a machine reserved, on which no later run is placed, so that
+ * small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
   const pass = openPass(state, now);
@@ -28,14 +29,15 @@ export function plan(state: Configured, now: Instant): Plan {
 }
 
 /**
- * The plan after one more run has come and nothing else has changed: that of the whole queue, without walking
- * it again. Undefined, if it might be another one.
+ * The plan after one more run has arrived and nothing else has changed, without walking the queue again.
+ * Undefined: a full walk might differ.
  *
- * Behind the last run that was promised room to come, the others of the queue were refused with what is left
- * now, or with more. Whatever the new run gets of it, they would be refused again.
+ * All runs behind the last one with reserved room have been refused with at least as much free room as now,
+ * so they would be refused again, whatever the new run takes.
  */
 export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
-  if (pass.asked || (pass.promised !== null && inOrder(pass.promised, run) > 0)) return undefined;
+  if (pass.asked || (pass.lastReserved !== null && byQueueOrder(pass.lastReserved, run) > 0))
+    return undefined;
   return walk(pass, [run]);
 }
 
@@ -47,38 +49,39 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   return {
     config,
     workers: state.workers,
-    // Only once a run looks for room: a pool of many machines hears most news of them while none waits. What
-    // it is made from is the same until then, or there is another pass.
+    // Made only when a run looks for room: a pool of many machines has most news while no run waits. Its
+    // inputs are the same until then, or there is another pass.
     get packing() {
-      packing ??= packed(state, offers, tried, now);
+      packing ??= packMachines(state, offers, tried, now);
       return packing;
     },
     gate: openGate(state, now),
     offers,
-    disappointing: disappointing(state.record),
+    undersized: undersizedTypes(state.record),
     reserved: null,
-    isLeft: (mayLeave) => state.workers.derive(leaving).some((row) => now < leavesBy(row) && mayLeave(row)),
+    isAnyLeaving: (mayLeave) =>
+      state.workers.derive(leavingMachines).some((row) => now < leavesUntil(row) && mayLeave(row)),
     tried,
     roomless: new Set(),
-    promised: null,
+    lastReserved: null,
     awaited: new Set(),
     asked: false,
   };
 }
 
-function leaving(workers: readonly WorkerRow[]): WorkerRow[] {
+function leavingMachines(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.kind === "cloud" && (row.phase === "shutdown" || row.stopUntil > 0));
 }
 
-/** A machine that has not left after so long is no room to come: another one is let go. */
-const LEAVES_WITHIN_MS = 5 * 60_000;
+/** A machine that is still there after this long no longer counts as leaving: another one is evicted. */
+const LEAVING_COUNTS_MS = 5 * 60_000;
 
-/** Until when a machine that is to leave counts as room to come. */
-function leavesBy(row: WorkerRow): Instant {
-  return row.phase === "shutdown" ? endingSince(row) + LEAVES_WITHIN_MS : row.stopUntil;
+/** Until when a leaving machine counts as room to come. */
+function leavesUntil(row: WorkerRow): Instant {
+  return row.endingAt === null ? row.stopUntil : row.endingAt + LEAVING_COUNTS_MS;
 }
 
-function packed(
+function packMachines(
   state: ReadonlyConfigured,
   offers: readonly Offer[],
   tried: Map<string, MayLeave>,
@@ -105,7 +108,7 @@ export function haveGpus(workers: readonly WorkerRow[]): boolean {
 function walk(pass: Pass, queue: RunRow[]): Plan {
   const result: Plan = { places: [], creates: [], waits: new Map(), reserved: null, pass };
   for (const run of queue) {
-    const verdict = consider(pass, run);
+    const verdict = placeOrWait(pass, run);
     if ("worker" in verdict) {
       result.places.push({ run, worker: verdict.worker });
       continue;
@@ -116,25 +119,25 @@ function walk(pass: Pass, queue: RunRow[]): Plan {
   return { ...result, reserved: pass.reserved };
 }
 
-function consider(pass: Pass, run: RunRow): Verdict {
+function placeOrWait(pass: Pass, run: RunRow): Verdict {
   const found = pass.packing.bestFitting(run);
-  if (found === undefined) return ask(pass, run);
+  if (found === undefined) return requestMachine(pass, run);
   pass.packing.occupy(found, run.resources);
   if (found.ready && found.worker !== null) return { worker: found.worker };
-  promise(pass, run, found);
+  noteReserved(pass, run, found);
   if (found.worker === null) return { wait: { code: "machine_asked" } };
   const mayLeave = pass.tried.get(found.worker);
-  if (mayLeave !== undefined) keepLeaver(pass, run, mayLeave);
+  if (mayLeave !== undefined) reserveLeastUsed(pass, run, mayLeave);
   return { wait: { code: "machine_booting", worker: found.worker } };
 }
 
-function promise(pass: Pass, run: RunRow, { worker }: Machine): void {
-  pass.promised = run;
+function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
+  pass.lastReserved = run;
   if (worker !== null) pass.awaited.add(worker);
 }
 
-/** A run that no machine has room for: a new one, if one may be asked for. */
-function ask(pass: Pass, run: RunRow): Verdict {
+/** Creates a machine for a run without room, if possible. */
+function requestMachine(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config } = pass;
   let refused: Blocked | undefined;
   const types = eligibleTypes(config, run.resources, pass.offers);
@@ -146,37 +149,36 @@ function ask(pass: Pass, run: RunRow): Verdict {
       worker: null,
       row: null,
       ready: false,
-      acts: null,
-      room,
-      left: { ...room },
+      protocol: PROTOCOL,
+      total: room,
+      free: { ...room },
       slots: slotsOf(config.maxRunsPerInstance),
       runs: 0,
     };
     packing.add(machine);
     packing.occupy(machine, run.resources);
-    promise(pass, run, machine);
+    noteReserved(pass, run, machine);
     gate.take(name);
     pass.asked = true;
     return { wait: { code: "machine_asked", type: name }, create: name };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
   const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
-  // One that only waits for creates under way will have a machine of its own.
+  // A run that only waits for creates in progress will get a machine of its own.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
   for (const { name } of types) makeRoom(pass, run, name);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
-/** Why no machine of any type would hold it, as far as is known now. */
+/** Why no machine of any type could hold it. */
 function whyNoType(pass: Pass, need: Resources): "own_machine" | "less_memory" | "no_type" {
-  if (fitsOwnMachine(pass, need)) return "own_machine";
-  return pass.disappointing.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
+  if (fitsSelfHosted(pass, need)) return "own_machine";
+  return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
 }
 
 /**
- * Keeps a machine for the first run that nothing has room for: the one that has the fewest runs to wait for,
- * of those that could hold it. Nothing behind it comes onto that machine, so that number only falls, or
- * another machine's has fallen below it: its turn comes as soon as those have ended.
+ * Reserves a machine for the first run without room: of those that could hold it, the one with the fewest
+ * runs. No later run is placed there, so it only gets emptier.
  */
 function reserve(pass: Pass, run: RunRow): string | null {
   if (pass.reserved !== null) return null;
@@ -184,37 +186,36 @@ function reserve(pass: Pass, run: RunRow): string | null {
   if (machine === undefined) return null;
   pass.packing.close(machine);
   pass.reserved = { run: run.run, worker: machine.worker };
-  promise(pass, run, machine);
+  noteReserved(pass, run, machine);
   return machine.worker;
 }
 
 /**
- * As many machines are there as may be, by our own limit or by a quota of the provider, and none could ever
- * hold this run: the least used one takes nothing from behind it, and ends when it is idle, though it be one
- * of the least that shall stay (pool.md#making-room): without that, small runs, or the minimum of machines,
- * would keep this one waiting for ever (decisions/pool.md#d20). While another one leaves, the run waits for
- * that, and none behind it is
- * first.
+ * Our limit or a provider's quota is reached, and none of the machines could ever hold this run: the least
+ * used one takes no later runs, and stops when idle, even if `minInstances` would keep it
+ * (pool.md#making-room). Otherwise small runs, or that minimum, could keep this run waiting for ever
+ * (decisions/pool.md#d20). While another machine is leaving, the run waits for that, and no later run is
+ * treated as the first.
  */
 function makeRoom(pass: Pass, run: RunRow, type: string): void {
   if (pass.reserved !== null || pass.roomless.has(type)) return;
   const mayLeave = pass.gate.filledBy(type);
   if (mayLeave === null) return;
-  if (pass.isLeft(mayLeave)) pass.reserved = { run: run.run, worker: null };
-  else if (!keepLeaver(pass, run, mayLeave, true)) pass.roomless.add(type);
-  if (pass.reserved !== null) pass.promised = run;
+  if (pass.isAnyLeaving(mayLeave)) pass.reserved = { run: run.run, worker: null };
+  else if (!reserveLeastUsed(pass, run, mayLeave, true)) pass.roomless.add(type);
+  if (pass.reserved !== null) pass.lastReserved = run;
 }
 
 /**
- * Keeps the least used of these machines from the runs behind this one; `leaves`: for it to leave. False: no
- * machine can. While the run's own machine is tried in spite of a quota, the one that shall leave if that
- * fails is only kept: runs that came onto it with each try would keep it for ever.
+ * Reserves the least used of these machines; `evict`: so that it stops. False: there is none. During a trial
+ * despite a quota, the machine that is evicted if the trial fails is reserved as well; otherwise runs that
+ * are placed there during each trial would keep it for ever.
  */
-function keepLeaver(pass: Pass, run: RunRow, mayLeave: MayLeave, leaves = false): boolean {
+function reserveLeastUsed(pass: Pass, run: RunRow, mayLeave: MayLeave, evict = false): boolean {
   const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;
   if (machine === undefined) return false;
   pass.packing.close(machine);
-  pass.reserved = { run: run.run, worker: machine.worker, ...(leaves ? { leaves } : {}) };
+  pass.reserved = { run: run.run, worker: machine.worker, ...(evict ? { evict } : {}) };
   return true;
 }
 
@@ -232,26 +233,26 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
     worker: row.worker,
     row,
     ready: row.phase === "ready" && now >= row.pausedUntil,
-    acts: row.phase === "ready" ? (row.acts ?? []) : null,
-    room: remaining(capacity, [], known),
-    left: remaining(capacity, needs, known),
+    protocol: row.phase === "ready" ? row.protocol : PROTOCOL,
+    total: remaining(capacity, [], known),
+    free: remaining(capacity, needs, known),
     slots: slotsOf(row.settings.maxRuns) - needs.length,
     runs: needs.length,
   };
 }
 
-/** A worker that has refused this often in a row is not counted on any more: another machine is asked for. */
+/** A worker that has refused this often in a row is no longer counted on: another machine is created. */
 const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
-  // Of a self-hosted machine nobody knows whether it will ever join: it counts when it is ready.
+  // A self-hosted machine may never join, so it only counts when it is ready.
   const toCome = (row.phase === "booting" || row.phase === "asked") && row.kind === "cloud";
   const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-/** When time alone changes the plan that was made then. */
+/** When time alone changes the plan that was made at `now`. */
 export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
@@ -263,12 +264,12 @@ function timesOf(workers: readonly WorkerRow[]): Instant[] {
   const times: Instant[] = [];
   for (const row of workers) {
     for (const at of [row.stopUntil, row.pausedUntil]) if (at > 0) times.push(at);
-    if (row.phase === "shutdown") times.push(leavesBy(row));
+    if (row.phase === "shutdown") times.push(leavesUntil(row));
   }
   return times;
 }
 
-/** Asks for machines until `minInstances` are there to be kept, of the cheapest types that may be had. */
+/** Creates machines until `minInstances` are kept, of the cheapest possible types. */
 function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   const { config } = pass;
   if (config.minInstances === 0) return;
@@ -282,7 +283,7 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   }
 }
 
-/** The provider's machines that count for `minInstances`: not those that are to go, or take no runs. */
+/** The provider's machines that count for `minInstances`: those that take runs and are not leaving. */
 export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: Instant): number {
   let kept = 0;
   for (const row of providedWorkers(state)) {
@@ -291,11 +292,11 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
   return kept;
 }
 
-/** Whether a self-hosted machine could hold it, were it empty: no instance type need be able to then. */
-export function fitsOwnMachine({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
-  return workers.derive(roomOfOwn).some((room) => accommodates(room, need));
+/** Whether a self-hosted machine could hold it when empty, so that no instance type must. */
+export function fitsSelfHosted({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
+  return workers.derive(selfHostedRooms).some((room) => accommodates(room, need));
 }
 
-function roomOfOwn(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
+function selfHostedRooms(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
   return workers.filter((row) => row.kind === "self-hosted").map((row) => remaining(capacityOfRow(row), []));
 }

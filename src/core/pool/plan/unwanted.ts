@@ -1,3 +1,4 @@
+// Which requested machines are no longer needed?
 import type { Instant } from "../../../shared/machine.ts";
 import { isWaiting, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
@@ -5,8 +6,8 @@ import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
 
 /**
- * The workers without a machine whose creates wait for a turn, and on which nothing counts: neither a run of
- * the queue nor the minimum. To ask for such a machine, again or at all, would be to pay for nothing.
+ * Workers without a machine that wait for their turn to create one, although no queued run and no minimum
+ * needs it.
  */
 export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
   const { pass } = state.memo.latest;
@@ -18,7 +19,10 @@ export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
   return unawaited.slice(0, Math.max(0, spare));
 }
 
-/** Those that take runs, since an operator may hold one that is to stay. The youngest first. */
+/**
+ * Workers that wait to create a machine and would take runs; an operator may hold one on purpose. Youngest
+ * first.
+ */
 function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   const waiting = workers.filter((row) => {
     const isCreate = row.phase === "asked" || (row.phase === "booting" && row.waits === "create");
@@ -27,16 +31,16 @@ function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   return byAge(waiting).reverse();
 }
 
-/** Withdraws the permits of machines that nobody was told of and nothing counts on. True: there were some. */
+/** Withdraws unneeded permits that their workers do not know yet. Returns whether there were any. */
 export function withdrawUnwanted(state: Configured, now: Instant): boolean {
-  const untold = unwantedCreates(state).filter(({ phase }) => phase === "asked");
-  const reason = "never asked for: nothing needs it any more";
-  for (const row of untold)
+  const permits = unwantedCreates(state).filter(({ phase }) => phase === "asked");
+  const reason = "never created: it is no longer needed";
+  for (const row of permits)
     state.workers.set(row.worker, { ...row, phase: "gone", reason, heardAt: now }, now);
-  return untold.length > 0;
+  return permits.length > 0;
 }
 
-/** The workers that are to be told that their machines, which the provider has not made, are not needed. */
+/** Workers that must learn that their machines, which the provider has not made yet, are not needed. */
 export function workersToGiveUp(state: ReadonlyConfigured): string[] {
   return unwantedCreates(state)
     .filter(({ phase }) => phase === "booting")

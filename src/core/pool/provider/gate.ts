@@ -1,3 +1,4 @@
+// Can a machine be created now, and if not, why?
 import type { Instant } from "../../../shared/machine.ts";
 import { ownValue } from "../../own-value.ts";
 import type { Blocked, Gate } from "../plan/pass.ts";
@@ -6,10 +7,10 @@ import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 
 /**
- * Decides how many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances`
- * bounds what a provider is asked for and paid for, so self-hosted machines do not count.
+ * Decides how many machines can be created now. No count is stored: each is taken from the rows
+ * (invariant 6). `maxInstances` limits provider machines, so self-hosted ones do not count.
  *
- * A hold-off whose time is over is half open: one machine is tried, and what becomes of it decides
+ * A hold-off whose time is over is half open: one machine is tried, and its outcome decides
  * (decisions/pool.md#d7, decisions/pool.md#d24).
  */
 export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
@@ -50,8 +51,8 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
 }
 
 /**
- * Which machines of ours would make room for this one by leaving, should the provider refuse it: it is being
- * tried although a quota was reached. Null: it is not.
+ * For a machine that is tried although a quota was reached: which machines could be destroyed to make room
+ * for it. Null: it is not being tried.
  */
 export function triedDespiteQuota(
   state: ReadonlyConfigured,
@@ -63,25 +64,28 @@ export function triedDespiteQuota(
   return (other) => other.kind === "cloud" && holdsOn(quotas, other).length === quotas.length;
 }
 
-/** Whether the provider may yet answer with a machine. */
+/** Whether the provider may still answer with a machine. */
 function isBeingMade({ instance, phase }: WorkerRow): boolean {
   return instance === null && (phase === "asked" || phase === "booting");
 }
 
-/** Whether a machine has been tried since its time was over, of which nobody knows yet what it proves. */
+/** Whether a trial machine for this expired hold-off is under way and its outcome is unknown. */
 export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
     const at = row.turn?.at ?? row.askedAt;
     if (hold.until === null || at < hold.until || !holdsOn([hold], row).length) continue;
-    // Of one that is held there comes no outcome, until somebody lets it go on.
+    // A held worker has no outcome until an operator releases it.
     const boots =
-      hold.cause === "boot" && row.phase === "booting" && !row.booted && row.idleBehavior === "run";
+      hold.cause === "boot" &&
+      row.phase === "booting" &&
+      row.bootOutcome !== "success" &&
+      row.idleBehavior === "run";
     if (boots || (isBeingMade(row) && !isWaiting(row))) return true;
   }
   return false;
 }
 
-/** Whether a machine that was asked for before, and waits for its turn, is the one that will be tried. */
+/** Whether a machine that was requested before, and waits for its turn, is the next to be tried. */
 function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   for (const row of providedWorkers(state)) {
     if (!isBeingMade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;
@@ -90,7 +94,7 @@ function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   return false;
 }
 
-/** Of several hold-offs, the one that ends last; one that is being tried ends by what becomes of it. */
+/** The hold-off that ends last. If its time is over, the outcome of the trial machine ends it. */
 function blockedBy(held: readonly Hold[], now: Instant): Blocked {
   const ends = ({ until }: Hold) => until ?? Number.POSITIVE_INFINITY;
   const hold = held.reduce((last, one) => (ends(one) > ends(last) ? one : last));

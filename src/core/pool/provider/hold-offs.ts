@@ -1,3 +1,4 @@
+// Which failures of the provider keep machines from being created, for how long, and what ends that?
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
@@ -8,10 +9,10 @@ import { isSameType } from "../config-diff.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 import { bootHoldMs } from "./breaker.ts";
 
-/** Which machines a hold-off is about: those of this type. */
+/** Which machines a hold-off concerns: those of this type. */
 type Kind = Pick<WorkerRow, "instanceType" | "type">;
 
-/** What a failure holds for if the provider does not say (decisions/pool.md#d18). */
+/** The scope of a failure if the provider names none (decisions/pool.md#d18). */
 const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure["scope"]>> = {
   rate_limit: "all",
   quota: "group",
@@ -20,7 +21,7 @@ const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure[
   invalid: "type",
 };
 
-/** The pause after a first failure, and the longest after many in a row, if the provider names none. */
+/** The first and the longest pause after failures, if the provider names none. */
 const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis, Millis]> = {
   rate_limit: [5_000, 60_000],
   quota: [60_000, 15 * 60_000], // decisions/pool.md#d7
@@ -28,10 +29,10 @@ const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis,
   temporary: [5_000, 60_000],
 };
 
-/** Where a provider's pause for listings is kept: they have a bucket of their own (pool.md#rate-limits). */
+/** The scope of a pause for listings, which have a limit of their own (pool.md#rate-limits). */
 const LIST_SCOPE = "list";
 
-/** The scopes that a machine of this type is in: all, its quota group (spot apart), its type. */
+/** The scopes that contain a machine of this type: all, its quota group (spot apart), its type. */
 function scopesOf({ instanceType, type }: Kind): string[] {
   return ["all", groupOf(type), `type:${instanceType}`];
 }
@@ -47,26 +48,26 @@ function scopeOf(failure: WorkerFailure, { instanceType, type }: Kind): string {
   return scope === "group" ? groupOf(type) : `type:${instanceType}`;
 }
 
-/** Whether no machine at all may be asked for because of it, not even one to try. */
+/** Whether the hold-off forbids even a trial machine. */
 export function isClosed({ until }: Hold, now: Instant): boolean {
   return until === null || now < until;
 }
 
-/** The hold-offs that a machine of this type is under. A boot failure or two only count. */
+/** The hold-offs in force for a machine of this type. */
 export function holdsOn(holds: readonly Hold[], kind: Kind): Hold[] {
   const scopes = scopesOf(kind);
   return holds.filter((hold) => scopes.includes(hold.scope) && isInForce(hold));
 }
 
-/** Whether it holds anything: the breaker counts up to its limit first. */
+/** Whether it forbids anything: too few boot failures do not. */
 export function isInForce({ cause, tries }: Hold): boolean {
   return cause !== "boot" || bootHoldMs(tries) > 0;
 }
 
 /**
- * Folds in that a machine could not be had. While a hold-off lasts, others that were under way may fail, too:
- * that is no further try, and can only lengthen the pauses that count from the latest failure
- * (pool.md#capacity, pool.md#rate-limits).
+ * Adds a failed create call or boot. Failures during a hold-off are no further tries: machines may have been
+ * under way. They can only lengthen pauses that count from the latest failure (pool.md#capacity,
+ * pool.md#rate-limits).
  */
 export function holdAfterFailure(
   record: PoolRecord,
@@ -77,16 +78,14 @@ export function holdAfterFailure(
   return withFailure(record, scopeOf(failure, kind), failure, now);
 }
 
-/**
- * Folds in that the provider did not list its machines: it names when to ask again, or the next sweep does.
- */
+/** Adds the result of a listing: a failed one is repeated when the provider says, or at the next sweep. */
 export function holdAfterList(record: PoolRecord, failure: ProviderFailure | null, now: Instant): PoolRecord {
   if (failure === null) return without(record, (hold) => hold.scope === LIST_SCOPE);
   if (failure.retryAfterMs === undefined) return record;
   return withFailure(record, LIST_SCOPE, { ...failure, class: "rate_limit", at: now }, now);
 }
 
-/** When the provider lets itself be asked again what exists. */
+/** When the provider accepts the next listing. */
 export function listHeldUntil({ holds }: PoolRecord): Instant {
   return holds.find((hold) => hold.scope === LIST_SCOPE)?.until ?? 0;
 }
@@ -113,7 +112,10 @@ function untilOf({ class: cause, retryAfterMs, at }: WorkerFailure, tries: numbe
   return now + Math.min(longestMs, jittered(backOffMs({ firstMs, longestMs }, tries), id));
 }
 
-/** A machine was made. That ends what was being tried; while a hold-off lasts it is one of those before. */
+/**
+ * Ends the trials that a created machine proves successful. During a hold-off it proves nothing: its call may
+ * have been under way.
+ */
 export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
   return without(
@@ -122,15 +124,13 @@ export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): 
   );
 }
 
-/** A machine became ready: what is booted there can be. */
+/** Ends the boot failures of a type after a successful boot. */
 export function holdsAfterBoot(record: PoolRecord, kind: Kind): PoolRecord {
   const scopes = scopesOf(kind);
   return without(record, (hold) => hold.cause === "boot" && scopes.includes(hold.scope));
 }
 
-/**
- * One of our machines has left: one may be tried again where the quota was reached (decisions/pool.md#d7).
- */
+/** Lets one machine be tried after one has left a group that had reached its quota (decisions/pool.md#d7). */
 export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
   const ends = (hold: Hold) => hold.cause === "quota" && scopes.includes(hold.scope) && isClosed(hold, now);
@@ -139,9 +139,8 @@ export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant):
 }
 
 /**
- * What is left of the hold-offs under another configuration. What the provider called invalid may be cured by
- * any that is put, the breaker by another image or another description of the type, and the rest by whatever
- * has changed; but what a provider has asked for is obeyed.
+ * The hold-offs that remain under a new configuration. Those for invalid requests always end; another image
+ * or type ends those for boot failures; any change ends the others, except the provider's own pause.
  */
 export function holdsAfterConfigure({ config: before, holds }: PoolRecord, config: PoolConfig): Hold[] {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);

@@ -1,13 +1,14 @@
+// When is the provider asked which machines exist?
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerRow } from "../record.ts";
 import { isRemoved, type ReadonlyConfigured } from "../state.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 
-/** How often the provider is asked what exists while nothing should (messages.md#self-repair). */
+/** How often the provider is asked while there should be no machine (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
-/** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
+/** When the next listing is due: often sooner while some are ending. Undefined: no machine is expected. */
 export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
   const { sync, timeouts } = record.config;
@@ -19,7 +20,7 @@ export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(next, listHeldUntil(record));
 }
 
-/** When an empty pool looks next for a machine that was given up unseen; undefined: none is awaited. */
+/** When an empty pool next looks for a machine that was given up unseen; undefined: none is expected. */
 function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { record } = state;
   const { lateUntil } = record;
@@ -29,23 +30,22 @@ function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(sweptAt < lateUntil ? Math.min(next, lateUntil) : next, listHeldUntil(record));
 }
 
-/** When the provider was last asked what exists; of an empty pool that outlives a restart. */
+/** When the provider was last asked; for an empty pool this survives a restart. */
 function emptySweptAt({ memo, record }: ReadonlyConfigured): Instant {
   return Math.max(memo.sweptAt ?? 0, record.emptySweptAt ?? 0);
 }
 
-/** Whether a provider may have any of these machines, and whether some or all of those are ending. */
+/** Whether the provider may have any of these machines, and whether some or all of them are ending. */
 function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
   const listed = workers.filter((row) => row.kind === "cloud" && row.phase !== "asked");
   const count = listed.filter((row) => row.phase === "shutdown").length;
   return { some: listed.length > 0, ending: count === 0 ? "no" : count < listed.length ? "some" : "all" };
 }
 
-/** Whether the provider is to be asked now what exists. */
+/** Whether a listing is due now. */
 export function isSweepDue(state: ReadonlyConfigured, now: Instant): boolean {
   if (isRemoved(state)) return false;
-  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
-  // about.
+  // If no machine is expected, no alarm is set for the hourly listing: a poke by cron leads to it.
   const nothing = Math.max(emptySweptAt(state) + SWEEP_EMPTY_MS, listHeldUntil(state.record));
   return now >= (sweepAt(state) ?? nothing);
 }

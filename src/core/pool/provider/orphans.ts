@@ -1,20 +1,23 @@
+// What becomes of machines with our tags that belong to no worker?
 import type { InstanceType } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
-import { MAX_STRANGERS_SHOWN, MAX_WORKER_NUMBER } from "../../../shared/limits.ts";
+import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
 import { ADOPTED, newWorkerRow, nextWorkerName } from "../rows/workers.ts";
 import type { Configured } from "../state.ts";
 
-/** What is known of a machine whose type is not configured: nothing fits there. */
+/** A worker's name with a number above this is not believed. */
+export const MAX_WORKER_NUMBER = 1_000_000_000;
+
+/** The type of a machine whose type is not configured: nothing fits there. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0 };
 
 /**
- * Takes machines that carry our tags, and that nobody knows, into the ledger (decisions/pool.md#adoption;
- * cases.md#case-2). Their worker is told so until it knows: it was forgotten as well, or answers with what it
- * is. A machine that some other pool of this name may have made is a stranger: it is shown, and left alone,
- * since destroying a machine of somebody else is worse than paying for one. `doubles`: other machines of
- * workers that live, which are left alone as well.
+ * Adopts machines that carry our tags and belong to no worker (decisions/pool.md#adoption; cases.md#case-2).
+ * The pool tells each such worker of its adoption until the worker confirms it. A machine that may belong to
+ * another pool of this name is a stranger: it is shown and left alone, since destroying somebody's machine
+ * is worse than paying for one. `doubles`: second machines with the name of a live worker, also left alone.
  */
 export function foldUnknown(
   state: Configured,
@@ -31,13 +34,13 @@ export function foldUnknown(
       continue;
     }
     state.workers.set(worker, adoptedRow(record, worker, instance, now), now);
-    // Its name was given once, whatever we remember: it is not given again.
+    // The name was used once, so it is not used again.
     if (number >= record.nextWorker) record = { ...record, nextWorker: number + 1 };
   }
   return { ...state, record, memo: { ...state.memo, strangers } };
 }
 
-/** The number of a worker of this very pool by its name; undefined if it is another's. */
+/** The number in a worker's name, if this pool has made that name. */
 function numberOf(record: PoolRecord, worker: string): number | undefined {
   const number = Number(worker.slice(worker.lastIndexOf("-") + 1));
   const ours = Number.isSafeInteger(number) && number > 0 && number <= MAX_WORKER_NUMBER;
@@ -53,10 +56,8 @@ function adoptedRow(
   const types = Object.entries(record.config.instanceTypes);
   const found = types.find(([name, { providerType = name }]) => providerType === instanceType);
   const [name, type] = found ?? [instanceType, UNKNOWN_TYPE];
-  // A worker of an earlier version knows of no adoption: it must not take this for an order to create.
-  const notAfter = now;
   const row: WorkerRow = {
-    ...newWorkerRow(record, { worker, instanceType: name, type, notAfter }, now),
+    ...newWorkerRow(record, { worker, instanceType: name, type, notAfter: now }, now),
     kind: "cloud",
     phase: "unknown",
     instance: id,

@@ -1,3 +1,4 @@
+// What does a listing of the provider's machines prove?
 import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
@@ -9,9 +10,8 @@ import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 
 /**
- * Folds in a listing: each worker must hear what it says of its instance, if that is any news to it, and what
- * nobody knows is taken into the ledger. A listing that failed proves nothing, and one that is partial proves
- * no absence.
+ * Folds in a listing: each worker gets its news, and machines without a worker are adopted. A failed listing
+ * proves nothing, and a partial one proves no absence.
  */
 export function foldListing(
   before: Configured,
@@ -30,7 +30,7 @@ export function foldListing(
   const { machines: unknown, others } = machinesByWorker(state, answer.items);
   const sightings: Record<string, Sighting> = {};
   const strangers: string[] = [];
-  const see = (worker: string, seen: Partial<Sighting>) => {
+  const note = (worker: string, seen: Partial<Sighting>) => {
     const { provider } = record.config;
     sightings[worker] = { worker, beganAt: answer.beganAt, consistencyMs, provider, ...seen };
   };
@@ -42,12 +42,12 @@ export function foldListing(
     if (instance === undefined && answer.partial !== undefined) continue;
     const missingSince = instance === undefined ? (row.missingSince ?? answer.beganAt) : null;
     if (missingSince !== row.missingSince) state.workers.set(worker, { ...row, missingSince }, now);
-    if (instance === undefined) see(worker, { missingSince: missingSince ?? answer.beganAt });
+    if (instance === undefined) note(worker, { missingSince: missingSince ?? answer.beganAt });
     else {
       const doubles = doublesOf(row, instance, others.get(worker), answer.partial !== undefined);
-      const isOther = doubles.some((id) => row.doubles?.includes(id) !== true);
-      const isTold = !isOther && doubles.length === (row.doubles?.length ?? 0);
-      if (!isTold || isNews(row, instance)) see(worker, { instance, doubles });
+      const isOther = doubles.some((id) => !row.doubles.includes(id));
+      const isKnown = !isOther && doubles.length === row.doubles.length;
+      if (!isKnown || isNews(row, instance)) note(worker, { instance, doubles });
       strangers.push(...doubles);
     }
   }
@@ -55,17 +55,17 @@ export function foldListing(
     const known = state.workers.get(worker);
     if (known === undefined && instance.state !== "terminated") continue;
     unknown.delete(worker);
-    // It was taken for gone, and lives: its worker takes it into the ledger again.
+    // It counted as gone, but lives: its worker must end it again.
     const lives = known?.phase === "gone" && known.kind === "cloud" && instance.state !== "terminated";
-    if (lives) see(worker, { instance });
+    if (lives) note(worker, { instance });
   }
-  const sweepError = answer.partial === undefined ? null : `a listing is not whole: ${answer.partial}`;
+  const sweepError = answer.partial === undefined ? null : `a listing is incomplete: ${answer.partial}`;
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, strangers, now);
 }
 
-/** Which other machines have the worker's name. One that a partial listing does not show may be there. */
+/** Other machines under the worker's name. A partial listing may omit known ones. */
 function doublesOf(
-  { doubles = [] }: WorkerRow,
+  { doubles }: WorkerRow,
   { id }: Instance,
   seen: readonly string[] = [],
   isPartial: boolean,
@@ -81,8 +81,8 @@ function lateAfter({ lateUntil }: PoolRecord, now: Instant): Instant | undefined
 }
 
 /**
- * The listed machines by their workers. Of two of one worker, the one that the worker knows (case 1); that
- * another one has ended says nothing of that. `others`: those that live besides it, by id.
+ * The listed machines by worker. Of two for one worker, the one that the worker knows (cases.md#case-1); the
+ * end of the other proves nothing. `others`: further living ones, by id.
  */
 function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
@@ -101,19 +101,19 @@ function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Insta
   return { machines, others };
 }
 
-/** One that lives before one that does not; of those, the one that is known. */
+/** A living machine before an ended one, then the known one. */
 function isBetter(one: Instance, other: Instance, known: string | null): boolean {
   if ((one.state === "terminated") !== (other.state === "terminated")) return other.state === "terminated";
   return one.id === known;
 }
 
-/** What a machine does not come back from by itself (decisions/workers.md#d28). */
+/** States that a machine does not leave by itself (decisions/workers.md#d28). */
 const ENDING: readonly LifecycleState[] = ["stopping", "stopped", "error"];
 
-/** Whether a listing tells a worker what it does not know, or must know again until it has acted on it. */
+/** Whether a listing tells a worker something new, or something that it must hear until it has acted. */
 function isNews(row: WorkerRow, instance: Instance): boolean {
   if (instance.id !== row.instance || instance.state === "terminated" || row.phase === "shutdown")
     return true;
-  if (instance.price !== undefined && instance.price !== row.toldPrice?.price) return true;
+  if (instance.price !== undefined && instance.price !== row.listedPrice?.price) return true;
   return ENDING.includes(instance.state) && row.idleBehavior === "run";
 }

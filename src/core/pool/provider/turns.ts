@@ -1,4 +1,4 @@
-import type { PoolConfig } from "../../../schema/pool.ts";
+// When may a worker call the provider?
 import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
 import { byAge } from "../plan/packing.ts";
@@ -12,10 +12,9 @@ import { isSweepDue } from "./listings.ts";
 const SECOND_MS: Millis = 1_000;
 
 /**
- * Gives workers their turns to call the provider, as of now: the first create of each, each repeat
- * of one, and each destroy. No second has more calls than `maxCloudOpsPerSecond`, listings included; a pause
- * that the provider asks for, or that it seems to need, is one for all calls; and after a hold-off one
- * machine is tried, whether it is new or was refused before. Destroys come before creates.
+ * Gives workers their turns to call the provider: each first create, each repeat, each destroy. No second has
+ * more calls than `maxCloudOpsPerSecond`, listings included; a pause applies to all calls; after a hold-off
+ * one machine is tried. Destroys come before creates.
  */
 export function giveTurns(state: Configured, now: Instant): void {
   const { workers, memo } = state;
@@ -23,7 +22,7 @@ export function giveTurns(state: Configured, now: Instant): void {
   const waiting = workers.derive(waitingOf);
   if (waiting.length === 0) return;
   const calls = callsOf(state).filter((at) => at > now - SECOND_MS).length;
-  let free = rateOf(state.record.config) - calls - (isSweepDue(state, now) ? 1 : 0);
+  let free = state.record.config.maxCloudOpsPerSecond - calls - (isSweepDue(state, now) ? 1 : 0);
   const tried = new Set(state.record.holds.filter((hold) => isTried(state, hold)));
   const unwanted = new Set(unwantedCreates(state).map(({ worker }) => worker));
   for (const row of waiting) {
@@ -33,7 +32,7 @@ export function giveTurns(state: Configured, now: Instant): void {
     const isCreate = row.waits !== "destroy";
     if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;
     const turn = { version: row.version, at: now };
-    // What is left of its time counts from its turn: it knows of none before.
+    // The time limit of a new worker counts from its turn.
     const notAfter = row.phase === "asked" ? now + CREATE_NOT_AFTER_MS : row.notAfter;
     workers.set(row.worker, { ...row, turn, notAfter }, now);
     free -= 1;
@@ -41,7 +40,7 @@ export function giveTurns(state: Configured, now: Instant): void {
   }
 }
 
-/** When time alone brings a turn about; undefined: none that waits can get one by that. */
+/** When time alone next allows a turn; undefined: never. */
 export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const { turnsAt: given } = state.memo.latest;
   const waiting = state.workers.derive(waitingOf);
@@ -54,23 +53,23 @@ export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   return earliest(...times.filter((at) => at > given && at < Number.POSITIVE_INFINITY));
 }
 
-/** From when on the provider may be asked what exists: that comes before calls of workers. */
+/** When the provider may be asked for a listing. Listings take precedence over the calls of workers. */
 export function freeAt(state: ReadonlyConfigured): Instant {
   return freeAfter(state.workers.derive(turnsOf), state);
 }
 
-/** From when on one more call is not too many within a second after these, of which the latest is first. */
+/** When one more call stays within the limit per second. `calls`: latest first. */
 function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
-  const nth = calls[rateOf(record.config) - 1];
+  const nth = calls[record.config.maxCloudOpsPerSecond - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;
 }
 
-/** The calls of workers, and the latest listing; the latest call first. */
+/** Calls of workers, and the latest listing, latest first. */
 function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
   return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
 }
 
-/** The hold-offs that a call of this worker obeys: of a destroy only the pauses that are for all calls. */
+/** The hold-offs that a call must obey. A destroy only obeys pauses for all calls. */
 function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hold[] {
   if (row.waits !== "destroy") return holdsOn(holds, row);
   return holds.filter(
@@ -78,7 +77,7 @@ function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hol
   );
 }
 
-/** Whether this worker is the one that gets a turn when these hold-offs end: one create is tried then. */
+/** Whether this worker gets the turn when these hold-offs end: only one create is tried then. */
 export function isFirstAfter(
   { workers }: ReadonlyConfigured,
   row: WorkerRow,
@@ -90,21 +89,16 @@ export function isFirstAfter(
   return first?.worker === row.worker;
 }
 
-/** When turns were given, the latest first. */
+/** When turns were given, latest first. */
 function turnsOf(workers: readonly WorkerRow[]): Instant[] {
   const turns: Instant[] = [];
   for (const { turn } of workers) if (turn !== undefined) turns.push(turn.at);
   return turns.sort((a, b) => b - a);
 }
 
-/** Those that wait for a turn: first the destroys, then the creates, the oldest of each first. */
+/** Workers that wait for a turn: destroys first, then creates, oldest first. */
 function waitingOf(workers: readonly WorkerRow[]): CloudRow[] {
   const waiting = byAge(workers.filter((row) => row.kind === "cloud").filter(isWaiting));
   const destroys = waiting.filter((row) => row.waits === "destroy");
   return [...destroys, ...waiting.filter((row) => row.waits !== "destroy")];
-}
-
-/** A configuration that an older version has stored names no limit. */
-function rateOf({ maxCloudOpsPerSecond }: Partial<PoolConfig>): number {
-  return maxCloudOpsPerSecond ?? Number.POSITIVE_INFINITY;
 }

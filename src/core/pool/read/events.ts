@@ -1,4 +1,5 @@
-import type { PoolEvent, PoolEventList } from "../../../schema/pool.ts";
+// Which rows of a pool have changed, for `GET /v1/pools/{pool}/events`?
+import type { PoolChange, PoolEventList } from "../../../schema/pool.ts";
 import { runSummary } from "../../run-summary.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
@@ -8,9 +9,8 @@ import { runsByWorker, workerSummary } from "./views.ts";
 export const MAX_EVENTS_READ = 1_000;
 
 /**
- * What has changed in a pool after the change of this number: each row once, as it is now, in the order of
- * their latest changes (api.md#pool-events: intermediate states may be missing, the latest never). `after`
- * null: all that lives. A row that is gone is no change.
+ * The rows that changed after this number, each once as it is now, in the order of their latest changes
+ * (api.md#pool-events). `after` null: all that live. Deleted rows are not reported.
  */
 export function eventsAfter(state: ReadonlyConfigured, after: number | null): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);
@@ -19,25 +19,25 @@ export function eventsAfter(state: ReadonlyConfigured, after: number | null): Po
   const shown = isAll ? rows : rows.slice(0, MAX_EVENTS_READ);
   const items = shown.map((row) => eventOf(row, state, runs));
   const highest = items.at(-1)?.number ?? after ?? 0;
-  // Past what is gone meanwhile, too: whoever stayed before its change would be told of news for ever.
+  // `next` also skips deleted rows; otherwise `hasEvents` would announce them to a reader again and again.
   const next = isAll ? Math.max(highest, state.memo.changes.latest) : highest;
   return { items, next };
 }
 
-/** Whether there is anything to tell after the change of this number, as far as this process can know. */
+/** Whether any row has changed after this number, as far as this process knows. */
 export function hasEvents({ memo }: ReadonlyConfigured, after: number): boolean {
   for (const { table } of memo.changes.since(after)) if (table === "run" || table === "worker") return true;
   return false;
 }
 
-type Found = { rows: (RunRow | WorkerRow)[]; isAll: boolean };
+type FoundRows = { rows: (RunRow | WorkerRow)[]; isAll: boolean };
 
-function livingRows({ runs, workers }: ReadonlyConfigured): Found {
+function livingRows({ runs, workers }: ReadonlyConfigured): FoundRows {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
-/** From memory, if all that has changed since is remembered; else from the tables. */
-function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): Found {
+/** From memory, if all changes since are there; otherwise from the tables. */
+function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): FoundRows {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {
       if (table === "run") return runs.get(key) ?? [];
@@ -50,7 +50,11 @@ function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): 
   return { rows, isAll: rows.length <= MAX_EVENTS_READ };
 }
 
-function eventOf(row: RunRow | WorkerRow, state: ReadonlyConfigured, runs: Map<string, string[]>): PoolEvent {
+function eventOf(
+  row: RunRow | WorkerRow,
+  state: ReadonlyConfigured,
+  runs: Map<string, string[]>,
+): PoolChange {
   const { name } = state.record;
   const number = row.number ?? 0;
   if ("run" in row) return { number, run: runSummary(row, name) };

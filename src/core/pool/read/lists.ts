@@ -1,14 +1,15 @@
-import type { ListedWorker, WorkerState } from "../../../schema/pool.ts";
+// What do the lists of queued runs and of workers show?
+import type { ListedWorker, WorkerStateName } from "../../../schema/pool.ts";
 import type { QueuedRun } from "../../../schema/queue.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { plan } from "../plan/plan.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
-import { inOrder, type QueuePlace } from "../rows/run-index.ts";
+import { byQueueOrder, type QueuePlace } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { runsByWorker, whyAt, workerSummary } from "./views.ts";
 
-/** Which part of the queue is asked for: so many runs behind a place, or the first. */
+/** The part of the queue to read: at most `limit` runs behind the position `after`. */
 export interface QueueStretch {
   limit: number;
   after?: QueuePlace | undefined;
@@ -17,19 +18,16 @@ export interface QueueStretch {
 /** A part of the queue. */
 export interface QueuePage {
   items: QueuedRun[];
-  /** How many wait in all. */
+  /** The number of all queued runs. */
   queued: number;
-  /** Nothing is behind it. */
+  /** Whether this page reaches the end. */
   isLast: boolean;
 }
 
-/**
- * The runs that wait for a place, in the order in which they get one, from one plan. What is at the place
- * `after` need not wait any more.
- */
+/** Queued runs in order, with their reasons, all from one plan. `after` need not be queued any more. */
 export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
   const { queue } = state.memo.index;
-  const found = after === undefined ? 0 : queue.findIndex((row) => inOrder(row, after) > 0);
+  const found = after === undefined ? 0 : queue.findIndex((row) => byQueueOrder(row, after) > 0);
   const from = found < 0 ? queue.length : found;
   const planned = plan(state, now);
   const items = queue.slice(from, from + limit).map((row, at): QueuedRun => {
@@ -48,19 +46,18 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
   return { items, queued: queue.length, isLast: from + limit >= queue.length };
 }
 
-/** By worker, the run that ended there last. `isAll`: a worker that is not among them has had none. */
+/** By worker, the run that last ended there. `isAll`: a worker without an entry has had none. */
 export interface LastRuns {
   byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
   isAll: boolean;
 }
 
 /**
- * The workers in one of these states. `gone` reads the latest of those that are gone. A run that went on
- * elsewhere counts for the worker where it ended.
+ * The workers in these states. `gone` reads the latest gone workers. A run counts where it ended.
  */
 export function listedWorkers(
   state: ReadonlyConfigured,
-  states: readonly WorkerState[],
+  states: readonly WorkerStateName[],
   gone: () => WorkerRow[],
   lastRuns: LastRuns,
 ): ListedWorker[] {

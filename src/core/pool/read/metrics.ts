@@ -1,3 +1,4 @@
+// Which metrics does a pool report?
 import { BOOT_OUTCOMES } from "../../../probes/boot.ts";
 import type { Resources } from "../../../schema/common.ts";
 import type { MetricName, Sample } from "../../../schema/metrics.ts";
@@ -12,7 +13,7 @@ import { priceOfRow, spendOf } from "./money.ts";
 
 type Labels = Sample["labels"];
 
-/** What a pool tells at a scrape. */
+/** The samples of one scrape. */
 class Samples {
   readonly #samples = new Map<string, Sample>();
   readonly #pool: string;
@@ -21,7 +22,7 @@ class Samples {
     this.#pool = pool;
   }
 
-  /** Adds to the value with these labels, which begins at 0. */
+  /** Adds to the value with these labels, which starts at 0. */
   add(name: MetricName, value: number, labels: Labels = {}, part?: Sample["part"]): void {
     const key = `${name} ${part} ${Object.values(labels).join(" ")}`;
     const known = this.#samples.get(key);
@@ -38,9 +39,8 @@ class Samples {
 }
 
 /**
- * The metrics of a pool (pool.md#metrics, tasks.md#metrics): gauges are queries over its rows (invariant
- * 6), counters what it has counted (`tally.ts`). Values that are known to exist are told from the beginning,
- * as 0.
+ * The metrics of a pool (pool.md#metrics, tasks.md#metrics): gauges are queries over its rows (invariant 6),
+ * counters come from `tally.ts`. Known label values are reported from the start, as 0.
  */
 export function metricsOf(state: Configured, now: Instant): Sample[] {
   const samples = new Samples(state.record.name);
@@ -73,7 +73,10 @@ function addRuns(samples: Samples, { runs, memo }: ReadonlyConfigured): void {
   samples.add("drover_allocated_disk_bytes", all.diskBytes);
 }
 
-/** By the first eligible type (pool.md#metrics); `none`: only a self-hosted machine can hold it. */
+/**
+ * Queued runs by their first eligible type (pool.md#metrics); `none`: only a self-hosted machine can hold the
+ * run.
+ */
 function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const { queue } = state.memo.index;
   let oldest = now;
@@ -96,8 +99,8 @@ const CATEGORIES = ["inuse", "hold", "booting", "unknown", "shutdown", "idle"] a
 type Category = (typeof CATEGORIES)[number];
 
 /**
- * The first that fits (pool.md#metrics): what drains, and what is held but not in use, is what it does.
- * Only `shutdown` is a category of its own here: a machine that is being destroyed is not idle.
+ * The first category that fits (pool.md#metrics). Draining, and holding while in use, are not categories; a
+ * machine that is being destroyed is `shutdown`, not idle.
  */
 function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category {
   if (runs > 0) return "inuse";
@@ -150,13 +153,15 @@ function addCounts(samples: Samples, counts: Readonly<Counts>): void {
   for (const state of ["unknown", "booting", "ready", "shutdown"])
     add("drover_instances_disappeared_total", `disappeared ${state}`, { state });
   add("drover_instances_spent_total", "spent");
+  for (const object of ["allocation", "worker", "pool"])
+    add("drover_invariants_violated_total", `violated ${object}`, { object });
   for (const [name, timed] of TIMES) {
     add(name, `${timed} seconds`, {}, "sum");
     add(name, `${timed} times`, {}, "count");
   }
 }
 
-/** The summaries, and under what `tally.ts` counts each. */
+/** The summaries, and their names in `tally.ts`. */
 const TIMES: readonly (readonly [MetricName, string])[] = [
   ["drover_run_start_seconds", "start"],
   ["drover_run_duration_seconds", "run"],

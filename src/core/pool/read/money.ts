@@ -1,3 +1,4 @@
+// What does a machine, a pool or a run cost?
 import type { Resources } from "../../../schema/common.ts";
 import type { InstanceType, PoolSpend } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -6,44 +7,43 @@ import type { ReadonlyRows } from "../../rows.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
- * What an hour of this type is taken to cost where prices are compared: nothing, if nobody has said
- * (pool.md#prices). What is shown to people says that it is not known (cases.md#case-21).
+ * The hourly price of a type for comparisons: 0 if unknown (pool.md#prices). Users are told that it is
+ * unknown (cases.md#case-21).
  */
 export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number {
   return price;
 }
 
 /**
- * What an hour of this machine costs: by its provider's word, or else by the list. A self-hosted machine
- * costs nothing here; null: not known.
+ * The hourly price of a machine: as listed by the provider, or else as configured. Self-hosted: 0; null:
+ * unknown.
  */
 export function priceOfRow({
   kind,
   type,
-  toldPrice,
-}: Pick<WorkerRow, "kind" | "type" | "toldPrice">): number | null {
-  return kind === "cloud" ? (toldPrice?.price ?? type.price ?? null) : 0;
+  listedPrice,
+}: Pick<WorkerRow, "kind" | "type" | "listedPrice">): number | null {
+  return kind === "cloud" ? (listedPrice?.price ?? type.price ?? null) : 0;
 }
 
-/** What a machine has cost until then, since its price last changed, or it was last taken for gone. */
+/** The cost of a machine up to `until`, since its latest price change or since it last counted as gone. */
 export function spentSince(row: WorkerRow, until: Instant): number {
   if (isRefused(row)) return 0;
-  const since = Math.max(row.toldPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
+  const since = Math.max(row.listedPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
 
-/** Whether the provider has said that it did not make the machine, and nobody has seen it. */
+/** Whether the provider said that it did not make the machine, and no listing shows it. */
 function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
-  if (instance !== null || failure === undefined) return false;
-  return unmade === true || REFUSALS.includes(failure.class);
+  if (instance !== null || failure === null) return false;
+  return unmade || REFUSALS.includes(failure.class);
 }
 
 /**
- * What the pool's machines cost. Each that may exist counts, from its permit until it was seen to be gone.
- * One that the provider has not made, by its own word, does not, unless a listing shows it: so the sum is
- * never too low, but for machines of which no price is known (`unpriced`). The worst case is all machines
- * that there may be, of the dearest type, or what there is, if that is more; null if the price of a type is
- * not known.
+ * The cost of the pool's machines. Each possible machine counts, from its permit to its observed end, except
+ * when the provider says that it made none and no listing shows one: so the sum is never too low, apart from
+ * machines without a known price (`unpriced`). `worstPerHour`: `maxInstances` machines of the dearest type,
+ * or the present ones if those cost more; null if the price of a type is unknown.
  */
 export function spendOf(state: {
   readonly record: PoolRecord;
@@ -66,8 +66,8 @@ export function spendOf(state: {
 }
 
 /**
- * What an hour of a run costs on this machine: the price of the machine, times the greatest of the shares
- * that the run asks for of what the machine has, never more than all of it. Null: the price is not known.
+ * The hourly cost of a run on this machine: its price times the largest share of the machine's resources that
+ * the run asks for, at most all of it. Null: the price is unknown.
  */
 export function rateOf(need: Resources, row: WorkerRow): number | null {
   const price = priceOfRow(row);

@@ -1,6 +1,8 @@
+// What does a reader see of a pool and its workers, and why does a run wait?
 import type { Resources } from "../../../schema/common.ts";
 import type { PoolView, WorkerSummary } from "../../../schema/pool.ts";
 import type { NextCode, Why } from "../../../schema/why.ts";
+import { AGENT_FIELDS } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize, sizeBytes } from "../../../shared/size.ts";
@@ -9,7 +11,7 @@ import { clause } from "../../../shared/words.ts";
 import { type Awaited, nextAt, nextBy } from "../../next.ts";
 import { accommodates } from "../../resources.ts";
 import { shownState } from "../../worker/read/activity.ts";
-import { disappointing, mayUseGpus, offersOf } from "../plan/eligible.ts";
+import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
 import { learnedOf } from "../plan/learned.ts";
 import type { Plan } from "../plan/pass.ts";
 import { haveGpus, plan } from "../plan/plan.ts";
@@ -37,19 +39,19 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     askedAt: iso(row.askedAt),
     readyAt: isoOrNull(row.readyAt),
     machine: machineOf(row),
-    doubles: row.doubles ?? [],
+    doubles: row.doubles,
     reason: row.reason,
   };
 }
 
-/** The runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
+/** Runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
 export function runsByWorker({ memo }: ReadonlyConfigured): Map<string, string[]> {
   return new Map(
     [...memo.index.placed].map(([worker, on]) => [worker, [...on.values()].map((row) => row.run)]),
   );
 }
 
-/** A pool as it is read. The provider's secret is never shown again. */
+/** A pool as its readers see it, without the provider's secret. */
 export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
   const { name, config, holds } = state.record;
   const { queue } = state.memo.index;
@@ -88,13 +90,13 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
   };
 }
 
-/** Why a run waits for a place, and what the pool does next (invariant 5); null if it does not wait. */
+/** Why a run waits for a placement, and what the pool does next (invariant 5); null if it does not wait. */
 export function explainRun(state: Configured, run: string, now: Instant): Why | null {
   const position = state.memo.index.queue.findIndex((one) => one.run === run);
   return position < 0 ? null : whyAt(state, position, plan(state, now), now);
 }
 
-/** Why the run at this place of the queue waits, by a plan. */
+/** Why the run at position `at` of the queue waits, according to a plan. */
 export function whyAt(
   state: ReadonlyConfigured,
   at: number,
@@ -120,7 +122,7 @@ export function whyAt(
   };
 }
 
-/** What happens next, and whose word that waits for. */
+/** What happens next, and who must act first. */
 const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFor: Awaited]> = {
   machine_booting: ["place", "place it as soon as the machine is ready", "host"],
   machine_asked: ["place", "place it as soon as the machine is ready", "provider"],
@@ -130,14 +132,18 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   hold_off: ["ask", "ask for a machine again", "provider"],
   own_machine: ["place", "place it as soon as such a machine has room", "worker"],
   agent_too_old: ["place", "place it as soon as a machine with a newer agent has room", "operator"],
-  less_memory: ["place", "place it as soon as a machine or an instance type has so much memory", "operator"],
+  less_memory: [
+    "place",
+    "place it as soon as a machine or an instance type has that much memory",
+    "operator",
+  ],
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
 };
 
-/** What happens next where the provider was not asked for the machine yet. */
+/** What happens next if the provider was not asked for the machine yet. */
 const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
 
-/** What happens next where the provider will never do what the pool asks for. */
+/** What happens next if the provider rejects the pool's requests for good. */
 const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
 
 function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
@@ -146,21 +152,21 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
   if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
-  // Until then the provider is not asked, so that nobody's word but a configuration can change it.
+  // The provider is not asked before `until`, so only a new configuration can change that.
   if (until !== undefined) return nextAt(next, action, until, null);
   return nextBy(next, action, wait.waitsFor ?? waitsFor);
 }
 
-/** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */
+/** The closed list of reason codes of waiting runs (`docs/operating.md` says what to do). */
 export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
 
-function waitText(state: ReadonlyConfigured, wait: MachineWait, { needs = [], resources }: RunRow): string {
+function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: RunRow): string {
   const { config } = state.record;
   switch (wait.code) {
     case "machine_booting":
       return "a machine for it is booting";
     case "machine_asked":
-      return "a machine for it is being asked for";
+      return "a machine for it is being created";
     case "create_deferred":
       return `there is no machine for it yet: ${wait.reason}`;
     case "no_workers":
@@ -170,19 +176,22 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { needs = [], re
     case "hold_off":
       return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
     case "own_machine":
-      return "only self-hosted machines can hold it, and none of them has room";
+      return "only self-hosted machines can hold it, and none of them has capacity";
     case "agent_too_old":
-      return `the agent of each machine that has room is too old for \`${needs.join("`, `")}\``;
+      return (
+        "each machine that has room has no agent, or one that is too old for what the run asks of it, " +
+        `which is one of ${AGENT_FIELDS.map((field) => `\`${field}\``).join(", ")}`
+      );
     case "less_memory":
       return lessMemoryText(state.record, resources);
     case "no_type":
-      return "no instance type of the pool can hold it any more";
+      return "no instance type of the pool can hold it now";
   }
 }
 
-/** What the run asks for, and what machines of the types that should hold it have turned out to have. */
+/** What the run asks for, and what the machines that should hold it were measured to have. */
 function lessMemoryText(record: PoolRecord, need: Resources): string {
-  const short = disappointing(record).filter(({ room }) => accommodates(room, need));
+  const short = undersizedTypes(record).filter(({ room }) => accommodates(room, need));
   const found = short.map(({ name, type }) => {
     const measured = formatSize(learnedOf(record.learned, name) ?? 0);
     return `${name} ${measured} of ${formatSize(sizeBytes(type.memory))}`;
@@ -191,23 +200,21 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
   return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
 }
 
-/**
- * That a machine may be kept for this run, or from it for one that comes before it (decisions/pool.md#d20).
- */
+/** Says that a machine is reserved for this run, or for an earlier one (decisions/pool.md#d20). */
 function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
   if (reserved === null) return "";
-  const { worker, leaves } = reserved;
+  const { worker, evict } = reserved;
   const isOwn = reserved.run === run;
   if (worker === null) return isOwn ? "; a machine that is ending makes room for it" : "";
   const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
-  // One behind it takes nothing from it.
+  // A run in front of the reservation loses nothing by it.
   if (queue[first]?.run !== reserved.run) return "";
   const whom = isOwn ? "it" : `run ${reserved.run}, which comes first`;
-  const why = leaves ? "and ends when it is idle, to make room for" : "since it is kept for";
+  const why = evict ? "and ends when it is idle, to make room for" : "since it is kept for";
   return `; worker ${worker} takes no others, ${why} ${whom}`;
 }
 
-/** That machines with room may be kept for runs that need their GPUs. */
+/** Says that machines with room are kept for runs that need GPUs. */
 function gpusText(
   { record: { config, learned }, workers }: ReadonlyConfigured,
   { resources }: RunRow,
@@ -216,9 +223,7 @@ function gpusText(
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 
-/**
- * The pool's machines in words: that none has room can be because they are full, or because they are no good.
- */
+/** The pool's machines in words: why none has room. */
 function phasesText(state: ReadonlyConfigured): string {
   const counts = new Map<string, number>();
   const runs = runsByWorker(state);

@@ -1,18 +1,17 @@
-// Which rows of a pool have changed since a given moment, and which changes does no row tell?
-
+// Which rows of a pool have changed since a given moment, and which changes does no row show?
 import type { Instant } from "../../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
-/** Changes that are remembered by a running pool: who follows it is answered from these. */
+/** Changes that a loaded pool remembers, for clients that follow it. */
 export const MAX_CHANGES_KEPT = 10_000;
-/** Numbers that one millisecond has room for. */
+/** Change numbers available per millisecond. */
 const NUMBERS_A_MS = 1_000;
 
-/** What has changed. */
+/** A change of a pool. */
 export interface Change {
-  /** The table of a row; or `deleted`: a run was, or `label`: a run has another value of it now. */
+  /** The table of the changed row; `deleted`: a run was deleted; `label`: a run's value for it changed. */
   table: "run" | "worker" | "deleted" | "label";
-  /** That of the row; the id of the run that was deleted; the name of the label. */
+  /** The key of the row, the id of the deleted run, or the name of the label. */
   key: string;
 }
 
@@ -20,24 +19,24 @@ export interface Change {
 export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted">;
 
 /**
- * Numbers the rows of a pool by their latest change that a reader sees (api.md#pool-events). A number is used
- * once, and later changes have higher ones: it is made from the time, so that nothing must be stored for it
- * beside the row. (A clock that is put back while the pool is not loaded could make some again.)
+ * Numbers the rows of a pool by their latest visible change (api.md#pool-events). Numbers only grow and are
+ * made from the time, so only the row needs to be stored. (If the clock goes back while the pool is not
+ * loaded, numbers may repeat.)
  */
 export class Changes {
-  /** What has changed since this process began: by number, one for each row. */
+  /** Changes since this process began: by number, one for each row. */
   readonly #recent = new Map<number, Change>();
-  /** The numbers of `#recent` in their order, and some that are in it no more. */
+  /** The numbers in `#recent` in order, among some that have been replaced since. */
   #numbers: number[] = [];
-  /** All changes above this are in `#recent`. Undefined: nothing has changed, and nobody has asked. */
+  /** All changes above this are in `#recent`. Undefined: not determined yet. */
   #complete: number | undefined;
-  /** All changes above this that this process has seen are in `#recent`. */
+  /** Of the changes in this process, all above this are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
 
   readonly #stored: () => number;
 
-  /** `latest`: the highest number of any live row; `ended`: that of the others, which costs a look at all. */
+  /** `latest`: the highest number of any live row; `ended`: of all other rows, which must be read for it. */
   constructor(latest: number, ended: () => number = () => 0) {
     this.#latest = latest;
     this.#stored = () => Math.max(latest, ended());
@@ -47,18 +46,18 @@ export class Changes {
     return this.#latest;
   }
 
-  /** Whether all that has changed after the one of this number is remembered. */
+  /** Whether all changes after this number are in memory. */
   isComplete(after: number): boolean {
     this.#complete ??= this.#stored();
     return after >= this.#complete;
   }
 
-  /** Whether all that has changed since then is remembered, for who has read the rows in this process. */
+  /** The same for a reader who has read the rows in this process. */
   remembers(after: number): boolean {
     return after >= this.#forgotten;
   }
 
-  /** What has changed after the one of this number, as far as it is remembered. Costs what has changed. */
+  /** The changes after this number that are in memory. */
   *since(after: number): Generator<Change> {
     for (let at = this.#placeAfter(after); at < this.#numbers.length; at += 1) {
       const change = this.#recent.get(this.#numbers[at] ?? 0);
@@ -66,7 +65,7 @@ export class Changes {
     }
   }
 
-  /** The place in `#numbers` of the first one above this, by halving. */
+  /** Position in `#numbers` of the first number above this, by bisection. */
   #placeAfter(after: number): number {
     let [low, high] = [0, this.#numbers.length];
     while (low < high) {
@@ -97,7 +96,7 @@ export class Changes {
     return { ...after, number: this.#number({ table: "worker", key }, before?.number, now) };
   }
 
-  /** A row has the labels that a run has now, and not those that it had. */
+  /** Notes the labels whose values differ. */
   #noteLabels(before: RunRow["labels"], after: RunRow["labels"], now: Instant): void {
     if (before === after) return;
     for (const name in { ...before, ...after }) {

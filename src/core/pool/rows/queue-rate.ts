@@ -1,29 +1,30 @@
+// How fast does the queue of a pool drain, and when may a client try again?
 import type { Instant, Millis } from "../../../shared/machine.ts";
 
-/** The latest places that were given out, by which is judged how fast a queue drains. */
+/** How many of the latest placements the rate is computed from. */
 const PLACES_KEPT = 32;
-/** What a client is told to wait, at least and at most, and while nothing is known. */
+/** The shortest and the longest delay for a client, and the delay while nothing is known. */
 const LEAST_MS = 1_000;
 const MOST_MS = 60_000;
 const UNKNOWN_MS = 10_000;
-/** The part of a full queue that shall be free when a client tries again: others try, too. */
+/** When a client tries again, one in this many places of a full queue should be free: others try, too. */
 const FREE_PART = 100;
 
-/** How fast runs leave the queue of a pool. A restart forgets it, and learns it again. */
-export class Drain {
+/** How fast runs leave the queue of a pool. A restart loses it. */
+export class QueueRate {
   readonly #placedAt: Instant[] = [];
 
-  /** A run has left the queue for a worker. */
+  /** A run was placed. */
   note(now: Instant): void {
     this.#placedAt.push(now);
     if (this.#placedAt.length > PLACES_KEPT) this.#placedAt.shift();
   }
 
-  /** When a hundredth of a full queue will be free at the pace of the latest places. */
+  /** When a hundredth of a full queue will be free at the present rate. */
   retryAfterMs(maxQueue: number, now: Instant): Millis {
     const [first] = this.#placedAt;
     if (first === undefined) return UNKNOWN_MS;
-    // The longer nothing has been placed, the slower it is.
+    // The rate drops while nothing is placed.
     const eachMs = (now - first) / this.#placedAt.length;
     const wantedMs = eachMs * Math.max(1, maxQueue / FREE_PART);
     return Math.round(Math.min(MOST_MS, Math.max(LEAST_MS, wantedMs)));

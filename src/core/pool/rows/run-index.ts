@@ -1,19 +1,20 @@
+// Which runs wait, which are placed where, and which does a pool owe a message?
 import type { Rows } from "../../rows.ts";
 import { isLiveRun, isOpen, type RunRow, runKey } from "../record.ts";
-import { Heard, type ReadonlyHeard } from "./heard.ts";
-import { Drain } from "./queue-rate.ts";
+import { LastHeard, type ReadonlyLastHeard } from "./last-heard.ts";
+import { QueueRate } from "./queue-rate.ts";
 
-/** What decides where in the queue a run stands. */
+/** The fields that determine a run's position in the queue. */
 export type QueuePlace = Pick<RunRow, "priority" | "submittedAt" | "run">;
 
-/** The order of the queue: by priority, then by submission, then by id (decisions/pool.md#d19). */
-export function inOrder(a: QueuePlace, b: QueuePlace): number {
+/** The order of the queue: by priority, then submission, then id (decisions/pool.md#d19). */
+export function byQueueOrder(a: QueuePlace, b: QueuePlace): number {
   return (
     b.priority - a.priority || a.submittedAt - b.submittedAt || (a.run < b.run ? -1 : Number(a.run > b.run))
   );
 }
 
-/** Whether the run wants a place and has none. */
+/** Whether the run wants a placement and has none. */
 function isQueued(row: RunRow | undefined): row is RunRow {
   return row !== undefined && isLiveRun(row) && row.wants === "place" && !isOpen(row);
 }
@@ -22,69 +23,68 @@ function workerOf(row: RunRow | undefined): string | null {
   return row !== undefined && isOpen(row) ? row.worker : null;
 }
 
-/** The index as readers see it. */
+/** The index for readers. */
 export interface ReadonlyIndex {
   readonly queue: readonly RunRow[];
   readonly placed: ReadonlyMap<string, ReadonlyMap<string, RunRow>>;
-  readonly untold: ReadonlyMap<string, RunRow>;
+  readonly unacknowledged: ReadonlyMap<string, RunRow>;
   readonly unwanted: ReadonlyMap<string, RunRow>;
-  readonly heard: ReadonlyHeard;
-  readonly drain: Pick<Drain, "retryAfterMs">;
+  readonly lastHeard: ReadonlyLastHeard;
+  readonly queueRate: Pick<QueueRate, "retryAfterMs">;
 }
 
 /**
- * The rows of runs by what a pool asks of them at each event. Made from the rows alone and following their
- * changes, so that an event costs what it changes and not what there is. No count is kept that is not a size
- * of this (invariant 6).
+ * Runs by what decisions need. Derived from the rows, and follows their changes, so an event costs only
+ * what it changes. All counts are sizes of these collections (invariant 6).
  */
 export class RunIndex implements ReadonlyIndex {
-  /** Those that want a place and have none, in the order in which they get it. */
+  /** Runs that want a placement, in queue order. */
   readonly queue: RunRow[] = [];
-  /** Those with an open epoch, by worker, then by key. */
+  /** Runs with an open epoch, by worker, then by key. */
   readonly placed = new Map<string, Map<string, RunRow>>();
-  /** Those whose allocation does not know its open epoch. */
-  readonly untold = new Map<string, RunRow>();
-  /** Those that somebody wants deleted. */
+  /** Runs whose allocation does not know its open epoch. */
+  readonly unacknowledged = new Map<string, RunRow>();
+  /** Runs that a user deletes. */
   readonly unwanted = new Map<string, RunRow>();
-  readonly heard = new Heard();
-  /** How fast runs have left the queue. */
-  readonly drain = new Drain();
+  readonly lastHeard = new LastHeard();
+  /** How fast runs leave the queue. */
+  readonly queueRate = new QueueRate();
   /** By run: the epoch that its allocation knows. */
-  readonly #told = new Map<string, number>();
-  /** What has changed for a plan since `settle`: runs that have come, and whether anything else has. */
+  readonly #acknowledged = new Map<string, number>();
+  /** Changes since the latest plan: runs that have arrived, and whether anything else changed. */
   #arrivals: RunRow[] = [];
   #otherwise = true;
 
   constructor(rows: Rows<RunRow>) {
     const live = [...rows.live()].sort((a, b) => a.heardAt - b.heardAt);
     for (const row of live) {
-      if (isOpen(row) && row.epoch === row.opened) this.#told.set(row.run, row.opened);
+      if (isOpen(row) && row.epoch === row.opened) this.#acknowledged.set(row.run, row.opened);
       this.#follow(runKey(row.submittedAt, row.run), undefined, row);
     }
-    this.queue.push(...live.filter(isQueued).sort(inOrder));
+    this.queue.push(...live.filter(isQueued).sort(byQueueOrder));
     rows.watch((key, before, after) => {
       this.#requeue(before, after);
       this.#follow(key, before, after);
     });
   }
 
-  /** The allocation knows its open epoch: nothing is owed to it. */
-  tell(row: RunRow): void {
-    this.#told.set(row.run, row.opened);
-    this.untold.delete(runKey(row.submittedAt, row.run));
+  /** The allocation knows its open epoch, so no message is owed. */
+  acknowledge(row: RunRow): void {
+    this.#acknowledged.set(row.run, row.opened);
+    this.unacknowledged.delete(runKey(row.submittedAt, row.run));
   }
 
-  /** The allocation has none that it could know. */
-  untell({ run }: RunRow): void {
-    this.#told.delete(run);
+  /** The allocation knows of no open epoch. */
+  unacknowledge({ run }: RunRow): void {
+    this.#acknowledged.delete(run);
   }
 
-  /** The runs that have come since the latest plan, if nothing else has changed that it was made from. */
+  /** The runs that arrived since the latest plan, if nothing else that it depends on has changed. */
   get arrivals(): RunRow[] | undefined {
     return this.#otherwise ? undefined : this.#arrivals;
   }
 
-  /** A plan has been made, and what it decided is in the rows. */
+  /** A plan was made, and its decisions are in the rows. */
   settle(): void {
     this.#arrivals = [];
     this.#otherwise = false;
@@ -98,14 +98,14 @@ export class RunIndex implements ReadonlyIndex {
     else if (isQueued(before) || isQueued(after) || from !== workerOf(after)) this.#otherwise = true;
   }
 
-  /** Where it is in the queue, or would be. */
+  /** The run's position in the queue, present or future. */
   #position(row: RunRow): number {
     let low = 0;
     let high = this.queue.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       const other = this.queue[middle];
-      if (other !== undefined && inOrder(other, row) < 0) low = middle + 1;
+      if (other !== undefined && byQueueOrder(other, row) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -116,10 +116,15 @@ export class RunIndex implements ReadonlyIndex {
     const left = workerOf(before);
     if (left !== null && left !== worker) this.#leave(left, key);
     if (after !== undefined && worker !== null) this.#enter(worker, key, after);
-    keep(this.untold, key, after, worker !== null && this.#told.get(after?.run ?? "") !== after?.opened);
-    keep(this.unwanted, key, after, after?.forget === true);
-    if (after === undefined || !isLiveRun(after)) this.heard.delete(key);
-    else this.heard.note(key, after.heardAt);
+    setIf(
+      this.unacknowledged,
+      key,
+      after,
+      worker !== null && this.#acknowledged.get(after?.run ?? "") !== after?.opened,
+    );
+    setIf(this.unwanted, key, after, after?.forget === true);
+    if (after === undefined || !isLiveRun(after)) this.lastHeard.delete(key);
+    else this.lastHeard.note(key, after.heardAt);
   }
 
   #enter(worker: string, key: string, row: RunRow): void {
@@ -135,7 +140,7 @@ export class RunIndex implements ReadonlyIndex {
   }
 }
 
-function keep(rows: Map<string, RunRow>, key: string, row: RunRow | undefined, wanted: boolean): void {
+function setIf(rows: Map<string, RunRow>, key: string, row: RunRow | undefined, wanted: boolean): void {
   if (wanted && row !== undefined) rows.set(key, row);
   else rows.delete(key);
 }

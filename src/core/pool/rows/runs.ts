@@ -1,3 +1,4 @@
+// What does a pool do with the news of a run, and what does it answer?
 import type { Resources } from "../../../schema/common.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
@@ -5,9 +6,9 @@ import { formatSize } from "../../../shared/size.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunRef, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
-import { fitsOwnMachine } from "../plan/plan.ts";
+import { fitsSelfHosted } from "../plan/plan.ts";
 import { rateOf } from "../read/money.ts";
-import { isOpen, type RunRow, runKey } from "../record.ts";
+import { answeredRun, isOpen, type RunRow, runKey } from "../record.ts";
 import {
   type Configured,
   isRemoved,
@@ -17,9 +18,7 @@ import {
 } from "../state.ts";
 import { keepLogsMs } from "./forget.ts";
 
-/**
- * Why a run that the pool does not have is not taken: said at once, and only then (messages.md#submission).
- */
+/** Why a run that the pool does not have is refused; null: it is accepted (messages.md#submission). */
 function refusal(
   state: ReadonlyPool,
   upsert: RunUpsert,
@@ -40,14 +39,14 @@ function refusal(
       "own directory, or set `allowHostPaths` of the pool";
     return { kind: "refused", code: "host_paths_not_allowed", text };
   }
-  if (upsert.fakes === true && config.allowFakeDriver !== true) {
+  if (upsert.fakes && !config.allowFakeDriver) {
     const text =
       "a task has the fake driver, and this pool does not allow that; leave `driver` out, or set " +
       "`allowFakeDriver` of a pool for tests";
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
   const fits = eligibleTypes(config, upsert.resources).length > 0;
-  if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
+  if (!fits && !fitsSelfHosted(configured, upsert.resources)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
     const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
@@ -56,11 +55,11 @@ function refusal(
   const { index } = configured.memo;
   if (index.queue.length < config.maxQueue) return null;
   const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
-  const retryAfterMs = index.drain.retryAfterMs(config.maxQueue, now);
+  const retryAfterMs = index.queueRate.retryAfterMs(config.maxQueue, now);
   return { kind: "refused", code: "busy", text, retryAfterMs };
 }
 
-/** What a run asks for, as people write it; what it does not ask for is left out. */
+/** Requested resources for display; disk and GPUs only if not 0. */
 function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): string {
   return [
     `${vcpus} vCPUs`,
@@ -76,7 +75,7 @@ function typesText(state: ReadonlyConfigured): string {
     .join(", ");
 }
 
-/** Folds in what an allocation says of its run. An older version than the pool has says nothing. */
+/** Folds in an allocation's upsert; only a version newer than the known one counts. */
 export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolState {
   if (state.record === null) return state;
   const key = runKey(upsert.submittedAt, upsert.run);
@@ -86,22 +85,22 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
     state.runs.set(key, { ...upsert, opened: upsert.ended, worker: null, heardAt: now }, now);
     return state;
   }
-  if (upsert.epoch === row.opened) tell(state, row);
+  if (upsert.epoch === row.opened) acknowledge(state, row);
   if (upsert.version > row.version) {
     const ended = Math.max(row.ended, upsert.ended);
-    // An epoch that we do not know to have opened, and that has ended, is continued above (rule R1).
+    // An ended epoch that this pool does not know continues the numbering (rule R1).
     const opened = Math.max(row.opened, ended);
     state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
-    if (ended >= row.opened) state.memo.index.untell(row);
+    if (ended >= row.opened) state.memo.index.unacknowledge(row);
     if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
   }
   return state;
 }
 
-/** A worker that did not begin what was placed on it: first, and longest time without another placement. */
+/** Pauses of a worker that did not start its placements. */
 const PAUSE = { firstMs: 1_000, longestMs: 60_000 };
 
-/** The worker did not begin the run: it gets nothing more until it is heard of, or for a while. */
+/** The worker did not start the run: it gets no other until it reports, or until the pause is over. */
 function pauseWorker(state: PoolState, worker: string | null, now: Instant): void {
   const row = worker === null ? undefined : state.workers.get(worker);
   if (row === undefined || row.phase === "gone") return;
@@ -110,7 +109,7 @@ function pauseWorker(state: PoolState, worker: string | null, now: Instant): voi
   state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
 }
 
-/** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
+/** The pool's present view of a run (rule R6); if it has no row, a refusal. */
 export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant): PoolAnswer {
   const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
   if (row === undefined) {
@@ -124,7 +123,7 @@ export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant):
   return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
 }
 
-/** What holds for the run on the worker of its open epoch: what it costs, and the bound of its stops. */
+/** The terms of the run's open epoch on its worker: price, and limit of kill timeouts. */
 export function termsOn(
   { workers }: ReadonlyPool,
   { resources, openedAt }: RunRow,
@@ -135,40 +134,36 @@ export function termsOn(
   if (row === undefined) return opened;
   const rate = rateOf(resources, row);
   const { maxKillMs } = row.settings;
-  const bound = maxKillMs === undefined ? {} : { maxKillMs };
-  return { ...opened, ...(rate === null ? {} : { rate }), ...bound };
+  return { ...opened, ...(rate === null ? {} : { rate }), maxKillMs };
 }
 
-/**
- * Opens the next epoch of a run on a ready worker. Only a run that asked for it, and has none open, gets one
- * (R2).
- */
+/** Opens the next epoch of a run on a ready worker. The run must want a placement and have none (rule R2). */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
   const placed = { ...row, opened: row.opened + 1, openedAt: now, worker };
   state.runs.set(runKey(row.submittedAt, row.run), placed, now);
-  state.memo.index.drain.note(now);
+  state.memo.index.queueRate.note(now);
 }
 
-/** The allocation knows its placement: nothing is owed to it. */
-export function tell(state: PoolState, row: RunRow): void {
-  if (isOpen(row)) state.memo.index.tell(row);
+/** The allocation knows its placement, so no message is owed. */
+export function acknowledge(state: PoolState, row: RunRow): void {
+  if (isOpen(row)) state.memo.index.acknowledge(row);
 }
 
-/** Folds in the answer to `place`, or to a poke: the run as its owner sees it. */
+/** Folds in the answer to `place` or `poke_run`: the run as its owner sees it. */
 export function foldPlaceAnswer(
   state: PoolState,
-  { run, submittedAt }: RunRef,
+  sent: RunRef,
   answer: PlaceAnswer,
   now: Instant,
 ): PoolState {
-  const key = runKey(submittedAt, run);
+  const key = runKey(sent.submittedAt, sent.run);
   const row = state.runs.get(key);
   if (row === undefined) return state;
-  const same = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;
-  if (answer.kind === "run" && same) return foldRun(state, answer.run, now);
+  const known = answeredRun(answer, sent);
+  if (known !== undefined) return foldRun(state, known, now);
   if (isTerminal(row.state)) return state;
-  // Its owner has no state, or is another submission under the same id: the run is over, whatever it was, and
-  // uses nothing any more.
+  // The owner has no state, or is another submission under the same id: this run is over and uses no
+  // capacity.
   const over = {
     ...row,
     state: "unknown" as const,

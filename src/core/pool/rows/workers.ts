@@ -1,5 +1,6 @@
+// What does a pool do with the news of a worker, and when does it consent to its stop?
 import type { Instance } from "../../../schema/provider.ts";
-import { CONSENT_MS, CREATE_NOT_AFTER_MS, LATE_MACHINE_MS } from "../../../shared/limits.ts";
+import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
@@ -14,8 +15,8 @@ import {
 import {
   type AnyWorkerRow,
   type CloudRow,
-  endingSince,
   isUnheard,
+  NOTHING_SAID,
   type PoolRecord,
   providedWorkers,
   settingsOf,
@@ -23,15 +24,20 @@ import {
 } from "../record.ts";
 import type { Configured, ReadonlyConfigured, ReadonlyPool } from "../state.ts";
 
-/** The tag by which an instance names its worker. */
+/** How long the pool's consent to stop a worker binds the pool. */
+export const CONSENT_MS = 60_000;
+/** How long an empty pool goes on looking for a machine that it gave up because no listing showed it. */
+export const LATE_MACHINE_MS = 15 * 60_000;
+
+/** The tag with which an instance names its worker. */
 export const WORKER_TAG = "drover-worker";
-/** The tag by which an instance names its pool. */
+/** The tag with which an instance names its pool. */
 export const POOL_TAG = "drover-pool";
 
-/** Why a worker is there that nobody has asked for. */
-export const ADOPTED = "a listing shows its machine, and nobody knew of it";
+/** The reason of a worker that was created for a machine in a listing. */
+export const ADOPTED = "a listing shows this machine, which no worker owned";
 
-/** Gives a permit: the row is written before the worker's own, and that before the call (invariant 3). */
+/** Gives a permit: the row is written before the worker's record, and that before the call (invariant 3). */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
   const { record } = state;
   const type = ownValue(record.config.instanceTypes, instanceType);
@@ -46,7 +52,7 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
-/** What the next worker will be called. The seed makes it unlike those of any earlier pool of the name. */
+/** The name of the next worker. The seed makes it unique among all pools that ever had this name. */
 export function nextWorkerName({
   name,
   seed,
@@ -59,7 +65,7 @@ export function nextWorkerName({
   return `${name.slice(0, 40)}-${seed}-${nextWorker}`;
 }
 
-/** The row of a worker that does not know of itself yet, whoever brings its machine. */
+/** The row of a worker that has not received its intent yet. */
 export function newWorkerRow(
   { config }: PoolRecord,
   wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
@@ -73,7 +79,7 @@ export function newWorkerRow(
     instance: null,
     address: null,
     readyAt: null,
-    booted: false,
+    ...NOTHING_SAID,
     reason: "asked for",
     askedAt: now,
     stopUntil: 0,
@@ -82,14 +88,15 @@ export function newWorkerRow(
     pausedUntil: 0,
     settings: settingsOf(config),
     heardAt: now,
+    endingAt: null,
   };
 }
 
-/** What a worker is told to become. */
+/** The intent of a worker. */
 export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   const { config, name } = state.record;
   const { worker, instanceType, type, notAfter, settings } = row;
-  // One that is told now, in a pool that is deleted by force, comes too late.
+  // In a pool that is deleted by force a new intent comes too late.
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
   if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
@@ -97,55 +104,50 @@ export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
 }
 
-/** Folds in what a worker says of itself. An older version than the pool has says nothing. */
+/** Folds in a worker's upsert; a version older than the known one is ignored. */
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
   const row = state.workers.get(upsert.worker);
   if (row === undefined || upsert.version < row.version) return state;
-  // One that was taken for gone can only come back to be destroyed.
+  // A worker that counted as gone can only come back to be destroyed.
   if (row.phase === "gone" && upsert.phase !== "shutdown") return state;
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
-  // Whatever it says, it has been heard: it is trusted with runs again.
+  // A worker that reports anything can be trusted with runs again.
   const endingAt = endingOf(row, upsert, now);
   const heard = {
     ...row,
     ...view,
-    waits: upsert.waits,
-    unmade: upsert.unmade,
-    doubles: upsert.doubles,
     stopUntil,
     endingAt,
     refusals: 0,
     pausedUntil: 0,
   };
-  const isKnown = upsert.failure === undefined || upsert.failure.at === row.failure?.at;
+  const isKnown = upsert.failure === null || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
-  const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made
+  const keys = Object.keys(next) as (keyof WorkerRow)[]; // of an object literal
   const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   return { ...state, record: learn(withHolds(state.record, row, next, now), row, next) };
 }
 
-/** Since when the worker has been ending, whatever else is heard of it meanwhile; undefined: it is not. */
-function endingOf(before: WorkerRow, { phase }: WorkerUpsert, now: Instant): Instant | undefined {
-  if (phase !== "shutdown") return undefined;
-  return before.phase === "shutdown" ? endingSince(before) : now;
+/** Since when the worker has been ending, unchanged by later news; null: it is not ending. */
+function endingOf({ endingAt }: WorkerRow, { phase }: WorkerUpsert, now: Instant): Instant | null {
+  return phase === "shutdown" ? (endingAt ?? now) : null;
 }
 
 /**
- * The pool consents to a stop if nothing is placed there, nothing is promised room there, and enough others
- * remain, or it makes room for one that a run needs. All have been idle for the same time when they first
- * propose it: the longest idle is the first.
+ * The pool consents to a stop if the worker has no run and none counts on it, and enough others remain, or if
+ * it makes room for a run. Among workers with equal idle times, the one that proposes first stops first.
  */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;
   if (placed.has(row.worker)) return false;
-  // Nothing has been placed there since: what was agreed once is agreed again.
+  // Nothing was placed there since: the consent still holds.
   if (now < row.stopUntil) return true;
   if (queue.length > 0) {
     const { pass } = plan(state, now);
     if (pass.awaited.has(row.worker)) return false;
-    if (pass.reserved?.leaves && pass.reserved.worker === row.worker) return true;
+    if (pass.reserved?.evict && pass.reserved.worker === row.worker) return true;
   }
   let others = 0;
   for (const other of providedWorkers(state)) {
@@ -156,39 +158,36 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   return others >= state.record.config.minInstances;
 }
 
-/** What the news of a worker's machine says of the next ones: of a self-hosted machine nothing. */
+/** The hold-offs after a change of a worker. A self-hosted machine does not affect them. */
 function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now: Instant): PoolRecord {
   if (before.kind === "self-hosted") return record;
   let next = record;
   const { failure } = after;
-  if (failure !== undefined && failure !== before.failure)
-    next = holdAfterFailure(next, before, failure, now);
+  if (failure !== null && failure !== before.failure) next = holdAfterFailure(next, before, failure, now);
   if (before.instance === null && after.instance !== null) next = holdsAfterCreate(next, before, now);
-  if (!before.booted && after.booted) next = holdsAfterBoot(next, before);
+  if (before.bootOutcome !== "success" && after.bootOutcome === "success")
+    next = holdsAfterBoot(next, before);
   if (before.phase === "gone" || after.phase !== "gone") return next;
   if (mayComeLate(after)) next = { ...next, lateUntil: now + LATE_MACHINE_MS };
   return after.instance === null ? next : holdsAfterLeaving(next, before, now);
 }
 
 /**
- * Whether a machine that was given up may appear all the same: listings omit it, a call may have made it, and
- * its host was never ready.
+ * Whether a given-up machine may still appear: listings omit it, a call may have made it, and its host was
+ * never ready.
  */
-function mayComeLate({ booted, missingSince, unmade }: WorkerRow): boolean {
-  return missingSince !== null && !booted && unmade !== true;
+function mayComeLate({ bootOutcome, missingSince, unmade }: WorkerRow): boolean {
+  return missingSince !== null && bootOutcome !== "success" && !unmade;
 }
 
-/** What a worker's upsert is answered: whether the pool consents to its stopping. */
+/** The answer to a worker's upsert: whether the pool consents to its stop. */
 export function answerWorker(state: ReadonlyPool, upsert: WorkerUpsert, now: Instant): WorkerUpsertAnswer {
   const row = state.workers.get(upsert.worker);
   if (row === undefined) return { kind: "no_such" };
   return { kind: "ok", consent: upsert.wantsStop && now < row.stopUntil };
 }
 
-/**
- * Folds in a worker's answer to a call of the pool. A worker without state never came to be: its permit is
- * free.
- */
+/** Folds in a worker's answer. A worker without state never came to exist, so its permit is free. */
 export function foldWorkerAnswer(
   state: Configured,
   worker: string,
@@ -212,8 +211,8 @@ export function foldWorkerAnswer(
 }
 
 /**
- * One that was taken for gone, whose machine a listing shows, and of which not even its worker knows: its
- * machine is an orphan, and is adopted as any (invariant 3).
+ * A worker that counted as gone and has no state, but whose machine a listing shows: the machine is adopted
+ * (invariant 3).
  */
 function orphaned(row: CloudRow, { id, address }: Instance, now: Instant): WorkerRow {
   return {

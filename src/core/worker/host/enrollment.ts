@@ -1,35 +1,40 @@
+// Which starts of a host does a worker accept: enrollment, joins, reboots, clones?
 import type { Resources } from "../../../schema/common.ts";
-import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { loseAll } from "../placements.ts";
 import {
+  type ExistingWorker,
   isSelfHosted,
   type JoinNote,
-  type Living,
   note,
-  type ReadonlyLiving,
+  type ReadonlyExistingWorker,
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
 
-/** The host's first word: what it will be known by, in which boot of its machine, and what that has. */
+/** How many earlier boots of a machine are remembered: a host that starts in one of them is a clone. */
+export const MAX_REMEMBERED_BOOTS = 20;
+/** How many starts of an agent are remembered: a late join of one of them does not end a later start. */
+export const MAX_REMEMBERED_JOINS = 20;
+
+/** The first call of a host: its secret, the boot of its machine, and its resources. */
 export interface Enrollment {
   secret: string;
   bootId: string;
-  /** As measured: all that a self-hosted machine has; of others the memory counts (`measuredMemory`). */
+  /** As measured: all resources of a self-hosted machine, only the memory of others (`measuredMemory`). */
   resources?: Resources;
 }
 
 /**
- * From its first word on the host is known by its secret. The same secret in the same boot finds the same
- * answer, however often; in another boot it is another start of the machine, as a join is.
+ * Enrollment binds the host's secret to the worker. Repeating it in the same boot changes nothing; in another
+ * boot it counts as a restart, like a join.
  */
-export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant): WorkerState {
+export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: Instant): WorkerState {
   const { record } = state;
   const { secret, bootId } = enrollment;
   if (record.phase === "gone" || (record.secret !== null && record.secret !== secret)) return state;
   if (isLateEnrollment(state, enrollment)) return state;
-  if (record.secret !== null) return bootId === record.bootId ? state : restarted(state, bootId, now);
+  if (record.secret !== null) return bootId === record.bootId ? state : restart(state, bootId, now);
   const joined = {
     ...record,
     ...measured(record, enrollment),
@@ -42,19 +47,18 @@ export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant):
 }
 
 /**
- * Whether this is the word of an earlier boot that was on its way for long: a host that has joined or
- * reported knows who it is, and enrolls no more. Taken for a restart it would end what runs in the boot of
- * now.
+ * Whether this call comes late from an earlier boot: a host that has joined or reported no longer enrolls.
+ * Taking it for a restart would end the runs of the present boot.
  */
 export function isLateEnrollment(
-  { record, memo }: ReadonlyLiving,
+  { record, memo }: ReadonlyExistingWorker,
   { secret, bootId }: Pick<Enrollment, "secret" | "bootId">,
 ): boolean {
   const hasBegun = memo.lastSeq > 0 || record.joins.length > 0;
   return hasBegun && record.secret === secret && record.bootId !== bootId;
 }
 
-/** What its host has measured, in whole numbers: of a self-hosted machine nothing was known before. */
+/** The host's measurements, in whole vCPUs. */
 function measured(record: WorkerRecord, { resources }: Enrollment): Partial<WorkerRecord> {
   if (resources === undefined) return {};
   const whole = { ...resources, vcpus: Math.floor(resources.vcpus) };
@@ -63,11 +67,11 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * Another start of the agent: a new incarnation. All calls of one start, however often and late they arrive,
- * are one join, and a call that may be of an earlier start is none.
+ * A new start of the agent gets a new incarnation. All calls of one start count as one join; a call that may
+ * belong to an earlier start is ignored.
  */
 export function foldJoin(
-  state: Living,
+  state: ExistingWorker,
   { id, signedAt }: JoinNote,
   bootId: string,
   now: Instant,
@@ -75,12 +79,12 @@ export function foldJoin(
   const { record } = state;
   if (record.secret === null || record.phase === "gone" || hasJoined(record, id)) return state;
   if (isLateJoin(record, { id, signedAt })) return state;
-  const next = restarted(state, bootId, now);
+  const next = restart(state, bootId, now);
   if (next.record === null || next.record.incarnation === record.incarnation) return next;
   const joins = [...record.joins, { id, signedAt }];
   const forgotten = joins.length > MAX_REMEMBERED_JOINS ? joins.shift() : undefined;
   if (forgotten === undefined) return { ...next, record: { ...next.record, joins } };
-  const joinsForgotten = Math.max(forgotten.signedAt, record.joinsForgotten ?? forgotten.signedAt);
+  const joinsForgotten = Math.max(forgotten.signedAt, record.joinsForgotten);
   return { ...next, record: { ...next.record, joins, joinsForgotten } };
 }
 
@@ -88,42 +92,41 @@ function hasJoined({ joins }: WorkerRecord, id: string): boolean {
   return joins.some((one) => one.id === id);
 }
 
-/** Whether this start of the agent has joined, and a later one after it: the agent of now is another. */
-export function isOutrunJoin(record: WorkerRecord, id: string): boolean {
+/** Whether this start of the agent joined but was superseded by a later one. */
+export function isSupersededJoin(record: WorkerRecord, id: string): boolean {
   return hasJoined(record, id) && record.joins.at(-1)?.id !== id;
 }
 
 /**
- * Whether a start that has not joined yet was signed before the latest one that has, or no later than one
- * that is not remembered any more: it may be an earlier start, and must not end the agent of now. The latest
- * counts as signed no later than it came, lest a clock that was ahead keeps out the starts after it.
+ * Whether a start that has not joined may be older than the present one, which it must not end then: it was
+ * signed before the latest join, or no later than a forgotten join. The latest join counts as signed no
+ * later than it arrived, so that a fast clock cannot lock out later starts.
  */
 export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): boolean {
-  const { joins, joinedAt, joinsForgotten = Number.NEGATIVE_INFINITY } = record;
+  const { joins, joinedAt, joinsForgotten } = record;
   const latest = Math.min(joins.at(-1)?.signedAt ?? Number.NEGATIVE_INFINITY, joinedAt ?? Infinity);
   return !hasJoined(record, id) && (signedAt < latest || signedAt <= joinsForgotten);
 }
 
 /**
- * Whether a host that starts in this boot is one of two clones of one disk (host-protocol.md#clones):
- * boot ids that alternate. A machine never comes back to a boot that another one has followed, so whoever
- * does was there all the time, beside the other. Both hold the one secret, and nobody can tell which is the
- * right one: once there are two, no start of either counts any more.
+ * Whether a host that starts in this boot is one of two clones of a disk (host-protocol.md#clones): a single
+ * machine never returns to an earlier boot id. Both clones have the secret, and nothing shows which is the
+ * original, so all further starts of both are refused.
  */
 export function isClone(record: WorkerRecord, bootId: string): boolean {
-  if (record.clonedAt !== undefined) return true;
-  return bootId !== record.bootId && (record.boots ?? []).includes(bootId);
+  if (record.clonedAt !== null) return true;
+  return bootId !== record.bootId && record.boots.includes(bootId);
 }
 
-/** Whether a join is refused for that. That of a start that was accepted never is. */
+/** Whether a join is refused because of clones. The join of an already accepted start never is. */
 export function isRefusedClone(record: WorkerRecord, id: string, bootId: string): boolean {
   return !hasJoined(record, id) && isClone(record, bootId);
 }
 
-/** A new boot has ended whatever the host may have held (rule R2). */
-function restarted(state: Living, bootId: string, now: Instant): WorkerState {
+/** A new incarnation. A new boot also ends everything that the host may have held (rule R2). */
+function restart(state: ExistingWorker, bootId: string, now: Instant): WorkerState {
   const { record, memo } = state;
-  if (isClone(record, bootId)) return { ...state, record: cloned(record, now) };
+  if (isClone(record, bootId)) return { ...state, record: markCloned(record, now) };
   const rebooted = record.bootId !== bootId;
   if (rebooted) loseAll(state, "held", now);
   const text = rebooted ? "the machine was rebooted" : "the agent was started again";
@@ -143,18 +146,18 @@ function restarted(state: Living, bootId: string, now: Instant): WorkerState {
   };
 }
 
-function bootsAfter({ boots = [], bootId }: WorkerRecord): string[] {
+function bootsAfter({ boots, bootId }: WorkerRecord): string[] {
   return [...boots, ...(bootId === null ? [] : [bootId])].slice(-MAX_REMEMBERED_BOOTS);
 }
 
 /**
- * The worker drains: what runs on the latest start goes on, and nothing is added. An operator who says `run`
- * is contradicted by the next start.
+ * The worker drains: its present runs go on, and it gets no new ones. If an operator sets `run`, the next
+ * start of a clone undoes that.
  */
-function cloned(record: WorkerRecord, now: Instant): WorkerRecord {
+function markCloned(record: WorkerRecord, now: Instant): WorkerRecord {
   const drains = record.idleBehavior === "run";
-  if (record.clonedAt !== undefined && !drains) return record;
-  const reason = "cloned: two machines start as its host by turns, with one secret";
+  if (record.clonedAt !== null && !drains) return record;
+  const reason = "cloned: two machines with the same secret alternate as its host";
   const known = { ...record, clonedAt: record.clonedAt ?? now, reason };
   return note(drains ? { ...known, idleBehavior: "drain" } : known, "Cloned", reason, now);
 }

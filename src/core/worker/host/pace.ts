@@ -1,44 +1,52 @@
-import {
-  BYTES_A_UNIT,
-  HOST_UNITS_A_SECOND,
-  MAX_HOST_UNITS,
-  UNITS_OF_A_KEPT,
-  UNITS_OF_A_STRANGER,
-  UNITS_OF_AN_EVENT,
-} from "../../../shared/limits.ts";
+// How much may one host send, and what does a report cost? A token bucket, in units.
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
-/** What a host may still say, in units, as of an instant: a bucket that fills by itself. */
+/**
+ * How fast one host may speak: a call costs one unit, and one more for each `BYTES_A_UNIT` of its body. Units
+ * are refilled each second, up to the maximum. A call costs more if other objects must be asked about it.
+ */
+export const HOST_UNITS_A_SECOND = 100;
+export const MAX_HOST_UNITS = 200;
+export const BYTES_A_UNIT = 32 * 1024;
+/** The price of another start of the agent, or of a socket. */
+export const UNITS_OF_A_START = 10;
+/** The price of asking an allocation about a reported placement without a row, and about retained data. */
+export const UNITS_OF_A_STRANGER = 20;
+export const UNITS_OF_A_KEPT = 5;
+/** The price of a change that becomes an event of the worker, and usually must be sent to its pool. */
+export const UNITS_OF_AN_EVENT = 10;
+
+/** The units that a host may spend, as of an instant. */
 export interface Pace {
   units: number;
   at: Instant;
 }
 
-/** Of a host that has said nothing for a while. */
-export function restedPace(now: Instant): Pace {
+/** The full bucket. */
+export function fullPace(now: Instant): Pace {
   return { units: MAX_HOST_UNITS, at: now };
 }
 
-/** What a call of so many bytes costs, in units. */
+/** Units for a call of this many bytes. */
 export function unitsOf(bytes: number): number {
   return 1 + bytes / BYTES_A_UNIT;
 }
 
 /**
- * Whether a host may say something now. A host that has units left may overdraw them by one call: the next
- * has to wait. `waitMs`: for how long, if this one has to; 0: it is taken, and paid for.
+ * Charges a call if any units are left; the last call may overdraw them. `waitMs`: how long the host must
+ * wait before it tries again; 0: accepted.
  */
-export function paced(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
-  // A clock that went back gives nothing, and takes nothing.
+export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
+  // A clock that went back neither gives nor takes units.
   const gained = (Math.max(0, now - pace.at) / 1_000) * HOST_UNITS_A_SECOND;
   const left = Math.min(MAX_HOST_UNITS, pace.units + gained);
   if (left <= 0) return { pace: { units: left, at: now }, waitMs: waitOf(1 - left) };
   return { pace: { units: left - units, at: now }, waitMs: 0 };
 }
 
-/** What it costs more, because others are asked for it. */
-export function charged({ units, at }: Pace, more: number): Pace {
+/** Charges extra units, for messages to other objects. */
+export function chargeExtra({ units, at }: Pace, more: number): Pace {
   return { units: units - more, at };
 }
 
@@ -46,20 +54,20 @@ function waitOf(units: number): Millis {
   return Math.ceil((units / HOST_UNITS_A_SECOND) * 1_000);
 }
 
-/** The units that a report costs because allocations are asked that this worker has nothing to do with. */
-export function costOfAsks(
-  before: Pick<WorkerMemo, "reported" | "kept">,
-  after: Pick<WorkerMemo, "reported" | "kept">,
+/** Units for the questions to allocations that a report newly causes. */
+export function costOfQuestions(
+  before: Pick<WorkerMemo, "reported" | "retained">,
+  after: Pick<WorkerMemo, "reported" | "retained">,
 ): number {
   const strangers = Object.entries(after.reported).filter(([key, { stranger }]) => {
     return stranger === true && before.reported[key]?.stranger !== true;
   });
-  const kept = Object.keys(after.kept).filter((key) => before.kept[key] === undefined);
-  return strangers.length * UNITS_OF_A_STRANGER + kept.length * UNITS_OF_A_KEPT;
+  const retained = Object.keys(after.retained).filter((key) => before.retained[key] === undefined);
+  return strangers.length * UNITS_OF_A_STRANGER + retained.length * UNITS_OF_A_KEPT;
 }
 
-/** The units that a report costs because it changes what is stored and shown of its worker. */
+/** Units for a change of the worker's stored and shown state. */
 export function costOfNews(before: WorkerRecord, after: WorkerRecord): number {
-  const isNews = before.events !== after.events || before.acts !== after.acts;
+  const isNews = before.events !== after.events || before.protocol !== after.protocol;
   return isNews ? UNITS_OF_AN_EVENT : 0;
 }

@@ -1,18 +1,16 @@
+// When is a refused call of a host noted with its worker?
 import type { ErrorCode } from "../../../shared/errors.ts";
 import { NOTE_REFUSAL_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { note, type WorkerRecord } from "../state.ts";
 
-/**
- * What was not taken from somebody who spoke for a host: an error's code, or a report that is none any more.
- */
+/** What was refused: an error code, or a report that was sent before. */
 export type RefusalKind = ErrorCode | "repeated_report";
 
 /**
- * Notes with the worker that something was refused: a clone, or a thief, shall be seen. Each note is a row
- * and anybody can knock, so each kind is noted at most once a minute, by what is stored, since memory does
- * not last. One kind does not hide another.
+ * Notes a refusal, so that clones and thieves become visible. Each note is a written row and anybody can
+ * call, so each kind is noted once a minute at most, judged by the stored events.
  */
 export function noteRefusal(
   record: WorkerRecord,

@@ -1,3 +1,4 @@
+// How is a worker's idle behavior set, and when has a draining worker nothing left to do?
 import { isUnkillable } from "../../../probes/broken.ts";
 import { hasEnded } from "../../../probes/report.ts";
 import { placementKey } from "../../../shared/attempt-id.ts";
@@ -5,21 +6,25 @@ import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior, WorkerRef } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
 import {
+  type ExistingWorker,
   isSelfHosted,
-  type Living,
   livePlacements,
   note,
   type PlacementRow,
-  type ReadonlyLiving,
+  type ReadonlyExistingWorker,
   type WorkerState,
 } from "../state.ts";
 
 /**
- * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order
- * (workers.md#idle-behaviors). On a worker that is being destroyed or is gone it changes nothing: neither is
- * saved by it, and what is read there later must not say that it had been.
+ * Sets the idle behavior; any may follow any other (workers.md#idle-behaviors). Ignored once the worker is
+ * shutting down or gone: the change would have no effect, but would show a false reason.
  */
-export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
+export function foldBehavior(
+  state: ExistingWorker,
+  behavior: IdleBehavior,
+  by: string,
+  now: Instant,
+): WorkerState {
   const { record } = state;
   const ends = record.phase === "shutdown" || record.phase === "gone";
   if (ends || record.idleBehavior === behavior) return state;
@@ -30,27 +35,26 @@ export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, 
   };
 }
 
-/** Drains a worker whose pool has no use for such machines any more. */
-export function foldDrain(state: Living, _drain: WorkerRef, now: Instant): WorkerState {
-  return foldBehavior(state, "drain", "its pool, which wants no such machine any more", now);
+/** Drains a worker that its pool no longer needs. */
+export function foldDrain(state: ExistingWorker, _drain: WorkerRef, now: Instant): WorkerState {
+  return foldBehavior(state, "drain", "its pool, which no longer needs such machines", now);
 }
 
 /**
- * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up
- * killing all that is still on it (workers.md#t13, workers.md#t14, workers.md#t15). Of the last only the
- * machine's end is an end.
+ * Whether a draining worker has nothing left to wait for: it is booting, or idle, or everything left on it
+ * cannot be killed and ends only with the machine (workers.md#t13, workers.md#t14, workers.md#t15).
  */
-export function isDrained(state: ReadonlyLiving): boolean {
+export function isDrained(state: ReadonlyExistingWorker): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
-  // A notice may be taken back, and a self-hosted machine costs nothing until then.
+  // A host may withdraw its notice, and until then a self-hosted machine costs nothing.
   if (isSelfHosted(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 
-/** Whether nothing of a placement is left but what its host could not kill in all its tries. */
-function isGivenUp(state: ReadonlyLiving, { run, epoch }: PlacementRow): boolean {
+/** Whether all that is left of a placement is attempts that the host cannot kill. */
+function isGivenUp(state: ReadonlyExistingWorker, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);
   const ended = attempts.filter(hasEnded);

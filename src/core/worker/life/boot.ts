@@ -1,11 +1,12 @@
-import { type BootOutcome, bootFailure, bootOutcomeOf, readBoot } from "../../../probes/boot.ts";
+// When is a booting worker ready, and how did its boot end?
+import { type BootOutcome, bootFailure, readBoot } from "../../../probes/boot.ts";
 import type { Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isSelfHosted, note, type WorkerRecord } from "../state.ts";
 
 /**
- * The boot probe counts until it has succeeded once (workers.md#t1). A self-hosted machine is up
- * when its host says anything.
+ * Folds in a boot probe, which counts until its first success (workers.md#t1). A self-hosted machine is ready
+ * with its first report.
  */
 export function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   if (record.phase !== "booting") return record;
@@ -20,19 +21,19 @@ export function foldBoot(record: WorkerRecord, report: Report, now: Instant): Wo
 export function bootTrouble({ bootProbe, secret, instance, reason, intent }: WorkerRecord): string {
   if (bootProbe !== null) return bootFailure(bootProbe, intent.settings.bootCommand);
   if (secret !== null) return "its host has enrolled, and its boot probe has not ended";
-  return instance === null ? reason : "nothing has been heard of its host";
+  return instance === null ? reason : "its host has not called yet";
 }
 
 function ready(record: WorkerRecord, text: string, now: Instant): WorkerRecord {
   const reported = withBootOutcome(record, "success");
-  // One that drains ends for the reason for which it drains, ready or not.
+  // A draining worker keeps the reason why it drains.
   const reason = record.idleBehavior === "drain" ? record.reason : "ready";
   return note({ ...reported, phase: "ready", reason, readyAt: now }, "Ready", text, now);
 }
 
-/** Reports an outcome. The first one stays; where there is no machine, there is no boot and no outcome. */
+/** Sets the boot's outcome. The first outcome is final; without a machine there is none. */
 export function withBootOutcome(record: WorkerRecord, outcome: BootOutcome): WorkerRecord {
   const hasMachine = record.createdAt !== null || record.secret !== null;
-  if (!hasMachine || bootOutcomeOf(record) !== undefined) return record;
+  if (!hasMachine || record.bootOutcome !== null) return record;
   return { ...record, bootOutcome: outcome };
 }

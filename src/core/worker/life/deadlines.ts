@@ -1,20 +1,22 @@
+// What does time alone do to a worker, and what does a listing prove about its machine?
 import type { ProviderConfig } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
-import { LEASE_MARGIN_MS, UNLISTED_MS } from "../../../shared/limits.ts";
+import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
-import { isElsewhere } from "../../pool/config-diff.ts";
+import { isOtherProvider } from "../../pool/config-diff.ts";
 import { behaviorOf } from "../host/notice.ts";
 import { forgetOld, loseAll, silentFrom } from "../placements.ts";
 import { withPrice } from "../read/prices.ts";
 import {
+  type ExistingWorker,
   isSelfHosted,
-  type Living,
   lastHeardAt,
   livePlacements,
   note,
-  type ReadonlyLiving,
-  untoldPlacements,
+  type ReadonlyExistingWorker,
+  undeliveredPlacements,
+  type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";
@@ -22,23 +24,23 @@ import { bootTrouble } from "./boot.ts";
 import { withDoubles } from "./doubles.ts";
 import { goneNow, isLetGo, shutDown } from "./shutdown.ts";
 
-/** When the host's lease ends, if that would lose something, or is all that can still be waited for. */
-function leaseEnd(state: ReadonlyLiving): Instant | undefined {
+/** When the host's lease ends, if runs depend on it, or if nothing else can end the worker. */
+function leaseEnd(state: ReadonlyExistingWorker): Instant | undefined {
   return livePlacements(state).length > 0 || isLetGo(state) ? state.record.leaseUntil : undefined;
 }
 
-/** When a ready worker whose host says nothing any more is out of time (workers.md#t9). */
-function silentAt(state: ReadonlyLiving): Instant | undefined {
+/** When a ready worker's host will have been silent for its probe timeout (workers.md#t9). */
+function silentAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;
   return (lastHeardAt(state) ?? record.readyAt ?? 0) + record.intent.settings.probeMs;
 }
 
 /**
- * When it is certain that the host has killed everything (rule R4): its lease is over, and for as long as the
- * margin we have known that, and were there to be told otherwise.
+ * When the host has surely killed everything (rule R4): its lease has been over for `LEASE_MARGIN_MS` while
+ * this object was running, so that a report could have reached it and none did.
  */
-function lostAt(state: ReadonlyLiving): Instant | undefined {
+function lostAt(state: ReadonlyExistingWorker): Instant | undefined {
   const end = leaseEnd(state);
   const { overdueSince } = state.record;
   return end === undefined || overdueSince === null
@@ -47,11 +49,11 @@ function lostAt(state: ReadonlyLiving): Instant | undefined {
 }
 
 /**
- * When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. A
- * self-hosted machine never is: its host may join again whenever it likes
+ * When the worker of a silent host is given up: after all its runs are lost, and not because of our own
+ * absence. Never for a self-hosted machine, whose host may return at any time
  * (host-protocol.md#self-hosted-machines).
  */
-function givenUpAt(state: ReadonlyLiving): Instant | undefined {
+function givenUpAt(state: ReadonlyExistingWorker): Instant | undefined {
   const at = isSelfHosted(state.record) ? undefined : silentAt(state);
   const { overdueSince } = state.record;
   if (at === undefined || overdueSince === null) return undefined;
@@ -59,24 +61,23 @@ function givenUpAt(state: ReadonlyLiving): Instant | undefined {
 }
 
 /**
- * What comes of it first if its host says nothing from now on: what the host was not told is taken back,
- * what is on it is lost, or it is given up, which for a self-hosted machine that was let go is its end.
- * Undefined: nothing.
+ * What happens first if the host stays silent from now on: undelivered placements are taken back
+ * (`undelivered`), runs are lost (`runs`), or the worker is given up or ends (`worker`). Undefined: nothing.
  */
 export function ifSilent(
-  state: ReadonlyLiving,
-): { at: Instant; ends: "untold" | "runs" | "worker" } | undefined {
+  state: ReadonlyExistingWorker,
+): { at: Instant; ends: "undelivered" | "runs" | "worker" } | undefined {
   const over = state.record.overdueSince ?? earliest(leaseEnd(state), silentAt(state));
   const seen = { ...state, record: { ...state.record, overdueSince: over ?? null } };
-  const [untold, lost, givenUp] = [untoldUntil(state), lostAt(seen), givenUpAt(seen)];
-  const at = earliest(untold, lost, givenUp);
+  const [undelivered, lost, givenUp] = [undeliveredUntil(state), lostAt(seen), givenUpAt(seen)];
+  const at = earliest(undelivered, lost, givenUp);
   if (at === undefined) return undefined;
   if (at === givenUp || isLetGo(state)) return { at, ends: "worker" };
-  return { at, ends: at === lost ? "runs" : "untold" };
+  return { at, ends: at === lost ? "runs" : "undelivered" };
 }
 
-/** Since when the worker has been ready with nothing on it; undefined if it is neither. */
-export function idleSince(state: ReadonlyLiving): Instant | undefined {
+/** Since when the worker has been ready without placements; undefined if it is not. */
+export function idleSince(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.readyAt === null) return undefined;
   if (livePlacements(state).length > 0) return undefined;
@@ -84,11 +85,10 @@ export function idleSince(state: ReadonlyLiving): Instant | undefined {
 }
 
 /**
- * When the worker proposes to the pool to stop; undefined while it has no cause to: when it has been idle for
- * long enough, or at once, idle or booting, if it stands in the way of a run. A self-hosted machine costs
- * nothing, and stays.
+ * When the worker proposes to its pool to stop: after its idle time, or at once, even while booting, to make
+ * room for a run. Undefined: not at all. A self-hosted machine costs nothing, and stays.
  */
-export function proposalAt(state: ReadonlyLiving): Instant | undefined {
+export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record, memo } = state;
   if (behaviorOf(record) !== "run" || isSelfHosted(record)) return undefined;
   if (isToMakeRoom(state)) return memo.makeRoomAt ?? undefined;
@@ -96,138 +96,135 @@ export function proposalAt(state: ReadonlyLiving): Instant | undefined {
   return since === undefined ? undefined : Math.max(since + record.intent.settings.idleMs, memo.proposeAt);
 }
 
-/** Whether its pool wants it gone, and it has had nothing to do since it was told so: idle, or booting. */
-export function isToMakeRoom(state: ReadonlyLiving): boolean {
+/** Whether its pool asked it to make room, and it has been idle or booting since. */
+export function isToMakeRoom(state: ReadonlyExistingWorker): boolean {
   const { makeRoomAt } = state.memo;
   if (makeRoomAt === null) return false;
   return state.record.phase === "booting" || (idleSince(state) ?? Number.POSITIVE_INFINITY) <= makeRoomAt;
 }
 
 /**
- * When a worker that has never been ready is given up; undefined once it has been. A self-hosted machine
- * has until the end of its enrollment code to enroll, and then no deadline at all.
+ * When a worker that is not ready in time is given up; undefined: never. A self-hosted machine must enroll
+ * before its code expires, and then has no deadline.
  */
-export function bootDeadline(state: ReadonlyLiving): Instant | undefined {
+export function bootDeadline(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   if (isSelfHosted(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
   const waits = record.phase === "booting" && record.idleBehavior !== "hold";
   return waits ? (record.createdAt ?? record.askedAt) + record.intent.settings.bootMs : undefined;
 }
 
-/** When time alone changes something. */
-export function lifeWakesAt(state: ReadonlyLiving): Instant | undefined {
+/** When time alone next changes something. */
+export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
-  const create = createWakesAt(state);
-  const orphan = orphanEndsAt(state);
-  const untold = untoldUntil(state);
   return earliest(
-    untold,
+    undeliveredUntil(state),
     bootDeadline(state),
     proposalAt(state),
     overdue,
     lostAt(state),
     givenUpAt(state),
-    create,
-    orphan,
+    createWakesAt(state),
+    orphanEndsAt(state),
   );
 }
 
-/** When placements end whose order the host has not fetched: it is silent then (`refuseUntold`). */
-function untoldUntil(state: ReadonlyLiving): Instant | undefined {
-  const from = untoldPlacements(state).length === 0 ? undefined : silentFrom(state);
+/** When placements whose orders have not left for the host end: once it is silent (`refuseUndelivered`). */
+function undeliveredUntil(state: ReadonlyExistingWorker): Instant | undefined {
+  const from = undeliveredPlacements(state).length === 0 ? undefined : silentFrom(state);
   return from === undefined ? undefined : from + 1;
 }
 
 /**
- * When a placement ends of which its host says nothing: what was not told when the host is silent, and what
- * it may hold when its lease is over for certain. Undefined: no such placement lives here.
+ * When a run's placement ends if its host stays silent: an undelivered one once the host counts as silent,
+ * any other once the lease is surely over. Undefined: no live placement of the run.
  */
-export function placementEndsAt(state: ReadonlyLiving, run: string): Instant | undefined {
+export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Instant | undefined {
   const row = livePlacements(state).find((one) => one.run === run);
   if (row === undefined) return undefined;
-  if (row.untold === true) return untoldUntil(state);
+  if (row.undelivered === true) return undeliveredUntil(state);
   return lostAt(state) ?? state.record.leaseUntil + LEASE_MARGIN_MS;
 }
 
 /**
- * When a machine that was adopted is destroyed: not before one lease and its margin after it was first listed
- * (decisions/pool.md#adoption). It has no secret here, so its host cannot join.
+ * When an adopted machine is destroyed: one lease and its margin after it was first listed
+ * (decisions/pool.md#adoption). Its host has no secret here, so it cannot join.
  */
-export function orphanEndsAt({ record }: ReadonlyLiving): Instant | undefined {
+export function orphanEndsAt({ record }: ReadonlyExistingWorker): Instant | undefined {
   const waits = record.phase === "unknown" && record.idleBehavior !== "hold";
   return waits ? record.leaseUntil + LEASE_MARGIN_MS : undefined;
 }
 
-/** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
-export function createWakesAt(state: ReadonlyLiving): Instant | undefined {
+/** When the next create call may be made, or else when no more may. */
+export function createWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { createNotBefore, intent } = state.record;
   return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
 }
 
-/** Whether its machine may still be created. */
-export function isUnmade({ record }: ReadonlyLiving): boolean {
+/** Whether the machine may still be created. */
+export function isUnmade({ record }: ReadonlyExistingWorker): boolean {
   return record.phase === "booting" && record.instance === null && !isSelfHosted(record);
 }
 
-/** Whether nobody has used its enrollment code yet. */
-function isUnclaimed({ record }: ReadonlyLiving): boolean {
+/** Whether the enrollment code is still unused. */
+function isUnclaimed({ record }: ReadonlyExistingWorker): boolean {
   return record.phase === "booting" && record.secret === null;
 }
 
-/** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
-export function foldTime(before: Living, now: Instant): WorkerState {
-  const state = mayCreate(seeOverdue(forgetOld(before, now), now), now);
+/** Applies the deadlines that have passed, and ends a worker that has drained. */
+export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
+  const state = endPause(noteOverdue(forgetOld(before, now), now), now);
   const { record } = state;
-  if (passed(lostAt(state), now)) {
+  if (hasPassed(lostAt(state), now)) {
     loseAll(state, "all", now);
     if (isLetGo(state)) return goneNow(state, "its lease is over", now);
   }
   if (isUnmade(state) && now >= record.intent.notAfter) {
     return shutDown(state, "the provider did not answer in time whether it made the machine", now);
   }
-  if (passed(bootDeadline(state), now)) {
+  if (hasPassed(bootDeadline(state), now)) {
     const text = isSelfHosted(record)
       ? "its code was not used in time"
       : `it did not become ready in time: ${bootTrouble(record)}`;
     return shutDown(state, text, now, "failure");
   }
-  if (passed(orphanEndsAt(state), now)) {
-    return shutDown(state, "nobody knows of it, and no lease of its host can be left", now);
+  if (hasPassed(orphanEndsAt(state), now)) {
+    return shutDown(state, "no worker owned it, and no lease of its host can be left", now);
   }
-  if (passed(givenUpAt(state), now)) {
-    return shutDown(state, "its host has not been heard of for too long", now);
+  if (hasPassed(givenUpAt(state), now)) {
+    return shutDown(state, "its host has been silent for too long", now);
   }
   return isDrained(state) ? shutDown(state, record.reason, now) : state;
 }
 
-function seeOverdue(state: Living, now: Instant): Living {
+function noteOverdue(state: ExistingWorker, now: Instant): ExistingWorker {
   const { record } = state;
-  if (record.overdueSince !== null || !passed(earliest(leaseEnd(state), silentAt(state)), now)) return state;
+  if (record.overdueSince !== null || !hasPassed(earliest(leaseEnd(state), silentAt(state)), now))
+    return state;
   return { ...state, record: { ...record, overdueSince: now } };
 }
 
-/** The pause that the provider asked for is over. */
-function mayCreate(state: Living, now: Instant): Living {
+/** Clears the pause that the provider asked for once it is over. */
+function endPause(state: ExistingWorker, now: Instant): ExistingWorker {
   const { record } = state;
   if (record.createNotBefore === null || now < record.createNotBefore) return state;
   return { ...state, record: { ...record, createNotBefore: null } };
 }
 
-function passed(deadline: Instant | undefined, now: Instant): boolean {
+function hasPassed(deadline: Instant | undefined, now: Instant): boolean {
   return deadline !== undefined && now >= deadline;
 }
 
 /**
- * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof; of
- * another machine with our tags, which a create has made twice, it says nothing of ours. That
- * it is missing is proof only when the host's lease is over, and only the second time, by two listings that
- * began later than the consistency window after our latest call, and that far apart. What another provider
- * lists says nothing.
+ * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless that is another
+ * machine with our tags, made by a doubled create. Omission proves the end only after the host's lease, and
+ * only in two listings: one begun a consistency window after our latest call, the other a window after that.
+ * Listings of another provider prove nothing.
  */
-export function foldSighting(before: Living, sighting: Sighting, now: Instant): WorkerState {
+export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
-  if (intent.kind === "self-hosted" || isElsewhere(intent.provider, sighting.provider)) return before;
+  if (intent.kind === "self-hosted" || isOtherProvider(intent.provider, sighting.provider)) return before;
   const state = withDoubles(withProvider(before, sighting.provider), sighting);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
@@ -239,26 +236,23 @@ export function foldSighting(before: Living, sighting: Sighting, now: Instant): 
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone") return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const { unlistedMs = UNLISTED_MS } = record.intent.settings;
+  const { unlistedMs } = record.intent.settings;
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   if (leased || tooSoon || unlisted || isUnmade(state)) return state;
-  // A listing in between had it, or the pool cannot say that none did: this is the first one again.
+  // The series of omissions begins anew if a listing in between had the machine, or the pool does not know.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
 }
 
-function isAnother({ instance }: Living["record"], id: string): boolean {
+function isAnother({ instance }: WorkerRecord, id: string): boolean {
   return instance !== null && instance.id !== id;
 }
 
-/**
- * The provider's secret may have been changed since the worker was asked for: without it nothing is
- * destroyed.
- */
-function withProvider(state: Living, provider: ProviderConfig): Living {
+/** Takes over the provider's present secret: without it nothing can be destroyed. */
+function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
   const { intent } = state.record;
   if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
     return state;
@@ -266,10 +260,10 @@ function withProvider(state: Living, provider: ProviderConfig): Living {
 }
 
 /**
- * It exists. If it was to be destroyed long enough before the listing began, that is asked for again (T19).
- * If it was gone, it was not: it is in the ledger again, to be destroyed (invariant 3).
+ * The machine is listed. If it was destroyed long enough before the listing began, it is destroyed again
+ * (T19). If it counted as gone, that was wrong: it is shut down again (invariant 3).
  */
-function foldListed(state: Living, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
+function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
   const { record } = state;
   const { id, address } = instance;
   const asked = record.destroyAskedAt;
@@ -277,34 +271,33 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
   const same = record.instance?.id === id && record.instance.address === address;
   if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
   const destroyAskedAt = ignored ? null : asked;
-  const { failure: tried, ...known } = record;
-  // Its create had no answer, and has made it.
-  const reason = tried !== undefined && record.phase === "booting" ? "booting" : record.reason;
+  // Its create call seemed to fail, but made the machine.
+  const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
-  const again = ignored || record.phase === "gone" ? { waits: true as const } : {};
-  const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt, ...again };
+  const waits = record.waits || ignored || record.phase === "gone";
+  const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
+  const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
-  // What is seen to exist is waited for, whatever was forced before that.
-  const { forced: _forced, ...seen } = next;
-  const back = { ...seen, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
+  // A machine known to exist is awaited, even if the end was forced before.
+  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
   return {
     ...state,
-    record: note(back, "Back", "a listing shows its machine, which was taken for gone", now),
+    record: note(back, "Back", "a listing shows its machine, which had counted as gone", now),
   };
 }
 
 /**
- * The provider's word on a machine that it has not ended (decisions/workers.md#d28). One that stops, has
- * stopped or is broken takes no more runs, and is destroyed when no lease says that any is on it (invariant
- * 4): while it boots, at once. A held one is left alone.
+ * Folds in the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
+ * broken takes no more runs, and is destroyed once no lease can be left (invariant 4); while it boots,
+ * immediately. A held worker is left alone.
  */
-function foldLifecycle(state: Living, { state: said }: Instance, now: Instant): WorkerState {
-  const ends = said === "stopping" || said === "stopped" || said === "error";
+function foldLifecycle(state: ExistingWorker, { state: listed }: Instance, now: Instant): WorkerState {
+  const ends = listed === "stopping" || listed === "stopped" || listed === "error";
   const { phase, idleBehavior } = state.record;
   if (!ends || phase === "shutdown" || idleBehavior !== "run") return state;
-  const text = `the provider, which says that it is ${WORDS[said]}`;
-  // That nobody wants it any more would be no failure of its boot: this is one.
+  const text = `the provider, which says that it is ${WORDS[listed]}`;
+  // A drain would count the boot as aborted, but this boot has failed.
   if (phase === "booting") return shutDown(state, `ended by ${text}`, now, "failure");
   return foldBehavior(state, "drain", text, now);
 }

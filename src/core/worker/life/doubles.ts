@@ -1,25 +1,23 @@
+// Did the provider make several machines for one worker?
 import type { Sighting } from "../../messages.ts";
-import { type Living, note, type WorkerRecord } from "../state.ts";
+import { type ExistingWorker, note } from "../state.ts";
 
 /**
- * Folds in which other machines a listing has under the worker's name: its provider has made several for one
- * token. They are told, and left alone while the worker lives: nobody knows on which of them its host runs.
+ * Notes other machines that a listing shows under the worker's name: the provider made several for one token.
+ * They are shown, and left alone while the worker lives, since its host may run on any of them.
  */
-export function withDoubles(state: Living, { doubles, beganAt }: Sighting): Living {
-  const { doubles: known = [], ...record } = state.record;
-  if (doubles === undefined || record.phase === "gone" || isSame(known, doubles)) return state;
-  if (doubles.length === 0) {
-    const text = "the provider lists no other machine under its name any more";
-    return { ...state, record: note(record, "Doubles Gone", text, beganAt) };
-  }
-  const next: WorkerRecord = { ...record, doubles };
-  return { ...state, record: note(next, "Doubles Seen", doublesText(doubles), beganAt) };
+export function withDoubles(state: ExistingWorker, { doubles, beganAt }: Sighting): ExistingWorker {
+  const { record } = state;
+  if (doubles === undefined || record.phase === "gone" || isSame(record.doubles, doubles)) return state;
+  const gone = "the provider no longer lists any other machine under its name";
+  const [type, text] = doubles.length === 0 ? ["Doubles Gone", gone] : ["Doubles Seen", doublesText(doubles)];
+  return { ...state, record: note({ ...record, doubles }, type, text, beganAt) };
 }
 
-/** That there are others, and what becomes of them. */
+/** Says that there are other machines, and what happens to them. */
 export function doublesText(doubles: readonly string[]): string {
   const ids = doubles.join(", ");
-  const then = "that costs money, and ends when this worker has gone";
+  const then = "they cost money until this worker is gone";
   return `its provider also lists ${ids} under its name: ${then}`;
 }
 

@@ -1,38 +1,44 @@
+// When does a worker end without an observation of its machine's end?
 import type { Instant } from "../../../shared/machine.ts";
 import type { LeftBehind } from "../../messages.ts";
-import { isSelfHosted, type Living, livePlacements, type WorkerRecord, type WorkerState } from "../state.ts";
+import {
+  type ExistingWorker,
+  isSelfHosted,
+  livePlacements,
+  type WorkerRecord,
+  type WorkerState,
+} from "../state.ts";
 import { goneNow } from "./shutdown.ts";
 
 /**
- * Whether no call can have made its machine: each was refused, and none is under way. Then there is nothing
- * that a listing could show.
+ * Whether there surely is no machine: each create call was refused, and none is in flight. Then no listing is
+ * needed.
  */
 export function isSurelyUnmade(record: WorkerRecord): boolean {
   const { phase, instance, secret, failure, mayBeMade, calling, waits } = record;
   if (instance !== null || secret !== null || failure?.refused !== true) return false;
-  const underWay = calling === true || (phase === "booting" && waits !== true);
-  return mayBeMade !== true && !underWay;
+  return !mayBeMade && !calling && (phase !== "booting" || waits);
 }
 
 /**
- * The end of a worker that no observation can bring: nothing can have been made, or an operator has forced
- * it. A forced end waits for no listing, but for the answer to one destroy call, and for the end of the lease
- * of what is on the machine (invariant 4).
+ * Ends a worker that no observation can end: its machine was never made, or an operator forced the end. A
+ * forced end does not wait for a listing, but for the answer to one destroy call and for the leases of its
+ * runs (invariant 4).
  */
-export function foldEnd(state: Living, now: Instant): WorkerState {
+export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
   const { record } = state;
   if (record.phase !== "shutdown" || isSelfHosted(record)) return state;
   if (isSurelyUnmade(record)) return goneNow(state, "each call to make it was refused", now);
   const { forced, instance, destroyAskedAt } = record;
   const mayLive = livePlacements(state).length > 0 || (instance !== null && destroyAskedAt === null);
-  if (forced === undefined || mayLive) return state;
+  if (forced === null || mayLive) return state;
   const what = instance === null ? "a machine" : `machine ${instance.id}`;
   return goneNow(state, `its end was forced by ${forced}: ${what} may be left at its provider`, now);
 }
 
-/** The machine that a forced end may leave behind; undefined: its end is not forced, or there is none. */
+/** The machine that a forced end may leave behind; undefined: none. */
 export function leftBehind(record: WorkerRecord): LeftBehind | undefined {
   const { forced, intent, instance } = record;
-  if (forced === undefined || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
+  if (forced === null || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
   return { worker: intent.worker, instance: instance?.id ?? null, provider: intent.provider.url };
 }

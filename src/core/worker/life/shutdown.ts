@@ -1,3 +1,4 @@
+// How does a worker end: from the decision to its observed end?
 import type { BootOutcome } from "../../../probes/boot.ts";
 import { hasEnded } from "../../../probes/report.ts";
 import type { Report } from "../../../schema/host.ts";
@@ -5,21 +6,21 @@ import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { loseAll } from "../placements.ts";
 import {
+  type ExistingWorker,
   isSelfHosted,
-  type Living,
   note,
   ordersRevision,
-  type ReadonlyLiving,
+  type ReadonlyExistingWorker,
   type WorkerState,
 } from "../state.ts";
 import { withBootOutcome } from "./boot.ts";
 
 /**
- * Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go.
- * `outcome`: what that makes of its boot, if nothing else has come of it before.
+ * Begins the end: from now on orders are refused, and the machine is destroyed or let go. `outcome`: the
+ * boot's outcome, if it has none yet.
  */
 export function shutDown(
-  before: Living,
+  before: ExistingWorker,
   reason: string,
   now: Instant,
   outcome: BootOutcome = "aborted",
@@ -27,20 +28,19 @@ export function shutDown(
   if (before.record.phase === "shutdown" || before.record.phase === "gone") return before;
   const state = { ...before, record: withBootOutcome(before.record, outcome) };
   if (isSelfHosted(state.record)) return letGo(state, reason, now);
-  // A call that is under way, or never had an answer, may still make it: until then no listing proves
-  // anything.
+  // A call in flight or unanswered may still make the machine: no listing before `calledAt` proves anything.
   const { calledAt: called, instance } = state.record;
   const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
+  const calling = state.record.calling || (instance === null && !state.record.waits);
   const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
-  if (instance === null && state.record.waits !== true) ending.calling = true;
-  return { ...state, record: note({ ...ending, waits: true }, "Shutdown", reason, now) };
+  return { ...state, record: note({ ...ending, calling, waits: true }, "Shutdown", reason, now) };
 }
 
 /**
- * Nobody destroys a self-hosted machine: its agent is told to end. The orders get a revision of their own
- * for that, so that a report which has seen it proves that the agent knows.
+ * Tells the agent of a self-hosted machine to end, since no provider can destroy the machine. The new
+ * revision of the orders lets a report prove that the agent knows.
  */
-function letGo(state: Living, reason: string, now: Instant): WorkerState {
+function letGo(state: ExistingWorker, reason: string, now: Instant): WorkerState {
   if (state.record.secret === null)
     return goneNow({ ...state, record: { ...state.record, reason } }, reason, now);
   const revision = ordersRevision(state) + 1;
@@ -49,18 +49,15 @@ function letGo(state: Living, reason: string, now: Instant): WorkerState {
 }
 
 /**
- * Whether it is a self-hosted machine whose agent is told to end. Its word that it has ended ends it, or the
- * end of its lease, whatever it says then: no listing will.
+ * Whether this is a self-hosted machine whose agent was told to end. Its last report, or the end of its
+ * lease, ends the worker, since no listing can.
  */
-export function isLetGo({ record }: ReadonlyLiving): boolean {
+export function isLetGo({ record }: ReadonlyExistingWorker): boolean {
   return isSelfHosted(record) && record.phase === "shutdown";
 }
 
-/**
- * The last word of a self-hosted machine: its agent knows that it is to end, and nothing lives there any
- * more.
- */
-export function foldFarewell(state: Living, report: Report, now: Instant): WorkerState {
+/** The last report of a self-hosted machine: its agent knows that it must end, and no attempt lives there. */
+export function foldFarewell(state: ExistingWorker, report: Report, now: Instant): WorkerState {
   const { record } = state;
   if (!isLetGo(state)) return state;
   const lives = !report.attempts.every(hasEnded);
@@ -69,15 +66,15 @@ export function foldFarewell(state: Living, report: Report, now: Instant): Worke
 }
 
 /**
- * The machine is gone, by observation (`proof`): what was on it is lost. Why it was ended stays its reason;
- * if nobody had ended it, it has ended by itself.
+ * The machine was observed to be gone (`proof`): its placements are lost. An end that was decided before
+ * keeps its reason; otherwise the machine ended by itself.
  */
-export function goneNow(state: Living, proof: string, now: Instant): WorkerState {
+export function goneNow(state: ExistingWorker, proof: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;
   const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
   loseAll(state, "all", now);
-  // Where the end was decided before the machine was seen, that has aborted its boot.
+  // An end that was decided before the boot had succeeded has aborted the boot.
   const unasked = state.record.phase === "shutdown" ? "aborted" : "disappeared";
   const record = withBootOutcome(state.record, unasked);
   return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", proof, now) };

@@ -1,39 +1,36 @@
-// What is a worker doing? It is derived here alone: its shown state, its reason and what it does next are
-// each a switch over it.
-import type { WorkerState as ShownState } from "../../../schema/pool.ts";
+// What is a worker doing? Its shown state, its reason and what it does next are each a switch over this.
+import type { WorkerStateName } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerPhase } from "../../messages.ts";
 import { isUnmade } from "../life/deadlines.ts";
 import { isSilent } from "../placements.ts";
-import { isSelfHosted, livePlacements, type ReadonlyLiving } from "../state.ts";
+import { isSelfHosted, livePlacements, type ReadonlyExistingWorker } from "../state.ts";
 
 /** What a worker is doing (workers.md#states). */
 export type WorkerActivity =
-  /** Its machine is asked for. `isDeferred`: that has failed, and is tried again. */
+  /** Its machine is to be created. `isDeferred`: a call failed, and another will follow. */
   | { kind: "asked"; isDeferred: boolean }
   | { kind: "booting" }
-  /** Self-hosted: its code waits for a machine, and then its host for its first report. */
+  /** Self-hosted: waits for a machine to use its code, or for the first report of its host. */
   | { kind: "invited" | "enrolled" }
   | { kind: "idle" }
   | { kind: "running"; runs: number }
-  /** It was ready, and its host says nothing. */
+  /** It was ready, but its host is silent. */
   | { kind: "silent" }
-  /** A listing shows its machine, of which nobody knew. */
+  /** A listing shows its machine, which no worker owned. */
   | { kind: "adopted" }
   | { kind: "destroying" }
-  /** Self-hosted: its agent is told to end. */
+  /** Self-hosted: its agent was told to end. */
   | { kind: "let_go" }
   | { kind: "gone" };
 
 /** What a worker is doing at `now`. */
-export function activityOf(state: ReadonlyLiving, now: Instant): WorkerActivity {
+export function activityOf(state: ReadonlyExistingWorker, now: Instant): WorkerActivity {
   const { record } = state;
   switch (record.phase) {
     case "booting":
       if (isSelfHosted(record)) return { kind: record.secret === null ? "invited" : "enrolled" };
-      return isUnmade(state)
-        ? { kind: "asked", isDeferred: record.failure !== undefined }
-        : { kind: "booting" };
+      return isUnmade(state) ? { kind: "asked", isDeferred: record.failure !== null } : { kind: "booting" };
     case "ready": {
       if (isSilent(state, now)) return { kind: "silent" };
       const runs = livePlacements(state).length;
@@ -48,8 +45,8 @@ export function activityOf(state: ReadonlyLiving, now: Instant): WorkerActivity 
   }
 }
 
-/** The state of a worker as everybody knows it (workers.md#states). */
-export function stateOf({ kind }: WorkerActivity): ShownState {
+/** The shown state of a worker (workers.md#states). */
+export function stateOf({ kind }: WorkerActivity): WorkerStateName {
   switch (kind) {
     case "asked":
     case "booting":
@@ -69,8 +66,8 @@ export function stateOf({ kind }: WorkerActivity): ShownState {
   }
 }
 
-/** The same by what a pool knows: the phase that it was told, in which a silent host is `unknown`. */
-export function shownState(phase: WorkerPhase | "asked", runs: number): ShownState {
+/** The shown state according to a pool's row, in which a silent worker has the phase `unknown`. */
+export function shownState(phase: WorkerPhase | "asked", runs: number): WorkerStateName {
   if (phase === "ready") return runs > 0 ? "running" : "idle";
   return phase === "asked" ? "booting" : phase;
 }

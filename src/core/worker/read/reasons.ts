@@ -1,13 +1,14 @@
+// Why is a worker in its state, as a code and in words?
 import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { bootTrouble } from "../life/boot.ts";
 import { doublesText } from "../life/doubles.ts";
-import type { ReadonlyLiving } from "../state.ts";
+import type { ReadonlyExistingWorker } from "../state.ts";
 import type { WorkerActivity } from "./activity.ts";
 
-/** Why a worker is in its state, for programs: the closed list (`docs/operating.md` says what to do). */
+/** The closed list of reason codes (`docs/operating.md` says what to do). */
 export const WORKER_REASONS = [
   "asked",
   "create_deferred",
@@ -26,9 +27,9 @@ export const WORKER_REASONS = [
 ] as const;
 type WorkerReason = (typeof WORKER_REASONS)[number];
 
-/** Why a worker is in its state, with the numbers that this follows from (invariant 5). */
+/** Why a worker is in its state, with the numbers behind it (invariant 5). */
 export function reasonOf(
-  state: ReadonlyLiving,
+  state: ReadonlyExistingWorker,
   shown: WorkerStatus,
   activity: WorkerActivity,
 ): Why["reason"] {
@@ -38,9 +39,9 @@ export function reasonOf(
   const reason: Why["reason"] = { code: codeOf(activity, shown.idleBehavior), text, runs: runs.length };
   if (lastReportAt !== null) reason.lastReportAt = lastReportAt;
   if (activity.kind === "gone") return reason;
-  if (doubles !== undefined) reason.text = `${clause(text)}; ${doublesText(doubles)}`;
-  if (createTries !== undefined) reason.createTries = createTries;
-  if (destroys !== undefined) {
+  if (doubles.length > 0) reason.text = `${clause(text)}; ${doublesText(doubles)}`;
+  if (createTries > 0) reason.createTries = createTries;
+  if (destroys !== null) {
     reason.destroyTries = destroys.tries;
     reason.destroySince = iso(destroys.since);
   }
@@ -48,9 +49,13 @@ export function reasonOf(
   return reason;
 }
 
-/** Why it is so: of what does not get on, how often that was tried, too. */
-function textOf({ record }: ReadonlyLiving, { reason }: WorkerStatus, { kind }: WorkerActivity): string {
-  const { createTries = 0, destroys, bootProbe } = record;
+/** The reason in words, with the number of tries of whatever keeps failing. */
+function textOf(
+  { record }: ReadonlyExistingWorker,
+  { reason }: WorkerStatus,
+  { kind }: WorkerActivity,
+): string {
+  const { createTries, destroys, bootProbe } = record;
   switch (kind) {
     case "asked":
     case "booting":
@@ -59,7 +64,7 @@ function textOf({ record }: ReadonlyLiving, { reason }: WorkerStatus, { kind }: 
       if (createTries > 1) return `${clause(reason)}; it was asked ${createTries} times`;
       return bootProbe?.ok === false ? `${reason}: ${bootTrouble(record)}` : reason;
     case "destroying": {
-      if (destroys === undefined || destroys.tries < 2) return reason;
+      if (destroys === null || destroys.tries < 2) return reason;
       const since = iso(destroys.since);
       const asked = `asked ${destroys.tries} times since ${since} to destroy it`;
       return `${clause(reason)}; the provider was ${asked}, and still lists it`;

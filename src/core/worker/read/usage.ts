@@ -1,19 +1,23 @@
+// Which CPU and memory do the runs of a worker use?
 import type { Report, Sample } from "../../../schema/host.ts";
-import { SAMPLE_FRESH_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { livePlacements, type ReadonlyLiving, type WorkerMemo } from "../state.ts";
+import { livePlacements, type ReadonlyExistingWorker, type WorkerMemo } from "../state.ts";
 
-/** What the placements of one run use. `at`: when that was measured. */
+/** A reader of a host's usage causes a new sample if the latest one is older than this. */
+export const SAMPLE_FRESH_MS = 15_000;
+
+/** Usage of the attempts of one run, measured at `at`. */
 export interface RunUsage {
   at: Instant;
   attempts: Record<string, Sample>;
 }
 
-/**
- * The usage that is remembered after a report: of what this worker was given. It is never stored: a sample is
- * worth no row.
- */
-export function usageReported(state: ReadonlyLiving, { usage }: Report, now: Instant): WorkerMemo["usage"] {
+/** The usage in a report, of ordered attempts only. It is never stored: a sample is not worth a row. */
+export function usageReported(
+  state: ReadonlyExistingWorker,
+  { usage }: Report,
+  now: Instant,
+): WorkerMemo["usage"] {
   if (usage === undefined) return state.memo.usage;
   const ids = livePlacements(state).flatMap(({ order }) => order?.attempts.map(({ id }) => id) ?? []);
   const attempts: Record<string, Sample> = {};
@@ -24,13 +28,13 @@ export function usageReported(state: ReadonlyLiving, { usage }: Report, now: Ins
   return { at: now - usage.agoMs, attempts };
 }
 
-/** Whether what is remembered is news enough for somebody who asks. If not, the host is asked. */
-export function isUsageFresh({ memo }: ReadonlyLiving, now: Instant): boolean {
+/** Whether the latest usage is recent enough to show. If not, the host is asked for a new sample. */
+export function isUsageFresh({ memo }: ReadonlyExistingWorker, now: Instant): boolean {
   return memo.usage !== null && now - memo.usage.at <= SAMPLE_FRESH_MS;
 }
 
-/** What the attempts of a run use, as far as that is known; null: nothing has been said of them. */
-export function usageOfRun({ memo }: ReadonlyLiving, run: string): RunUsage | null {
+/** Usage of a run's attempts, as far as known; null: unknown. */
+export function usageOfRun({ memo }: ReadonlyExistingWorker, run: string): RunUsage | null {
   const { usage } = memo;
   if (usage === null) return null;
   const own = Object.entries(usage.attempts).filter(([id]) => id.startsWith(`${run}/`));

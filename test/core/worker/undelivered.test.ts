@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { workerMachine } from "../../../src/core/worker/machine.ts";
 import { whyOf } from "../../../src/core/worker/read/status.ts";
-import { livePlacements, untoldPlacements } from "../../../src/core/worker/state.ts";
+import { livePlacements, undeliveredPlacements } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { at, holding, LEASE, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 
@@ -26,7 +26,7 @@ describe("a placement whose order the host has not fetched", () => {
 
   test("A3: that it was not told outlives the process of its worker", () => {
     const evicted = reloaded(untold());
-    expect(untoldPlacements(evicted)).toHaveLength(1);
+    expect(undeliveredPlacements(evicted)).toHaveLength(1);
     expect(owed(at(evicted, SILENT, tick), SILENT, "ended")).toMatchObject([{ how: "refused" }]);
   });
 
@@ -40,7 +40,7 @@ describe("a placement whose order the host has not fetched", () => {
   test("A3: a host that is heard in time keeps it, and holds it once it is told", () => {
     const heard = at(untold(), SILENT - 1, report(2));
     expect(livePlacements(at(heard, SILENT, tick))).toHaveLength(1);
-    const told = at(heard, SILENT, { type: "told" });
+    const told = at(heard, SILENT, { type: "orders_sent" });
     expect(livePlacements(at(told, SILENT + PATIENCE, tick))).toHaveLength(1);
   });
 
@@ -55,7 +55,7 @@ test.each([
   ["told: when its lease is over for certain", holding(["a"]), T0 + LEASE + LEASE_MARGIN_MS],
 ])("A3: the worker says until when its host may say nothing of a run, %s", (what, state, endsAt) => {
   expect(whyOf(state, T0, "a").reason.placementEndsAt).toBe(iso(endsAt));
-  expect(whyOf(state, T0, "a").reason.untold).toBe(what.startsWith("not told") || undefined);
+  expect(whyOf(state, T0, "a").reason.undelivered).toBe(what.startsWith("not told") || undefined);
   expect(whyOf(state, T0, "b").reason.placementEndsAt).toBeUndefined();
   expect(livePlacements(at(at(state, T0 + LEASE, tick), endsAt, tick))).toEqual([]);
 });

@@ -1,22 +1,22 @@
 // What `drover provider test` does: holds a provider to its contract and prints the findings.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
-import type { Means, Subject } from "../src/providers/conformance/talk.ts";
-import { httpProvider } from "../src/providers/http.ts";
-import { PoolConfig } from "../src/schema/pool.ts";
-import { durationMs } from "../src/shared/duration.ts";
-import { UNLISTED_MS } from "../src/shared/limits.ts";
-import { parseSize } from "../src/shared/size.ts";
-import { CliError, EXIT } from "./errors.ts";
-import { readJsonObject } from "./json-file.ts";
-import { type Interrupt, listenForInterrupts } from "./terminal/interrupts.ts";
-import type { Io } from "./terminal/io.ts";
-import { asJson, briefDuration, fields, printable, table } from "./terminal/text.ts";
+import { httpProvider } from "../../src/providers/http.ts";
+import { PoolConfig } from "../../src/schema/pool.ts";
+import { durationMs } from "../../src/shared/duration.ts";
+import { UNLISTED_MS } from "../../src/shared/limits.ts";
+import { parseSize } from "../../src/shared/size.ts";
+import { CliError, EXIT } from "../errors.ts";
+import { readJsonObject } from "../json-file.ts";
+import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, briefDuration, fields, printable, table } from "../terminal/text.ts";
+import type { Subject, TestEnvironment } from "./session.ts";
+import { type Report, testProvider } from "./suite.ts";
 
 /** The pause between two polls. */
 const LOOK_MS = 500;
-/** How long a destroy call may take to show. */
+/** How long the effect of a destroy call may take to show. */
 const HEED_MS = 60_000;
 const END_MS = 10 * 60_000;
 /** A forgotten test machine powers itself off after this long, if its cloud supports that. */
@@ -45,7 +45,7 @@ export async function providerTest(
     await io.say("The test machine was left running. Look for machines named drover-test-…");
     return exitCode;
   });
-  const report = await Promise.race([testProvider(subject, meansUntil(stopped.signal)), left]);
+  const report = await Promise.race([testProvider(subject, environmentUntil(stopped.signal)), left]);
   interrupts.release();
   if (typeof report === "number") return report;
   await warnOfLeftovers(io, report);
@@ -97,7 +97,7 @@ function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string)
   };
 }
 
-function meansUntil(stopped: AbortSignal): Means {
+function environmentUntil(stopped: AbortSignal): TestEnvironment {
   return {
     now: () => performance.now(),
     pause: async (ms) => {
@@ -106,7 +106,7 @@ function meansUntil(stopped: AbortSignal): Means {
       await sleep(ms, undefined, { signal: stopped }).catch(() => undefined);
     },
     unique: () => randomUUID().slice(0, 8),
-    over: () => stopped.aborted,
+    interrupted: () => stopped.aborted,
   };
 }
 

@@ -1,10 +1,11 @@
-import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../../core/messages.ts";
-import type { CreateInstance, Instance } from "../../schema/provider.ts";
+// What is recorded of the calls to a provider?
+import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../../src/core/messages.ts";
+import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 
-/** One call to a provider, when it was made, and what came of it. */
+/** One call to a provider, with its times and its answer. */
 export type Call = {
-  /** Tries of one wish share it: a call that is put off is made again. */
-  wish: number;
+  /** The number of the request: all tries of one request have the same. */
+  request: number;
   /** On a clock that does not jump, in milliseconds. */
   beganAt: number;
   endedAt: number;
@@ -15,32 +16,32 @@ export type Call = {
 );
 export type CallOf<Kind extends Call["call"]> = Extract<Call, { call: Kind }>;
 
-/** How long things may take, in milliseconds. */
+/** How long the test waits, in milliseconds. */
 export interface Patience {
-  /** Between two looks. */
+  /** Between two listings. */
   lookMs: number;
-  /** Until a machine that was created is listed. */
+  /** Until a new machine is listed. */
   listedMs: number;
-  /** Until it runs. */
+  /** Until a new machine runs. */
   bootMs: number;
-  /** Until a destroy call shows, at the least as `stopping`. */
+  /** Until a destroy call has an effect, at least the state `stopping`. */
   heedMs: number;
-  /** Until what is being destroyed has ended. */
+  /** Until a machine that is being destroyed has ended. */
   endMs: number;
 }
 
-/** All that was asked of a provider and what it answered: what is judged, and nothing else. */
+/** All calls to a provider and their answers: the only input of the checks. */
 export interface Transcript {
   calls: Call[];
-  /** The machine that was wished for; null: nothing was to be created. */
+  /** The requested machine; null if none should be created. */
   wanted: CreateInstance | null;
-  /** `name:value` of the tag by which that machine is found. */
+  /** `name:value` of the tag of that machine. */
   ownTag: string;
   /** A tag that no machine has. */
-  nobodysTag: string;
-  /** What no machine is called. */
-  nobody: string;
-  /** After this a listing must show what was done (`listConsistencyMs` of the capabilities). */
+  unusedTag: string;
+  /** An id that no machine has. */
+  missingId: string;
+  /** How soon a listing must show a change (`listConsistencyMs` of the capabilities). */
   consistencyMs: number;
   patience: Patience;
 }
@@ -48,7 +49,7 @@ export interface Transcript {
 /** A listing that was answered. */
 export type Listing = CallOf<"list"> & { answer: { kind: "listed" } };
 
-/** The listings of the owner that were answered: those of one tag, or all of them. */
+/** The answered listings that were requested with the right secret: of one tag, or all. */
 export function listingsOf({ calls }: Transcript, tag?: string): Listing[] {
   return calls.filter(
     (call): call is Listing =>
@@ -59,12 +60,12 @@ export function listingsOf({ calls }: Transcript, tag?: string): Listing[] {
   );
 }
 
-/** The calls of one kind, in the order in which they were answered. */
+/** The calls of one kind, in the order of their answers. */
 export function callsOf<Kind extends Call["call"]>({ calls }: Transcript, kind: Kind): CallOf<Kind>[] {
   return calls.filter((call): call is CallOf<Kind> => call.call === kind);
 }
 
-/** The machine that was made first: as the create call says it, or as a listing shows it if that was lost. */
+/** The first machine of the test, from the create call's answer, or from a listing if that was lost. */
 export function madeMachine(transcript: Transcript): { instance: Instance; at: number } | undefined {
   for (const call of transcript.calls) {
     const { endedAt: at } = call;
@@ -80,12 +81,12 @@ function shownBy({ answer }: CallOf<"list">, name: string | undefined): Instance
   return answer.kind === "listed" ? answer.items.filter((instance) => instance.name === name) : [];
 }
 
-/** Whether a refusal is over at some time: the same call is then made again. */
+/** Whether a refusal passes by itself, so that the call is repeated. */
 export function isPassing({ class: cls }: ProviderFailure): boolean {
   return cls === "rate_limit" || cls === "temporary";
 }
 
-/** Whether a machine may still do something. */
+/** Whether a machine may still run something. */
 export function isAlive({ state }: Instance): boolean {
   return state !== "terminated";
 }

@@ -1,25 +1,26 @@
+// What is a check of a provider, and what can it find?
 import type { Transcript } from "./transcript.ts";
 
-/** What came of a check. `unclear`: nothing was seen by which it could be judged. */
+/** The result of a check. `unclear`: the transcript does not show whether the promise was kept. */
 export interface Finding {
   verdict: "kept" | "broken" | "unclear";
-  /** What was seen, for a person. */
+  /** What the transcript shows, for people. */
   evidence: string;
 }
 
-/** One promise, judged by what was asked and answered, and by nothing else. */
+/** A promise of a provider, judged by a transcript alone. */
 export interface Check {
   name: string;
-  /** Where it is written. */
+  /** The rule in docs/design. */
   rule: string;
-  /** What a provider promises, in a sentence. */
+  /** The promise, as a sentence. */
   promise: string;
   judge(transcript: Transcript): Finding;
 }
 
-/** The promise was kept, by what is said here. */
+/** The finding that the promise was kept. */
 export const kept = (evidence: string): Finding => ({ verdict: "kept", evidence });
-/** The promise was broken. */
+/** The finding that the promise was broken. */
 export const broken = (evidence: string): Finding => ({ verdict: "broken", evidence });
-/** It cannot be told whether the promise was kept. */
+/** The finding that the transcript does not decide. */
 export const unclear = (evidence: string): Finding => ({ verdict: "unclear", evidence });

@@ -1,94 +1,93 @@
+// How do reports and orders travel over a host's socket (host-protocol.md#socket)?
 import type { Answer, Message } from "../../core/inbox.ts";
 import {
+  afterOrders,
   frameDue,
   isListening,
   isSettled,
-  type LineNote,
   NO_SIDE_NEWS,
-  newLine,
-  resumeLine,
-  sentOn,
+  newAttachment,
+  resumeSocket,
+  type SocketAttachment,
   sideNews,
 } from "../../core/worker/host/host-socket.ts";
 import { workerInbox } from "../../core/worker/inbox.ts";
-import type { Living, WorkerState } from "../../core/worker/state.ts";
+import type { ExistingWorker, WorkerState } from "../../core/worker/state.ts";
 import type { HostFrame, Report } from "../../schema/host.ts";
 import { DroverError, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { CLOSE_CODES_FROM } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { receive } from "../messages/post.ts";
-import { admit, heldReports, livingWorker, type WorkerActor } from "./exchange.ts";
+import { admit, existingWorker, type WorkerActor, waitingReports } from "./exchange.ts";
 
-/** The longest reason that a close frame takes, in bytes (platform.md#sockets). */
+/** The longest reason in a close frame, in bytes (platform.md#sockets). */
 const MAX_CLOSE_REASON = 123;
-/** The status of a socket that a newer one has taken the place of. */
+/** The status of a socket that a newer one has replaced. */
 const REPLACED = 408;
-const OVER = "the worker is over; this machine is not wanted any more";
-const LATER_START = "a later start of the agent speaks for this host";
+const OVER = "the worker has been terminated; shut this machine down";
+const LATER_START = "a later start of this host's agent has taken over";
 
-/** The host's socket, as the platform keeps it. The simulator has its own. */
+/** A host's socket as the platform keeps it. The simulator has its own. */
 export interface HostSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
-  /** The last sign of life that the platform has answered without waking the object. Anybody can give one. */
+  /** The last sign of life that the platform answered without waking the object. It is not authenticated. */
   heardAt(): Instant | null;
-  /** What is kept with it while the object is evicted. Null: no frame of the host's has come on it. */
-  note(): LineNote | null;
-  keep(note: LineNote): void;
+  /** The state kept with the socket while the object is evicted. Null: the host has sent no frame yet. */
+  note(): SocketAttachment | null;
+  keep(note: SocketAttachment): void;
 }
 
-/** A worker as it was loaded, going on from what its host's sockets have kept. */
-export function resumed(state: WorkerState, sockets: HostSocket[]): WorkerState {
+/** A loaded worker, with what was attached to its host's sockets. */
+export function resumeAll(state: WorkerState, sockets: HostSocket[]): WorkerState {
   return sockets.reduce((next, socket) => {
     const note = socket.note();
-    return note === null ? next : resumeLine(next, note, socket.heardAt());
+    return note === null ? next : resumeSocket(next, note, socket.heardAt());
   }, state);
 }
 
 /**
- * The exchange over a socket (host-protocol.md#socket): reports come in as frames, and whenever the host is
- * owed an answer, or orders have changed, they go out. It is looked for after each event of the worker, so
- * no order waits for a report. What is owed is derived (`core/worker/host/host-socket.ts`); nothing is lost
- * with a frame.
+ * The exchange over a socket (host-protocol.md#socket): reports come in as frames; answers and changed orders
+ * go out. It checks after each event of the worker, so that no order waits for a report. Frames are derived
+ * (`core/worker/host/host-socket.ts`), so nothing is lost with a frame.
  */
-export class HostLine {
+export class HostSocketSession {
   readonly #actor: WorkerActor;
   readonly #sockets: () => HostSocket[];
   readonly #now: () => Instant;
-  /** The side news that this process has told last, and whether it has asked for a full report. */
+  /** The side news that this process sent last, and whether it has asked for a full report. */
   #side = NO_SIDE_NEWS;
-  #asked = false;
+  #hasAsked = false;
 
   constructor(actor: WorkerActor, sockets: () => HostSocket[], now: () => Instant) {
     this.#actor = actor;
     this.#sockets = sockets;
     this.#now = now;
-    actor.watch(() => this.#flush());
+    actor.watch(() => this.#sendAllDue());
   }
 
   /**
-   * The host has said its first word on a socket. It takes the place of any other: of a line that broke
-   * nobody may hear.
+   * The host's first frame on a socket. The socket replaces all others, whose end may go unnoticed.
    */
   #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
     }
-    socket.keep(newLine(this.#living(), this.#now()));
+    socket.keep(newAttachment(this.#living(), this.#now()));
     this.#side = NO_SIDE_NEWS;
-    this.#asked = false;
+    this.#hasAsked = false;
   }
 
-  /** The host's frame has come. One that is no report, or is of an older start of it, ends the line. */
+  /** A frame of the host. The socket closes unless it is a report from the agent's present start. */
   received(socket: HostSocket, read: () => Report): void {
     if (socket.note() === null) this.#opened(socket);
     try {
       if (this.#living().record.phase === "gone") throw new DroverError("enrollment_over", OVER);
       const report = read();
       admit(this.#actor, report);
-      const note = socket.note() ?? newLine(this.#living(), this.#now());
+      const note = socket.note() ?? newAttachment(this.#living(), this.#now());
       socket.keep({ ...note, at: this.#now(), seq: Math.max(note.seq, report.seq) });
-      if (report.full) this.#asked = false;
+      if (report.full) this.#hasAsked = false;
       this.#actor.apply({ type: "report", report });
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
@@ -97,8 +96,8 @@ export class HostLine {
   }
 
   /**
-   * Whoever is refused is noted with the worker. Closed first: the note makes us look here again. Why it is
-   * closed a frame says, since anybody on the way can close a socket.
+   * Notes the refusal with the worker. The socket is closed first, since the note makes us serve each one.
+   * A frame says why, because anybody on the path can close a socket.
    */
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
     const refused: HostFrame = { refused: { status: STATUS_OF_CODE[code], detail: message } };
@@ -107,28 +106,28 @@ export class HostLine {
     this.#actor.apply({ type: "refused_host", kind: code, reason: message });
   }
 
-  /** Whether a host is there that gets orders at once. */
+  /** Whether the host is connected and gets orders at once. */
   get listens(): boolean {
     if (this.#actor.state.record === null) return false;
     const notes = this.#sockets().flatMap((socket) => socket.note() ?? []);
     return notes.some((note) => isListening(this.#living(), note));
   }
 
-  /** Takes in a message of a pool or a run. An order is told at once if a host is there that listens. */
+  /** Applies a message of a pool or a run. An order leaves at once if the host is connected. */
   deliver(message: Message<"worker">): Answer<"worker"> {
     this.listen();
     if (message.type !== "order") return receive(workerInbox, this.#actor, message, this.#now());
-    const listening = this.listens || heldReports(this.#actor) > 0;
+    const listening = this.listens || waitingReports(this.#actor) > 0;
     const order = { ...message, body: { ...message.body, listening } };
     return receive(workerInbox, this.#actor, order, this.#now());
   }
 
-  /** Asks the host for all that it can say, where it can be asked. */
+  /** Asks the host for a full report on each socket. */
   askForAll(): void {
     for (const socket of this.#sockets()) if (socket.note() !== null) this.#ask(socket);
   }
 
-  /** Takes note of signs of life. To be called before anything is judged by when the host was last heard. */
+  /** Notes signs of life. Call this before any decision that depends on when the host was last heard from. */
   listen(): void {
     const { record, memo } = this.#actor.state;
     const known = this.#sockets().filter((socket) => socket.note() !== null);
@@ -136,17 +135,17 @@ export class HostLine {
     if (record !== null && at > (memo.lastReportAt ?? 0)) this.#actor.apply({ type: "heard", at });
   }
 
-  #living(): Living {
-    return livingWorker(this.#actor, "of this socket");
+  #living(): ExistingWorker {
+    return existingWorker(this.#actor, "of this socket");
   }
 
-  #flush(): void {
+  #sendAllDue(): void {
     if (this.#actor.state.record === null) return;
     const living = this.#living();
-    for (const socket of this.#sockets()) this.#serve(socket, living);
+    for (const socket of this.#sockets()) this.#sendDue(socket, living);
   }
 
-  #serve(socket: HostSocket, living: Living): void {
+  #sendDue(socket: HostSocket, living: ExistingWorker): void {
     const note = socket.note();
     if (note === null) return;
     if (note.incarnation !== living.record.incarnation) {
@@ -155,16 +154,16 @@ export class HostLine {
     }
     const frame = frameDue(living, note, this.#side, this.#now());
     if (frame?.kind === "ask") this.#ask(socket);
-    const sent = frame?.kind === "orders" ? sentOn(living, note) : note;
+    const sent = frame?.kind === "orders" ? afterOrders(living, note) : note;
     const settled = isSettled(living, this.#now());
     if (sent !== note || settled !== note.settled) socket.keep({ ...sent, settled });
     if (frame?.kind !== "orders") return;
     const side = this.#side;
     this.#side = sideNews(living);
     try {
-      this.#actor.apply({ type: "told" });
+      this.#actor.apply({ type: "orders_sent" });
     } catch (error) {
-      // Not stored, so not told (rule R1): the frame is due still.
+      // Nothing was stored, so nothing may be sent (rule R1): the frame is still due.
       this.#side = side;
       socket.keep(note);
       throw error;
@@ -173,8 +172,8 @@ export class HostLine {
   }
 
   #ask(socket: HostSocket): void {
-    if (this.#asked) return;
-    this.#asked = true;
+    if (this.#hasAsked) return;
+    this.#hasAsked = true;
     socket.send(JSON.stringify({ ask: "full" }));
   }
 }

@@ -1,16 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS, WEBHOOK_PATIENCE_MS } from "../../../agent/core/bounds.ts";
+import { hostMachine } from "../../../agent/core/host.ts";
+import { SOCKET_LOG_RETRY_FIRST_MS } from "../../../agent/core/reports/exchange.ts";
+import { BACKOFF_FIRST_MS } from "../../../agent/core/reports/pace.ts";
 import {
-  BACKOFF_FIRST_MS,
-  BACKOFF_LONGEST_MS,
-  EXCHANGE_TIMEOUT_MS,
   FULL_REPORT_MS,
   FULL_REPORTS_A_LEASE,
-  LINE_LOG_RETRY_FIRST_MS,
   REPEAT_FIRST_MS,
   REPEAT_LONGEST_MS,
-  WEBHOOK_PATIENCE_MS,
-} from "../../../agent/core/bounds.ts";
-import { hostMachine } from "../../../agent/core/host.ts";
+} from "../../../agent/core/reports/socket.ts";
 import type { AttemptOrder, Orders } from "../../../src/schema/host.ts";
 import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { Driven, EXIT, ID, LEASE_MS, run, SETUP } from "./drive.ts";
@@ -28,7 +26,7 @@ function joined(setup = WITH_SOCKET): Driven {
 
 /** A host whose socket is open, and on which everything has been said. */
 function online(setup = WITH_SOCKET): Driven {
-  const host = joined(setup).tell({ type: "line_opening" }).tell({ type: "line_opened" });
+  const host = joined(setup).tell({ type: "socket_opening" }).tell({ type: "socket_opened" });
   host.send();
   return host.answer([], { revision: 1 });
 }
@@ -56,14 +54,14 @@ describe("opening", () => {
   test("a host that has joined opens its socket at once, and reports there first", () => {
     const host = joined();
     expect(kinds(host)).toEqual(["connect"]);
-    host.tell({ type: "line_opening" });
+    host.tell({ type: "socket_opening" });
     expect(kinds(host)).toEqual([]);
-    host.tell({ type: "line_opened" });
+    host.tell({ type: "socket_opened" });
     expect(host.send()).toMatchObject({ by: "socket", waitMs: 0, report: { full: true, seq: 1 } });
   });
 
   test("while it cannot be opened, reports go by webhook", () => {
-    const host = joined().tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    const host = joined().tell({ type: "socket_opening" }).pass(WEBHOOK_PATIENCE_MS);
     expect(host.send()).toMatchObject({ by: "webhook", report: { full: true } });
   });
 
@@ -75,11 +73,11 @@ describe("opening", () => {
   });
 
   test("a report that is held by webhook gives way to a full one on the socket", () => {
-    const host = joined().tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    const host = joined().tell({ type: "socket_opening" }).pass(WEBHOOK_PATIENCE_MS);
     host.send();
     host.answer([], { revision: 1 });
     host.send();
-    host.tell({ type: "line_opened" });
+    host.tell({ type: "socket_opened" });
     expect(host.message("report")).toMatchObject({ by: "socket", report: { full: true } });
   });
 
@@ -91,8 +89,8 @@ describe("opening", () => {
     const host = joined();
     for (let failures = 0; failures <= before; failures += 1) {
       host
-        .tell({ type: "line_opening" })
-        .tell({ type: "line_closed", random: failures === before ? 0.5 : 0 });
+        .tell({ type: "socket_opening" })
+        .tell({ type: "socket_closed", random: failures === before ? 0.5 : 0 });
     }
     expect(kinds(host)).not.toContain("connect");
     host.now += waitMs;
@@ -111,7 +109,7 @@ describe("orders", () => {
   });
 
   test("that answer no report leave the one waiting that is under way", () => {
-    const host = online().tell({ type: "full_wanted" });
+    const host = online().tell({ type: "full_requested" });
     const { seq } = host.send();
     push(host, [run()]);
     expect(host.state.exchange.sent?.seq).toBe(seq);
@@ -160,14 +158,14 @@ describe("reports", () => {
   });
 
   test("are full at once when the control plane asks", () => {
-    const host = online().tell({ type: "full_wanted" });
+    const host = online().tell({ type: "full_requested" });
     expect(host.report()?.full).toBe(true);
   });
 
   test("are full at once although it asks instead of answering the one under way (rule R5)", () => {
     const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
     expect(host.send().report.full).toBe(false);
-    host.tell({ type: "full_wanted" });
+    host.tell({ type: "full_requested" });
     expect(host.send().report).toMatchObject({ full: true, attempts: [{ id: ID, state: "exited" }] });
   });
 
@@ -177,7 +175,7 @@ describe("reports", () => {
     expect(host.send().pieces).toHaveLength(1);
     host.answer([run()]);
     expect(host.message("report")).toBeUndefined();
-    host.pass(LINE_LOG_RETRY_FIRST_MS);
+    host.pass(SOCKET_LOG_RETRY_FIRST_MS);
     expect(host.send().pieces).toHaveLength(1);
     host.answer([run()]);
     push(host, [run()], { [ID]: { stdout: 100 } });
@@ -197,11 +195,11 @@ describe("reports", () => {
 describe("a socket that is gone", () => {
   test("is opened anew, and reports go by webhook after that was tried", () => {
     const host = push(online(), [run()]).tell(launched());
-    host.tell({ type: "line_closed", random: 0.5 });
+    host.tell({ type: "socket_closed", random: 0.5 });
     expect(kinds(host)).toEqual([]);
     host.pass(BACKOFF_FIRST_MS / 2);
     expect(kinds(host)).toEqual(["connect"]);
-    host.tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    host.tell({ type: "socket_opening" }).pass(WEBHOOK_PATIENCE_MS);
     expect(host.message("report")).toMatchObject({ by: "webhook", report: { full: true } });
   });
 
@@ -209,14 +207,14 @@ describe("a socket that is gone", () => {
     const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
     host.send();
     host
-      .tell({ type: "line_closed", random: 0 })
-      .tell({ type: "line_opening" })
-      .tell({ type: "line_opened" });
+      .tell({ type: "socket_closed", random: 0 })
+      .tell({ type: "socket_opening" })
+      .tell({ type: "socket_opened" });
     expect(host.report()).toMatchObject({ full: true, attempts: [{ id: ID, state: "exited" }] });
   });
 
   test("is one that does not answer a report in time", () => {
-    const host = online().tell({ type: "full_wanted" });
+    const host = online().tell({ type: "full_requested" });
     host.send();
     host.pass(EXCHANGE_TIMEOUT_MS - 1);
     expect(kinds(host)).toEqual([]);
@@ -226,7 +224,7 @@ describe("a socket that is gone", () => {
 
   test("is not missed by an agent that nobody listens to any more", () => {
     const host = online().tell({ type: "stale", code: 3, reason: "test" });
-    host.tell({ type: "line_closed", random: 0 });
+    host.tell({ type: "socket_closed", random: 0 });
     expect(kinds(host)).not.toContain("connect");
   });
 });

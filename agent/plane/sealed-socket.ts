@@ -1,4 +1,4 @@
-// How a socket is proven and sealed: a challenge first, then numbered frames (protocol.md#the-socket).
+// How is a socket proven and sealed? By a challenge, then by numbered frames (protocol.md#the-socket).
 import {
   CHALLENGE,
   challengeIn,
@@ -8,21 +8,25 @@ import {
   unsealed,
 } from "../../src/signing/frame.ts";
 import type { Key } from "../../src/signing/mac.ts";
-import { type Line, type LineOptions, openLine } from "./socket.ts";
+import { type OpenSocket, openSocket, type SocketOptions } from "./socket.ts";
 
 /**
  * Opens a socket and waits for the control plane's challenge. Any frame that is not the control plane's next
- * one closes it unread. `signature` is that of the upgrade request.
+ * one is not read, and closes the socket. `signature` is that of the upgrade request.
  */
-export async function sealLine(key: Key, signature: string, options: LineOptions): Promise<Line> {
+export async function openSealedSocket(
+  key: Key,
+  signature: string,
+  options: SocketOptions,
+): Promise<OpenSocket> {
   const { withinMs, frame: tell, closed } = options;
   let session: Session | undefined;
-  let line: Line | undefined;
+  let socket: OpenSocket | undefined;
   const { promise: challenged, resolve, reject } = withResolvers<Session>();
   const timer = setTimeout(() => fail("no challenge arrived"), withinMs);
   function fail(why: string): void {
     reject(new Error(`the socket is not from this host's control plane: ${why}`));
-    line?.hangUp();
+    socket?.hangUp();
   }
   const frame = (text: string) => {
     const body = session === undefined ? undefined : unsealed(session.key, "plane", session.awaited, text);
@@ -35,15 +39,15 @@ export async function sealLine(key: Key, signature: string, options: LineOptions
       else resolve(session);
     } else fail("a frame is not the next one from the control plane");
   };
-  // An end before the challenge is reported by the error.
+  // If the socket ends before the challenge, the opening fails with the reason.
   const ended = (code: number, reason: string) => {
     if (session === undefined) fail(reason || `it was closed (${code})`);
     else closed(code, reason);
   };
   try {
-    line = await openLine({ ...options, frame, closed: ended });
+    socket = await openSocket({ ...options, frame, closed: ended });
     const ready = await challenged;
-    const open = line;
+    const open = socket;
     return {
       send: (text) => {
         open.send(sealed(ready.key, "host", ready.next, text));
@@ -52,7 +56,7 @@ export async function sealLine(key: Key, signature: string, options: LineOptions
       hangUp: () => open.hangUp(),
     };
   } catch (error) {
-    line?.hangUp();
+    socket?.hangUp();
     throw error;
   } finally {
     clearTimeout(timer);

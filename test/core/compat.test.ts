@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { driverOf } from "../../agent/drivers/driver.ts";
 import { orderOf } from "../../src/core/allocation/placements/orders.ts";
 import { upsertOf as runUpsertOf } from "../../src/core/allocation/summary.ts";
 import { plan } from "../../src/core/pool/plan/plan.ts";
@@ -7,7 +8,7 @@ import { answerOrder } from "../../src/core/worker/placements.ts";
 import { upsertOf } from "../../src/core/worker/read/summary.ts";
 import { Report } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
-import { ACTS, driverOf, needsOf, waitsToStart } from "../../src/shared/means.ts";
+import { keepsTime, PROTOCOL, protocolOf } from "../../src/shared/compat.ts";
 import { ordered, queued } from "./support/allocation.ts";
 import { group, prestart, task } from "./support/group.ts";
 import * as pools from "./support/pool.ts";
@@ -24,20 +25,19 @@ const FAKE = {
 const COMMAND: TaskSpec = TASK;
 const SPECIAL = { ...TASK, user: "nobody" };
 const FIRST_REPORT = { incarnation: 1, seq: 1, full: true, ordersSeen: 0, attempts: [] };
-const means = (acts?: string[]) => ({
-  means: { kill: "cgroup" as const, limits: [], ...(acts === undefined ? {} : { acts }) },
-});
+const means = (protocol?: number) =>
+  protocol === undefined ? {} : { means: { kill: "cgroup" as const, limits: [], protocol } };
 
 describe("what a task asks of its agent beyond a command", () => {
-  test.each<[string, Parameters<typeof needsOf>[0], string[]]>([
-    ["a command asks for nothing", [COMMAND], []],
-    ["a user", [SPECIAL], ["user"]],
-    ["artifacts", [{ artifacts: [] }], ["artifacts"]],
-    ["N9: the names of Nomad in its environment", [{ compat: "nomad" }], ["compat"]],
-    ["a script of the fake driver", [{ fake: FAKE }], ["fake"]],
-    ["the tasks of a group ask together", [SPECIAL, COMMAND, { fake: FAKE }], ["fake", "user"]],
-  ])("%s", (_what, tasks, needs) => {
-    expect(needsOf(tasks)).toEqual(needs);
+  test.each<[string, Parameters<typeof protocolOf>[0], number]>([
+    ["a command asks for nothing", [COMMAND], 0],
+    ["a user", [SPECIAL], 1],
+    ["artifacts", [{ artifacts: [] }], 1],
+    ["N9: the names of Nomad in its environment", [{ compat: "nomad" }], 1],
+    ["a script of the fake driver", [{ fake: FAKE }], 1],
+    ["the tasks of a group ask together", [SPECIAL, COMMAND, { fake: FAKE }], 1],
+  ])("%s", (_what, tasks, protocol) => {
+    expect(protocolOf(tasks)).toBe(protocol);
   });
 
   test("a task with a script has the fake driver, any other is a command", () => {
@@ -45,16 +45,16 @@ describe("what a task asks of its agent beyond a command", () => {
   });
 
   test("no run asks for an agent that waits by itself: its allocation can do that", () => {
-    expect(waitsToStart(ACTS)).toBe(true);
-    expect(waitsToStart()).toBe(false);
-    expect(needsOf([{ ...SPECIAL, fake: FAKE, artifacts: [] }])).not.toContain("startInMs");
+    expect(keepsTime(PROTOCOL)).toBe(true);
+    expect(keepsTime(0)).toBe(false);
+    expect(protocolOf([COMMAND])).toBe(0);
   });
 
-  test("the pool hears of it; of a command it hears nothing", () => {
-    const needsOfRun = (...tasks: object[]) =>
-      runUpsertOf(queued({ ...group(...tasks), argv: undefined })).needs;
-    expect(needsOfRun(task("main", { user: "nobody" }))).toEqual(["user"]);
-    expect(needsOfRun(task("main"))).toBeUndefined();
+  test("the pool hears of it", () => {
+    const asked = (...tasks: object[]) =>
+      runUpsertOf(queued({ ...group(...tasks), argv: undefined })).protocol;
+    expect(asked(task("main", { user: "nobody" }))).toBe(1);
+    expect(asked(task("main"))).toBe(0);
   });
 });
 
@@ -62,23 +62,24 @@ test("the first order names what any task of the run asks for, the later ones to
   const tasks = group(task("setup", prestart), task("main", { user: "nobody" }));
   const first = orderOf(ordered({ ...tasks, argv: undefined }), T0);
   expect(first?.attempts.map(({ id }) => id)).toEqual(["build-17/setup/1.1"]);
-  expect(first?.needs).toEqual(["user"]);
+  expect(first?.protocol).toBe(1);
 });
 
 describe("a worker refuses what its agent would not act on", () => {
   // Whatever is ordered first: the task that asks for it may come later.
-  const wanted = order("a", { needs: ["user"] });
-  const answer = (acts: string[] | undefined) => {
-    const state = reloaded(at(ready(), T0, report(2, means(acts))));
-    return answerOrder(at(state, T0, report(3, means(acts)), wanted), wanted.body);
+  const wanted = order("a", { protocol: 1 });
+  const answer = (protocol?: number) => {
+    const state = reloaded(at(ready(), T0, report(2, means(protocol))));
+    return answerOrder(at(state, T0, report(3, means(protocol)), wanted), wanted.body);
   };
 
-  test.each<[string, string[] | undefined, string]>([
-    ["refused, where the agent has never said what it acts on", undefined, "ended"],
-    ["refused, where it is not among what it acts on", ["fake"], "ended"],
-    ["accepted, where it is, beside words of a later version", ["later", "user"], "accepted"],
-  ])("%s", (_what, acts, kind) => {
-    expect(answer(acts).kind).toBe(kind);
+  test.each<[string, number | undefined, string]>([
+    ["refused, where the host has never said what it speaks", undefined, "ended"],
+    ["refused, where it takes commands only", 0, "ended"],
+    ["accepted, where it acts on that", 1, "accepted"],
+    ["accepted, where it is of a later version", 2, "accepted"],
+  ])("%s", (_what, protocol, kind) => {
+    expect(answer(protocol).kind).toBe(kind);
   });
 
   test("that is no placement that has begun (rule R2)", () => {
@@ -89,18 +90,18 @@ describe("a worker refuses what its agent would not act on", () => {
     expect(answerOrder(at(ready(), T0, order("b")), order("b").body).kind).toBe("accepted");
   });
 
-  test("the pool hears what an agent acts on when that changes, and only then", () => {
+  test("the pool hears what a host speaks when that changes, and only then", () => {
     const before = ready();
-    const said = at(before, T0, report(2, means([...ACTS])));
-    expect(upsertOf(said, T0)).toMatchObject({ version: before.record.version + 1, acts: ACTS });
-    const again = at(said, T0, report(3, means([...ACTS].reverse())));
+    const said = at(before, T0, report(2, means(1)));
+    expect(upsertOf(said, T0)).toMatchObject({ version: before.record.version + 1, protocol: 1 });
+    const again = at(said, T0, report(3, means(1)));
     expect(again.record).toBe(said.record);
-    expect(upsertOf(at(again, T0, report(4, means())), T0).acts).toEqual([]);
+    expect(upsertOf(at(again, T0, report(4, means())), T0).protocol).toBe(0);
   });
 
   test("a report may name more than this version knows, and nothing at all", () => {
-    for (const acts of [undefined, [], ["of-a-later-version"]]) {
-      const { success } = Report.safeParse({ ...FIRST_REPORT, ...means(acts) });
+    for (const protocol of [undefined, 0, PROTOCOL + 1]) {
+      const { success } = Report.safeParse({ ...FIRST_REPORT, ...means(protocol) });
       expect(success).toBe(true);
     }
   });
@@ -108,9 +109,9 @@ describe("a worker refuses what its agent would not act on", () => {
 
 describe("a run that asks for more than a command", () => {
   const { configured, placesOf, waiting, waitsOf, workerRow } = pools;
-  const special = waiting("a", { needs: ["user"] });
+  const special = waiting("a", { protocol: 1 });
   const old = workerRow("w1");
-  const current = workerRow("w2", "ready", { acts: [...ACTS] });
+  const current = workerRow("w2", "ready", { protocol: PROTOCOL });
   const FULL = { maxInstances: 1 };
 
   test.each<[string, Parameters<typeof configured>, { places: string[]; waits: object; creates: string[] }]>([

@@ -1,36 +1,35 @@
+// Which promises does a provider make, and how does a transcript measure up to them?
 import type { Check, Finding } from "./finding.ts";
-import { LIFE_CHECKS } from "./life-checks.ts";
-import { LOOK_CHECKS } from "./look-checks.ts";
+import { MACHINE_CHECKS } from "./machine-checks.ts";
+import { READ_ONLY_CHECKS } from "./read-only-checks.ts";
 import { callsOf, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
-/**
- * What any provider promises (host-protocol.md#provider-contract; pool.md#provider-promises).
- */
-export const CHECKS: readonly Check[] = [...LOOK_CHECKS, ...LIFE_CHECKS];
+/** All promises of a provider (host-protocol.md#provider-contract; pool.md#provider-promises). */
+export const CHECKS: readonly Check[] = [...READ_ONLY_CHECKS, ...MACHINE_CHECKS];
 
-/** A check with what it has found. */
+/** A check with its finding. */
 export type Judged = Pick<Check, "name" | "rule" | "promise"> & Finding;
 
-/** Judges what a provider has answered: every check that applies, in order. */
+/** Runs every check that applies to the transcript, in order. */
 export function judge(transcript: Transcript): Judged[] {
   const { wanted } = transcript;
-  const applying = wanted === null ? LOOK_CHECKS : CHECKS;
+  const applying = wanted === null ? READ_ONLY_CHECKS : CHECKS;
   return applying.map(({ name, rule, promise, judge }) => ({ name, rule, promise, ...judge(transcript) }));
 }
 
-/** What a provider turned out to be like, in milliseconds; undefined: it was not seen. */
+/** What was measured, in milliseconds; undefined if the transcript does not show it. */
 export interface Measures {
-  /** How long the longest listing took. */
+  /** The duration of the longest listing. */
   listMs: number | undefined;
-  /** How long it took to answer the create call. */
+  /** The duration of the create call. */
   createMs: number | undefined;
-  /** From that answer to the first listing that showed the machine (`listConsistencyMs`). */
+  /** From the create call's answer to the first listing that showed the machine (`listConsistencyMs`). */
   listConsistencyMs: number | undefined;
-  /** From that answer to the first listing that showed it `running`. */
+  /** From the create call's answer to the first listing that showed the machine `running`. */
   bootMs: number | undefined;
 }
 
-/** Measures what can be seen from outside. Each is an upper bound: nobody looks all the time. */
+/** Measures a provider from outside. Each value is an upper bound, given by the interval between listings. */
 export function measure(transcript: Transcript): Measures {
   const made = madeMachine(transcript);
   const listings = listingsOf(transcript);

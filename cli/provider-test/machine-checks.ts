@@ -1,99 +1,103 @@
-import type { CreateInstance, Instance } from "../../schema/provider.ts";
+// Which promises are judged by the life of one machine?
+import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { broken, type Check, type Finding, kept, unclear } from "./finding.ts";
 import { callsOf, isAlive, type Listing, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
 const CONTRACT = "host-protocol.md#provider-contract";
 
-/** What is known of the one machine of a transcript. */
+/** What a transcript shows of its machine. */
 interface Life {
   transcript: Transcript;
   wanted: CreateInstance;
   id: string;
-  /** When its creation was answered or seen. */
+  /** When the create call was answered, or a listing first showed the machine. */
   madeAt: number;
-  /** Listings that began after that, and what they show of it. */
+  /** The complete listings that began after `madeAt`, and the machine in each. */
   looks: { beganAt: number; listing: Listing; shown: Instance | undefined }[];
-  /** When its end was asked for: each time, and the first that was heard. */
+  /** The destroy calls that were answered. */
   destroys: { endedAt: number; unknown: boolean }[];
 }
 
-/** What is judged by the life of one machine. */
-export const LIFE_CHECKS: readonly Check[] = [
+/** The promises that are judged by the life of one machine. */
+export const MACHINE_CHECKS: readonly Check[] = [
   {
     name: "create-answered",
     rule: "cases.md#case-1, cases.md#case-2",
-    promise: "a create call that makes a machine says so",
+    promise: "a create call that creates a machine returns it",
     judge: createAnswered,
   },
   {
     name: "create-once",
     rule: `${CONTRACT} (idempotent); cases.md#case-1`,
-    promise: "the same token gives the same machine, while it lives and after",
-    judge: (transcript) => ofLife(transcript, createOnce),
+    promise: "the same token returns the same machine, even after its end",
+    judge: byMachine(createOnce),
   },
   {
     name: "create-as-asked",
     rule: `${CONTRACT} (tags are set in the create call)`,
-    promise: "a machine has the name, the type and the tags that it was asked for with",
-    judge: (transcript) => ofLife(transcript, asAsked),
+    promise: "a machine has the requested name, type and tags",
+    judge: byMachine(asAsked),
   },
   {
     name: "list-in-time",
     rule: "host-protocol.md#capabilities (listConsistencyMs)",
-    promise: "a new machine is in the listings as soon as agreed",
-    judge: (transcript) => ofLife(transcript, listedInTime),
+    promise: "a new machine is listed within the agreed time",
+    judge: byMachine(listedInTime),
   },
   {
     name: "boots",
     rule: "pool.md#provider-boots",
-    promise: "a new machine comes to run",
-    judge: (transcript) => ofLife(transcript, boots),
+    promise: "a new machine reaches the state `running`",
+    judge: byMachine(boots),
   },
   {
     name: "destroy-known",
     rule: "cases.md#case-3",
-    promise: "no machine that lives is said not to be there",
-    judge: (transcript) => ofLife(transcript, destroyKnown),
+    promise: "a destroy call answers 404 only for a machine that does not exist",
+    judge: byMachine(destroyKnown),
   },
   {
     name: "destroy-heeded",
     rule: CONTRACT,
-    promise: "a destroy call that is answered begins the end",
-    judge: (transcript) => ofLife(transcript, destroyHeeded),
+    promise: "a destroy call that is accepted has an effect",
+    judge: byMachine(destroyHeeded),
   },
   {
     name: "destroy-ends",
     rule: "pool.md#provider-ends",
-    promise: "a machine that is ending ends",
-    judge: (transcript) => ofLife(transcript, destroyEnds),
+    promise: "a machine that is being destroyed ends",
+    judge: byMachine(destroyEnds),
   },
 ];
 
-function ofLife(transcript: Transcript, judge: (life: Life) => Finding): Finding {
-  const { wanted } = transcript;
-  const made = madeMachine(transcript);
-  if (wanted === null || made === undefined) return unclear("there was no machine to judge by");
-  const { instance, at } = made;
-  const looks = listingsOf(transcript, transcript.ownTag)
-    .filter(({ beganAt, answer }) => beganAt >= at && answer.partial === undefined)
-    .map((listing) => ({
-      beganAt: listing.beganAt,
-      listing,
-      shown: listing.answer.items.find(({ id }) => id === instance.id),
-    }));
-  const destroys = callsOf(transcript, "destroy").flatMap(({ instance: id, endedAt, answer }) =>
-    id === instance.id && answer.kind === "asked" ? [{ endedAt, unknown: answer.unknown === true }] : [],
-  );
-  return judge({ transcript, wanted, id: instance.id, madeAt: at, looks, destroys });
+/** Judges a transcript by the life of its machine, if one was created. */
+function byMachine(judge: (life: Life) => Finding): Check["judge"] {
+  return (transcript) => {
+    const { wanted } = transcript;
+    const made = madeMachine(transcript);
+    if (wanted === null || made === undefined) return unclear("no machine was created");
+    const { instance, at } = made;
+    const looks = listingsOf(transcript, transcript.ownTag)
+      .filter(({ beganAt, answer }) => beganAt >= at && answer.partial === undefined)
+      .map((listing) => ({
+        beganAt: listing.beganAt,
+        listing,
+        shown: listing.answer.items.find(({ id }) => id === instance.id),
+      }));
+    const destroys = callsOf(transcript, "destroy").flatMap(({ instance: id, endedAt, answer }) =>
+      id === instance.id && answer.kind === "asked" ? [{ endedAt, unknown: answer.unknown === true }] : [],
+    );
+    return judge({ transcript, wanted, id: instance.id, madeAt: at, looks, destroys });
+  };
 }
 
-/** A call that failed is judged by the listings before the next one: did it make a machine all the same? */
+/** A failed call is judged by the listings before the next call: did it create a machine after all? */
 function createAnswered(transcript: Transcript): Finding {
   const { calls, wanted } = transcript;
   const creates = callsOf(transcript, "create");
   const made = madeMachine(transcript);
   const [first] = creates;
-  if (first === undefined) return unclear("it was not asked");
+  if (first === undefined) return unclear("no create call was made");
   if (first.answer.kind === "created") return kept(`${first.answer.instance.id} was made`);
   const { failure } = first.answer;
   const next = creates[1] === undefined ? calls.length : calls.indexOf(creates[1]);
@@ -113,7 +117,9 @@ function createOnce({ transcript, wanted, id }: Life): Finding {
   const named = [...answered, ...listed.filter(({ name }) => name === wanted.name)];
   const ids = new Set(named.map((instance) => instance.id));
   if (ids.size > 1) return broken(`one token made ${[...ids].join(" and ")}`);
-  return answered.length < 2 ? unclear("it was asked once") : kept(`${answered.length} calls made ${id}`);
+  return answered.length < 2
+    ? unclear("there was only one call")
+    : kept(`${answered.length} calls made ${id}`);
 }
 
 function asAsked({ transcript, wanted, id }: Life): Finding {
@@ -126,7 +132,7 @@ function asAsked({ transcript, wanted, id }: Life): Finding {
     if (instance.instanceType !== wanted.instanceType)
       return broken(`its type is "${instance.instanceType}"`);
     const lost = Object.entries(wanted.tags).find(([name, value]) => instance.tags[name] !== value);
-    if (lost !== undefined) return broken(`it has not the tag ${lost.join(":")}`);
+    if (lost !== undefined) return broken(`it lacks the tag ${lost.join(":")}`);
   }
   return kept(`${id} is ${wanted.instanceType}`);
 }
@@ -142,10 +148,10 @@ function listedInTime({ transcript, id, madeAt, looks }: Life): Finding {
   );
   if (late !== undefined) {
     const when = shownAt === undefined ? "never" : `after ${ms(shownAt - madeAt)}`;
-    return broken(`${id} was listed ${when}, and ${ms(consistencyMs)} are agreed`);
+    return broken(`${id} was listed ${when}, but ${ms(consistencyMs)} are agreed`);
   }
   return shownAt === undefined
-    ? unclear("nobody looked")
+    ? unclear("there was no listing")
     : kept(`after ${ms(shownAt - madeAt)} at the latest`);
 }
 
@@ -155,17 +161,17 @@ function boots({ transcript, madeAt, looks }: Life): Finding {
   if (running !== undefined) return kept(`after ${ms(running.beganAt - madeAt)} at the latest`);
   const last = seen.at(-1);
   if (last === undefined) return unclear("it was never listed");
-  return broken(`within ${ms(transcript.patience.bootMs)} it was not seen to run, but ${last.shown?.state}`);
+  return broken(`after ${ms(transcript.patience.bootMs)} its state was ${last.shown?.state}, not running`);
 }
 
 function destroyKnown({ looks, destroys, id }: Life): Finding {
-  if (destroys.length === 0) return unclear("its end was not asked for");
+  if (destroys.length === 0) return unclear("no destroy call was made");
   for (const { endedAt, unknown } of destroys) {
     const next = destroys.find((other) => other.endedAt > endedAt)?.endedAt ?? Infinity;
     const lives = looks.some(
       ({ beganAt, shown }) => beganAt >= endedAt && beganAt < next && shown !== undefined && isAlive(shown),
     );
-    if (unknown && lives) return broken(`${id} was said not to be there, and is listed afterwards`);
+    if (unknown && lives) return broken(`a destroy call answered 404, but a later listing has ${id}`);
   }
   return kept(`${destroys.length} calls`);
 }
@@ -178,21 +184,21 @@ function destroyHeeded({ transcript, looks, destroys, id }: Life): Finding {
     ({ beganAt, shown }) =>
       beganAt - heard.endedAt >= heedMs && (shown?.state ?? "") in { pending: 0, running: 0 },
   );
-  return lives ? broken(`${ms(heedMs)} after its end was asked for, ${id} goes on`) : kept(`${id} is ending`);
+  return lives ? broken(`${id} still runs ${ms(heedMs)} after the destroy call`) : kept(`${id} is ending`);
 }
 
 function destroyEnds({ transcript, looks, destroys, id }: Life): Finding {
   const ending = looks.filter(({ shown }) => shown?.state === "stopping" || shown?.state === "stopped");
   const [first] = destroys;
-  if (first === undefined) return unclear("its end was not asked for");
+  if (first === undefined) return unclear("no destroy call was made");
   const { endMs } = transcript.patience;
   const stuck = ending.find(({ beganAt }) => beganAt - first.endedAt >= endMs);
   if (stuck !== undefined) return broken(`${id} is still ${stuck.shown?.state} after ${ms(endMs)}`);
   const after = looks.filter(({ beganAt }) => beganAt >= first.endedAt);
   const gone = after.find(({ shown }) => shown === undefined || !isAlive(shown));
   return gone === undefined
-    ? unclear("its end was not seen")
-    : kept(`it was ${gone.shown?.state ?? "listed no more"} after ${ms(gone.beganAt - first.endedAt)}`);
+    ? unclear("no listing shows its end")
+    : kept(`it was ${gone.shown?.state ?? "no longer listed"} after ${ms(gone.beganAt - first.endedAt)}`);
 }
 
 function ms(length: number): string {

@@ -1,62 +1,61 @@
-// How far has the fetching for a task come? It resumes after a restart of the agent.
+// How is a file fetched with its digest verified, and then unpacked or moved into a task's directory?
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../../archive/bounds.ts";
 import { ArchiveFault } from "../../../archive/faults.ts";
-import type { Wanted } from "../../../archive/result.ts";
+import type { EntryFilter } from "../../../archive/result.ts";
 import { unpack } from "../../../archive/unpack.ts";
 import { makePrivateDir } from "../../../posix/files.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import { StartFault } from "../start-fault.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
-import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source, Spoilt } from "./download.ts";
+import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source, WrongContent } from "./download.ts";
 import { placeAll } from "./placing.ts";
 import { removeTree } from "./tree.ts";
 
-/** Directories that an archive does not list are as open as its files are. */
+/** Umask of directories that an archive does not list: every user can enter and read them. */
 const DIRECTORY_UMASK = 0o022;
 
-/** Where what is fetched goes, and what has been done of it. */
+/** Where a fetched file goes. */
 export interface FetchPlace {
   dirs: Pick<TaskDirs, "local" | "private">;
-  /** This boot of the machine: what another one has done may not be on the disk. */
+  /** The id of this boot: after a crash, work of an earlier boot may be missing on the disk. */
   boot: string;
   signal: AbortSignal;
   bounds?: DownloadBounds;
 }
 
 /**
- * Fetches what has the right digest into the file `part`, and goes on with what is there of it. That is
- * fetched anew before its digest is blamed: the file may have changed in between, or a crash of the machine
- * may have left holes. Bytes of a signed source are not signed, so wrong ones are as good as a try that was
- * interrupted: who was asked may not have sent them.
+ * Fetches content with this digest into the file `part`, and resumes what is already there. If resumed
+ * content has a wrong digest, it is fetched again from the beginning: the source may have changed, or a crash
+ * of the machine may have left holes. A signed source signs its requests, not the answers: another program
+ * may have sent the bytes, so a wrong digest from it leads to another try.
  */
 export async function fetchVerified(
   { source, sha256 }: { source: Source; sha256: string },
   part: string,
   { signal, bounds = DOWNLOAD_BOUNDS }: Pick<FetchPlace, "signal" | "bounds">,
 ): Promise<void> {
-  const wrong = async () => {
+  const digestFault = async () => {
     const actual = await digestOf(part, signal);
     return actual === sha256 ? undefined : `its sha256 is ${actual}, not ${sha256}`;
   };
   if (source.sign !== undefined) {
     return download(source, part, signal, bounds, async () => {
-      const why = await wrong();
-      if (why !== undefined) throw new Spoilt(`what came is something else: ${why}`);
+      const why = await digestFault();
+      if (why !== undefined) throw new WrongContent(`its content is wrong: ${why}`);
     });
   }
   for (;;) {
     const resumed = existsSync(part);
     await download(source, part, signal, bounds);
-    const why = await wrong();
+    const why = await digestFault();
     if (why === undefined) return;
     rmSync(part);
     if (resumed) continue;
-    const text = `${source.what} is not what the run asks for: ${why}.`;
-    const recoverable = { recoverable: true };
-    throw new StartFault(source.code, `${text} Correct the digest, or the file.`, recoverable);
+    const text = `${source.what} is not what the run asks for: ${why}. Correct the digest, or the file.`;
+    throw new StartFault(source.code, text, { recoverable: true });
   }
 }
 
@@ -67,8 +66,8 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Makes what was fetched ready where nobody but the agent gets, and moves it from there into the task's
- * directory, or one below: others may change names in there while it comes.
+ * Prepares fetched files in a directory that only the agent can access, and then moves them into the task's
+ * directory, or one below it, where a task may rename entries meanwhile.
  */
 export async function placeFetched(
   part: string,
@@ -88,18 +87,18 @@ export async function placeFetched(
 }
 
 /**
- * Unpacks what was fetched into a directory that nobody but the agent can change. With the same bytes another
- * try would fail, too.
+ * Unpacks a fetched archive into a directory that only the agent can change. A bad archive is a `StartFault`
+ * that is not recoverable: with the same bytes another try would fail, too.
  */
 export async function unpackFetched(
   part: string,
   into: string,
   { what, code }: Source,
   signal: AbortSignal,
-  wanted?: Wanted,
+  filter?: EntryFilter,
 ): Promise<void> {
   try {
-    await unpack(part, into, signal, UNPACK_BOUNDS, { umask: DIRECTORY_UMASK, wanted });
+    await unpack(part, into, signal, UNPACK_BOUNDS, { umask: DIRECTORY_UMASK, filter });
   } catch (error) {
     if (!(error instanceof ArchiveFault)) throw error;
     throw new StartFault(code, `${what} cannot be unpacked: ${errorText(error)}.`);

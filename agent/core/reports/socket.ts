@@ -1,0 +1,133 @@
+// When is the socket opened and closed, and when is which kind of report sent on it?
+import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
+import { backOffMs } from "../../../src/shared/time/backoff.ts";
+import { isOver } from "../attempts/outputs.ts";
+import { EXCHANGE_TIMEOUT_MS, WEBHOOK_PATIENCE_MS } from "../bounds.ts";
+import type { HostMessage } from "../messages.ts";
+import type { AttemptState, HostState, SocketState } from "../types.ts";
+import { unackedBytes } from "./logs.ts";
+import { retryDelayMs, withNews } from "./pace.ts";
+
+/**
+ * Full reports on a socket are at most this far apart, and at least `FULL_REPORTS_A_LEASE` come per lease.
+ */
+export const FULL_REPORT_MS: Millis = 5 * 60_000;
+export const FULL_REPORTS_A_LEASE = 6;
+/** An ended attempt that the orders still name is reported again after this time, which doubles. */
+export const REPEAT_FIRST_MS: Millis = 2_000;
+export const REPEAT_LONGEST_MS: Millis = 30_000;
+
+/** No socket yet. The first one is opened as soon as its address is known. */
+export function newSocket(): SocketState {
+  return { phase: "closed", notBefore: 0, failures: 0, fullBy: 0, reported: {}, repeats: 0 };
+}
+
+/** Notes that a socket is being opened. */
+export function socketOpening(state: HostState): HostState {
+  return { ...state, socket: { ...state.socket, phase: "opening" } };
+}
+
+/** Notes that the socket is open. A full report on it replaces an unanswered report by webhook. */
+export function socketOpened(state: HostState, now: Instant): HostState {
+  const { sent: _, ...exchange } = state.exchange;
+  const socket: SocketState = { ...state.socket, phase: "open", fullBy: now, reported: {} };
+  return withNews({ ...state, socket, exchange: { ...exchange, notBefore: now, failures: 0 } }, now);
+}
+
+/**
+ * Notes that the socket is closed, or could not be opened. The next try comes after full jitter, since all
+ * hosts return together when the control plane does. After the loss of an open socket, reports go by webhook
+ * only if that try fails.
+ */
+export function socketClosed(state: HostState, random: number, now: Instant): HostState {
+  const { phase, failures } = state.socket;
+  const notBefore = now + retryDelayMs(failures, random);
+  const socket = { ...newSocket(), notBefore, failures: failures + 1 };
+  if (phase !== "open") return { ...state, socket };
+  const { sent: _, ...exchange } = state.exchange;
+  const patient = { ...exchange, notBefore: notBefore + WEBHOOK_PATIENCE_MS };
+  return withNews({ ...state, socket, exchange: patient }, now);
+}
+
+/**
+ * Makes a full report due, for example because the control plane has forgotten this host's state (rule R5):
+ * it then asks for one instead of answering a delta, so a delta in flight gets no answer.
+ */
+export function requestFullReport(state: HostState, now: Instant): HostState {
+  if (state.socket.phase !== "open") return state;
+  const { sent: _, ...exchange } = state.exchange;
+  return withNews({ ...state, exchange, socket: { ...state.socket, fullBy: now } }, now);
+}
+
+/**
+ * Whether the next delta on the socket contains this attempt: it has changed since the last report, has
+ * output to send, or is over. An ended attempt is repeated until the orders no longer name it
+ * (host-protocol.md#report).
+ */
+export function isInDelta({ socket }: HostState, attempt: AttemptState): boolean {
+  const { id, logs } = attempt;
+  const unstored = unackedBytes(logs.stdout) + unackedBytes(logs.stderr) > 0;
+  return isOver(attempt) || unstored || socket.reported[id] !== attempt;
+}
+
+/** Notes that a report is about to be sent on the socket. */
+export function reportedOnSocket(state: HostState, full: boolean, now: Instant): SocketState {
+  const { repeats, ...socket } = state.socket;
+  const repeat = {
+    repeats: repeats + 1,
+    repeatAt: now + backOffMs({ firstMs: REPEAT_FIRST_MS, longestMs: REPEAT_LONGEST_MS }, repeats + 1),
+  };
+  return {
+    ...socket,
+    reported: state.attempts,
+    fullBy: full ? now + fullEveryMs(state) : socket.fullBy,
+    ...(hasEnded(state) ? repeat : { repeats: 0 }),
+  };
+}
+
+/** When the next report is due on the open socket; undefined while a report waits for its answer. */
+export function socketReportAt(state: HostState, logRetryAt: Instant | undefined): Instant | undefined {
+  const { exchange, socket } = state;
+  if (exchange.sent !== undefined) return undefined;
+  const at = earliest(
+    exchange.newsBy,
+    logRetryAt,
+    socket.fullBy,
+    hasEnded(state) ? socket.repeatAt : undefined,
+  );
+  return at === undefined ? undefined : Math.max(at, exchange.notBefore);
+}
+
+/** Whether an attempt that the orders still name is over. */
+function hasEnded({ attempts }: HostState): boolean {
+  return Object.values(attempts).some((attempt) => isOver(attempt) && attempt.wanted !== "nothing");
+}
+
+/** Only answers to full reports extend the lease, so these come several times per lease (rule R4). */
+function fullEveryMs({ leaseMs }: HostState): Millis {
+  return Math.min(FULL_REPORT_MS, leaseMs / FULL_REPORTS_A_LEASE);
+}
+
+/** Opens the socket, or closes one on which a report was not answered in time. */
+export function dueSocket(state: HostState, now: Instant): HostMessage[] {
+  const { setup, socket, ending } = state;
+  const to = setup?.socketUrl;
+  if (setup === undefined || to === undefined || ending?.silent === true) return [];
+  const envelope = { to, repeatedBy: "self" as const };
+  if (socket.phase === "open") return hangUpAt(state) <= now ? [{ ...envelope, kind: "hang_up" }] : [];
+  if (socket.phase === "opening" || now < socket.notBefore) return [];
+  return [{ ...envelope, kind: "connect", heartbeatMs: setup.probe.intervalMs }];
+}
+
+function hangUpAt({ exchange: { sent } }: HostState): Instant {
+  return sent === undefined ? Number.POSITIVE_INFINITY : sent.at + EXCHANGE_TIMEOUT_MS;
+}
+
+/** When time alone will make a message of `dueSocket` due. */
+export function socketWakesAt(state: HostState): Instant | undefined {
+  const { setup, socket, ending } = state;
+  if (setup?.socketUrl === undefined || ending?.silent === true || socket.phase === "opening")
+    return undefined;
+  const at = socket.phase === "open" ? hangUpAt(state) : socket.notBefore;
+  return Number.isFinite(at) ? at : undefined;
+}

@@ -1,0 +1,233 @@
+// Which calls does the test make, and in what order?
+import type { Provider } from "../../src/providers/provider.ts";
+import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
+import { backOffMs } from "../../src/shared/time/backoff.ts";
+import {
+  type Call,
+  type CallOf,
+  callsOf,
+  isAlive,
+  isPassing,
+  type Patience,
+  type Transcript,
+} from "./transcript.ts";
+
+/** How often a call that the provider puts off is tried, and the longest pause before another try. */
+export const MAX_TRIES = 5;
+const LONGEST_PAUSE_MS = 60_000;
+/** How often machines are listed: a machine that only a middle listing lacks has been omitted. */
+const LOOKS = 3;
+
+/** The clock, names and interruptions of a test. */
+export interface TestEnvironment {
+  /** Milliseconds on a clock that does not jump. */
+  now(): number;
+  /** Resolves after `ms` milliseconds, or as soon as the test is interrupted. */
+  pause(ms: number): Promise<void>;
+  /** A name that is used nowhere else. */
+  unique(): string;
+  /** Whether the test is interrupted. From then on it only destroys its machines. */
+  interrupted(): boolean;
+}
+
+/** What to test. */
+export interface Subject {
+  provider: Provider;
+  /** The same provider, called with a wrong secret. */
+  stranger: Provider;
+  /** `name:value`, the tag by which existing machines are listed. */
+  tag: string;
+  /** The machine to create: its type, image, user data and resources. Null: nothing is created. */
+  machine: Pick<CreateInstance, "instanceType" | "image" | "userData" | "resources"> | null;
+  /** How soon a listing must show a change. Default: as the provider's capabilities say. */
+  consistencyMs?: number;
+  patience: Patience;
+}
+
+/** The tag of the test's machines. No pool considers a machine with this tag its own. */
+const TEST_TAG = "drover-provider-test";
+
+/** Makes the calls and records each with its answer, without judging anything. */
+export class TestSession {
+  readonly transcript: Transcript;
+  readonly #subject: Subject;
+  readonly #environment: TestEnvironment;
+  #requests = 0;
+
+  constructor(subject: Subject, environment: TestEnvironment) {
+    const name = `drover-test-${environment.unique()}`;
+    this.#subject = subject;
+    this.#environment = environment;
+    const { machine, patience, provider } = subject;
+    this.transcript = {
+      calls: [],
+      wanted: machine === null ? null : { ...machine, token: name, name, tags: { [TEST_TAG]: name } },
+      ownTag: `${TEST_TAG}:${name}`,
+      unusedTag: `${TEST_TAG}:nobody-${environment.unique()}`,
+      missingId: `nobody-${environment.unique()}`,
+      consistencyMs: subject.consistencyMs ?? provider.capabilities.listConsistencyMs,
+      patience,
+    };
+  }
+
+  /** Makes the calls that change nothing. Resolves with whether the provider answers listings. */
+  async readOnly(): Promise<boolean> {
+    for (let looks = 0; looks < LOOKS && !this.#environment.interrupted(); looks += 1) {
+      const { answer } = await this.#list(this.#subject.tag);
+      if (answer.kind === "failed") return false;
+      await this.#environment.pause(this.transcript.patience.lookMs);
+    }
+    await this.#list(this.transcript.unusedTag);
+    await this.#list(this.#subject.tag, "stranger");
+    await this.#destroy(this.transcript.missingId);
+    return true;
+  }
+
+  /** Creates, watches and destroys a machine, if one is wanted. `cleanUp` must follow in any case. */
+  async machineLife(): Promise<void> {
+    const { wanted } = this.transcript;
+    if (wanted === null || this.#environment.interrupted()) return;
+    const instance = await this.#createWithRetries(wanted);
+    if (instance === undefined) return;
+    // The same token twice at the same time, like a message that the network has duplicated.
+    await Promise.all([this.#create(wanted), this.#create(wanted)]);
+    await this.#watch(instance);
+    if (this.#environment.interrupted()) return;
+    await this.#destroyWithRetries(instance);
+    if (this.#environment.interrupted()) return;
+    await this.#destroy(instance.id);
+    await this.#create(wanted);
+    await this.#environment.pause(this.transcript.consistencyMs);
+    await this.#list(this.transcript.ownTag);
+  }
+
+  /**
+   * Destroys all machines of the test, including late and duplicate ones. Resolves with the ids of the
+   * machines that remain; undefined if no listing shows that.
+   */
+  async cleanUp(): Promise<string[] | undefined> {
+    if (callsOf(this.transcript, "create").length === 0) return [];
+    const { endMs, lookMs } = this.transcript.patience;
+    const until = this.#environment.now() + endMs;
+    let left: string[] | undefined;
+    let quiet = 0;
+    for (;;) {
+      await this.#environment.pause(this.transcript.consistencyMs);
+      const { answer } = await this.#list(this.transcript.ownTag);
+      left = answer.kind === "listed" ? answer.items.filter(isAlive).map(({ id }) => id) : undefined;
+      quiet = left?.length === 0 ? quiet + 1 : 0;
+      // A machine that is missing from an incomplete listing may be alive.
+      if (left?.length === 0 && answer.kind === "listed" && answer.partial !== undefined) left = undefined;
+      if (quiet === 2 || this.#environment.now() > until) return left;
+      for (const id of left ?? []) await this.#destroy(id);
+      await this.#environment.pause(lookMs);
+    }
+  }
+
+  /** Creates a machine. After a passing failure, lists and repeats the call with the same token. */
+  async #createWithRetries(wanted: CreateInstance): Promise<Instance | undefined> {
+    const request = this.#nextRequest();
+    for (let tries = 1; ; tries += 1) {
+      const { answer } = await this.#createOnce(request, wanted);
+      if (answer.kind === "created") return answer.instance;
+      const { failure } = answer;
+      if (!isPassing(failure) || tries === MAX_TRIES || this.#environment.interrupted()) return undefined;
+      await this.#environment.pause(Math.max(this.transcript.consistencyMs, failure.retryAfterMs ?? 0));
+      await this.#list(this.transcript.ownTag);
+    }
+  }
+
+  /** Lists until the machine runs, and a few times more. */
+  async #watch({ id }: Instance): Promise<void> {
+    const { listedMs, bootMs, lookMs } = this.transcript.patience;
+    const beganAt = this.#environment.now();
+    for (let looks = 0; looks < LOOKS && !this.#environment.interrupted(); ) {
+      const { answer } = await this.#list(this.transcript.ownTag);
+      if (answer.kind === "failed") return;
+      const shown = answer.items.find((instance) => instance.id === id);
+      const waits = shown === undefined || shown.state === "pending";
+      const until = beganAt + (shown === undefined ? listedMs : bootMs);
+      if (!waits || this.#environment.now() > until) looks += 1;
+      await this.#environment.pause(lookMs);
+    }
+  }
+
+  /** Destroys the machine and lists until it has ended; repeats the call only if it had no effect. */
+  async #destroyWithRetries({ id }: Instance): Promise<void> {
+    const { heedMs, endMs, lookMs } = this.transcript.patience;
+    await this.#destroy(id);
+    let askedAt = this.#environment.now();
+    const until = askedAt + endMs;
+    let missing = 0;
+    for (;;) {
+      await this.#environment.pause(lookMs);
+      const { answer, beganAt } = await this.#list(this.transcript.ownTag);
+      if (answer.kind === "failed" || this.#environment.interrupted() || beganAt > until) return;
+      const shown = answer.items.find((instance) => instance.id === id);
+      missing = shown === undefined ? missing + 1 : 0;
+      if (missing === 2 || shown?.state === "terminated") return;
+      if (shown?.state === "stopping") askedAt = Infinity;
+      // After `heedMs` a listing has shown that the call had no effect, which the checks will judge.
+      if (beganAt - askedAt < heedMs) continue;
+      await this.#destroy(id);
+      askedAt = this.#environment.now();
+    }
+  }
+
+  #list(tag: string, by: "owner" | "stranger" = "owner"): Promise<CallOf<"list">> {
+    const whom = by === "owner" ? this.#subject.provider : this.#subject.stranger;
+    return this.#retry(async (request) =>
+      this.#record({ call: "list", request, tag, by, ...(await this.#timed(() => whom.list(tag))) }),
+    );
+  }
+
+  #create(wanted: CreateInstance): Promise<CallOf<"create">> {
+    return this.#retry((request) => this.#createOnce(request, wanted));
+  }
+
+  async #createOnce(request: number, wanted: CreateInstance): Promise<CallOf<"create">> {
+    const { provider } = this.#subject;
+    return this.#record({ call: "create", request, ...(await this.#timed(() => provider.create(wanted))) });
+  }
+
+  #destroy(instance: string): Promise<CallOf<"destroy">> {
+    const { provider } = this.#subject;
+    return this.#retry(async (request) =>
+      this.#record({
+        call: "destroy",
+        request,
+        instance,
+        ...(await this.#timed(() => provider.destroy(instance))),
+      }),
+    );
+  }
+
+  /** Makes a call, and repeats it while the provider puts it off. */
+  async #retry<Made extends Call>(make: (request: number) => Promise<Made>): Promise<Made> {
+    const request = this.#nextRequest();
+    for (let tries = 1; ; tries += 1) {
+      const call = await make(request);
+      const { answer } = call;
+      if (answer.kind !== "failed" || !isPassing(answer.failure) || tries === MAX_TRIES) return call;
+      const waits = { firstMs: this.transcript.patience.lookMs * 2, longestMs: LONGEST_PAUSE_MS };
+      const pauseMs = answer.failure.retryAfterMs ?? backOffMs(waits, tries);
+      await this.#environment.pause(Math.min(pauseMs, LONGEST_PAUSE_MS));
+    }
+  }
+
+  async #timed<Answer>(ask: () => Promise<Answer>) {
+    const beganAt = this.#environment.now();
+    const answer = await ask();
+    return { beganAt, endedAt: this.#environment.now(), answer };
+  }
+
+  #record<Made extends Call>(call: Made): Made {
+    this.transcript.calls.push(call);
+    return call;
+  }
+
+  #nextRequest(): number {
+    this.#requests += 1;
+    return this.#requests;
+  }
+}

@@ -1,0 +1,48 @@
+// What may no step of a pool break?
+import type { Invariant } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
+import { grows, ofRecord, ofRows } from "../invariants.ts";
+import { isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
+import type { PoolState } from "./state.ts";
+
+const ofPool = ofRecord<PoolRecord>;
+const runs = (state: PoolState) => state.runs;
+const workers = (state: PoolState) => state.workers;
+
+/** The invariants of a pool, for `check` (shell.md#assertions). */
+export const poolInvariants: readonly Invariant<PoolState>[] = [
+  ofPool("rules.md#r1", grows("revision")),
+  ofPool("rules.md#invariant-3", grows("nextWorker")),
+  ofPool("pool.md#metrics", ({ tally: before }, { tally: after }) =>
+    before === after
+      ? undefined
+      : grows(...Object.keys(before?.counts ?? {}))(before?.counts, after?.counts ?? {}),
+  ),
+  ofRows("rules.md#r1", runs, grows("version")),
+  ofRows("rules.md#r2", runs, grows("opened", "ended")),
+  ofRows("rules.md#r2", runs, (_before, row) =>
+    isOpen(row) && (row.opened !== row.ended + 1 || row.worker === null)
+      ? `it has opened ${row.opened} on ${row.worker} when ${row.ended} has ended`
+      : undefined,
+  ),
+  ofRows("rules.md#invariant-9", runs, (before, { state }) =>
+    before !== undefined && isTerminal(before.state) && state !== before.state
+      ? `it was ${before.state}, and is ${state}`
+      : undefined,
+  ),
+  ofRows("rules.md#invariant-6", runs, (_before, row, { memo }) => {
+    const isPlaced = memo.index.placed.get(row.worker ?? "")?.has(runKey(row.submittedAt, row.run)) === true;
+    return isPlaced === isOpen(row) ? undefined : `it is ${isPlaced ? "" : "not "}counted on ${row.worker}`;
+  }),
+  ofRows("rules.md#invariant-9", workers, (before, row, state) => {
+    const isPermit = before === undefined && row.kind === "cloud" && row.adopt === undefined;
+    const count = isPermit ? [...providedWorkers(state)].length : 0;
+    const most = state.record?.config.maxInstances ?? 0;
+    return count > most ? `it is the permit ${count} of ${most}` : undefined;
+  }),
+  ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
+    before?.phase === "gone" && phase !== "gone" && instance === null
+      ? `it was gone, and is ${phase}`
+      : undefined,
+  ),
+];
