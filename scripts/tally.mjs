@@ -1,4 +1,5 @@
-// How many tests passed and failed?
+// How many tests passed and failed, and which failed?
+import { relative } from "node:path";
 
 /**
  * Counts the tests in a report of vitest's JSON reporter (undefined if vitest crashed). A failure outside any
@@ -24,4 +25,24 @@ export function tally(report, exitCode) {
 /** The last line of a test run: `12 passed, 0 failed`, and `, 2 skipped` if any were skipped. */
 export function lastLine({ passed, failed, skipped = 0 }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+/** The first line of what vitest says about a failure, without its colors; a long one is cut. */
+function firstLine(message = "") {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a color starts with the control character ESC
+  const [line] = message.replace(/\u001b\[[0-9;]*m/g, "").split("\n");
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+}
+
+/**
+ * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test and the first
+ * line of the error. A file that failed outside its tests is a line of its own. Empty without a report.
+ */
+export function failures(report, root) {
+  return (report?.testResults ?? []).flatMap((file) => {
+    const path = relative(root, file.name);
+    const failed = file.assertionResults.filter(({ status }) => status === "failed");
+    if (failed.length === 0 && file.status === "failed") return [`${path}: ${firstLine(file.message)}`];
+    return failed.map((test) => `${path}: ${test.fullName}: ${firstLine(test.failureMessages?.[0])}`);
+  });
 }

@@ -1,10 +1,10 @@
 // `npm test`: do all tests pass, or those in the arguments (`npm test -- test/core`)? Builds first, and
-// passes the arguments to vitest. The last line is `N passed, N failed`; the exit code is 0 only if nothing
-// failed.
+// passes the arguments to vitest. The last line is `N passed, N failed`, below the names of what failed; the exit
+// code is 0 only if nothing failed.
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, root, run } from "./env.mjs";
-import { lastLine, tally } from "./tally.mjs";
+import { failures, lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
 
@@ -29,21 +29,28 @@ async function test(vitestArgs) {
   const build = await run("node", ["scripts/build.mjs"]);
   if (build.code !== 0) {
     console.error("The build failed, so no test ran. Fix the errors above, or run `npm run check` for more.");
-    return tally(undefined, build.code);
+    return { counts: tally(undefined, build.code), failed: ["the build"] };
   }
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`];
   const vitest = await run("vitest", ["run", ...reporters, ...vitestArgs]);
   const report = readReport();
-  if (report === undefined) console.error(`vitest ended with exit code ${vitest.code} and left no report.`);
-  return tally(report, vitest.code);
+  const counts = tally(report, vitest.code);
+  const failed = failures(report, root);
+  if (counts.failed > 0 && failed.length === 0) {
+    const left =
+      report === undefined ? "left no report" : "reports no failed test: look for an error outside any";
+    failed.push(`vitest ended with exit code ${vitest.code} and ${left}`);
+  }
+  return { counts, failed };
 }
 
 const [first, ...others] = process.argv.slice(2);
 const isLong = first === "--long";
 if (isLong) process.env.DROVER_TESTS = "long";
 const vitestArgs = isLong ? others : process.argv.slice(2);
-const counts = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
-// `.ci/run` adds this to its own counts.
-writeFileSync(join(cacheDir, "test-tally"), `${lastLine(counts)}\n`);
-console.log(lastLine(counts));
+const { counts, failed } = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
+const lines = [...failed.map((failure) => `FAILED: ${failure}`), lastLine(counts)].join("\n");
+// `.ci/run` adds the counts to its own, and repeats the failures at its end.
+writeFileSync(join(cacheDir, "test-tally"), `${lines}\n`);
+console.log(lines);
 process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lastLine, tally } from "../scripts/tally.mjs";
+import { failures, lastLine, tally } from "../scripts/tally.mjs";
 
 const file = (status: string, ...tests: string[]) => ({
   status,
@@ -55,4 +55,37 @@ test.each([
 ])("$what: $line", ({ files, exitCode, line }) => {
   const report = files === undefined ? undefined : { testResults: files };
   expect(lastLine(tally(report, exitCode))).toBe(line);
+});
+
+// A CI that shows only the end of its output must show there which tests failed.
+test("each failure is a line: file, test and the first line of its error", () => {
+  const report = {
+    testResults: [
+      {
+        name: "/clone/test/a.test.ts",
+        status: "failed",
+        message: "",
+        assertionResults: [
+          { status: "passed", fullName: "it starts" },
+          {
+            status: "failed",
+            fullName: "it ends",
+            failureMessages: ["\u001b[31mError: no end\u001b[39m\n    at a.test.ts:1", "later"],
+          },
+        ],
+      },
+      {
+        name: "/clone/test/b.test.ts",
+        status: "failed",
+        message: "SyntaxError: x\nat b",
+        assertionResults: [],
+      },
+      { name: "/clone/test/c.test.ts", status: "passed", message: "", assertionResults: [] },
+    ],
+  };
+  expect(failures(report, "/clone")).toEqual([
+    "test/a.test.ts: it ends: Error: no end",
+    "test/b.test.ts: SyntaxError: x",
+  ]);
+  expect(failures(undefined, "/clone")).toEqual([]);
 });
