@@ -35,8 +35,8 @@ function firstLine(message = "") {
 }
 
 /**
- * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test and the first
- * line of the error. A file that failed outside its tests is a line of its own. Empty without a report.
+ * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test and the
+ * first line of the error. A file that failed outside its tests is a line of its own. Empty without a report.
  */
 export function failures(report, root) {
   return (report?.testResults ?? []).flatMap((file) => {

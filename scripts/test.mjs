@@ -1,6 +1,6 @@
 // `npm test`: do all tests pass, or those in the arguments (`npm test -- test/core`)? Builds first, and
-// passes the arguments to vitest. The last line is `N passed, N failed`, below the names of what failed; the exit
-// code is 0 only if nothing failed.
+// passes the arguments to vitest. The last line is `N passed, N failed`, below the names of what failed; the
+// exit code is 0 only if nothing failed.
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, root, run } from "./env.mjs";
