@@ -32,6 +32,7 @@ beforeAll(async () => {
   home = makeHome("phases");
   [up, server] = await Promise.all([startDrover(home), openFileServer()]);
   // A machine that is about to stop refuses a run, which is then placed again: another number in each id.
+  // `untilHeard` sees to the other reason for that.
   const { timeouts } = await poolConfigOf(up);
   await putPool(200, "default", { timeouts: { ...timeouts, idle: "10m" } });
   const plays = PHASES.map(async (phase) => {
@@ -83,6 +84,7 @@ async function play(phase: Phase, struck: string, crash: () => Promise<unknown>)
     download.resolve(response);
   });
   if (phase.withoutMachine) await putPool(201, id, { maxInstances: 0 });
+  else await untilHeard(`${id}-first`);
   await submit(phase, stage);
 
   await until(`${id} is ${phase.at}`, async () => {
@@ -110,6 +112,16 @@ async function submit({ spec, abortAfter }: Phase, stage: Stage): Promise<void> 
     return (state === "running" && marksOf(stage).includes(abortAfter)) || undefined;
   });
   await up.json(200, "POST", `/v1/runs/${id}/abort`, { reason: "enough" });
+}
+
+/**
+ * Waits until the machine has been heard since the control plane started: before that its worker counts it as
+ * silent, and refuses runs, which are then placed again (workers.md#report-6).
+ */
+async function untilHeard(id: string): Promise<void> {
+  const body = { id, argv: ["true"], resources: { vcpus: 0, memory: "16MiB" } };
+  await up.json(201, "POST", "/v1/runs", body);
+  await endOf(id);
 }
 
 async function putPool(status: number, name: string, more: object): Promise<void> {
