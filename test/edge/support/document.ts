@@ -117,7 +117,22 @@ function closed(value: Json, parts: Set<string>, at = "#", inAllOf = false): Jso
   return isOpen ? copy : { ...copy, unevaluatedProperties: false };
 }
 
-/** The check for the document that a Drover serves. */
-export async function documentCheck(url: string): Promise<DocumentCheck> {
-  return new DocumentCheck(await (await fetch(`${url}/openapi.json`)).json());
+let known: Promise<DocumentCheck> | undefined;
+
+/**
+ * The check for the document that a Drover serves. Every Drover of a test run serves the same one, which takes
+ * a while to make and to compile: it is loaded once for each process.
+ */
+export function documentCheck(url: string): Promise<DocumentCheck> {
+  known ??= load(url);
+  return known;
+}
+
+async function load(url: string): Promise<DocumentCheck> {
+  try {
+    return new DocumentCheck(await (await fetch(`${url}/openapi.json`)).json());
+  } catch (error) {
+    known = undefined;
+    throw error;
+  }
 }
