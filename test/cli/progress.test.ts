@@ -1,15 +1,17 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { test as base, expect } from "vitest";
 import type { Io } from "../../cli/terminal/io.ts";
 import { watchProgress } from "../../cli/terminal/progress.ts";
 import { createClient } from "../../client/client.ts";
 import { ControlPlane, problem, statusOf, TOKEN } from "./support/control-plane.ts";
 
-let plane: ControlPlane;
-beforeEach(async () => {
-  plane = await new ControlPlane().start();
+/** A test with a control plane of its own: they wait side by side. */
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs
+const test = base.extend("plane", async ({}, { onCleanup }) => {
+  const plane = await new ControlPlane().start();
+  onCleanup(() => plane.stop());
   plane.runs.set("r1", statusOf("r1"));
-});
-afterEach(() => plane.stop());
+  return plane;
+}).concurrent;
 
 const ERASE = "\r\u001b[K";
 
@@ -50,12 +52,12 @@ function pipe() {
   return { io: { ...io, interactive: false }, shows, text };
 }
 
-const client = () => createClient({ url: plane.url, token: TOKEN });
+const clientOf = ({ url }: ControlPlane) => createClient({ url, token: TOKEN });
 
-test("a terminal shows on one line what is waited for, kept up to date, and erases it", async () => {
+test("a terminal shows on one line what is waited for, kept up to date, and erases it", async ({ plane }) => {
   const { io, shows, text } = terminal();
   plane.why.reason.text = "one machine is booting";
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/one machine is booting \(\d+m?s\)$/);
   plane.why.reason.text = "the machine\nis ready";
   await shows(/the machine is ready \(/);
@@ -67,12 +69,14 @@ test("a terminal shows on one line what is waited for, kept up to date, and eras
   expect(text()).toBe(last);
 });
 
-test("P3: a reason that is longer than the terminal is wide is shown whole, and erased whole", async () => {
+test("P3: a reason that is longer than the terminal is wide is shown whole, and erased whole", async ({
+  plane,
+}) => {
   const { io, shows, text } = terminal();
   const refusal =
     "no machine is created for now (all), since the latest failed: the provider answered 403: no";
   plane.why.reason.text = refusal;
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/403: no \(\d+m?s\)$/);
   const [, drawn = ""] = text().split(ERASE);
   expect(drawn.replaceAll("\n", " ")).toMatch(new RegExp(`^${refusal.replace(/[()]/g, "\\$&")} \\(`));
@@ -85,34 +89,36 @@ test("P3: a reason that is longer than the terminal is wide is shown whole, and 
   expect(text().length).toBeGreaterThan(before);
 });
 
-test("what is over before anybody could read it is not shown, and nothing is asked", async () => {
+test("what is over before anybody could read it is not shown, and nothing is asked", async ({ plane }) => {
   const { io, text } = terminal();
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await progress.stop();
   expect(text()).toBe("");
   expect(plane.seen).toEqual([]);
 });
 
-test("a server that does not answer is what is waited for", async () => {
+test("a server that does not answer is what is waited for", async ({ plane }) => {
   const { io, shows } = terminal();
   plane.on("GET", /why$/, (_seen, res) => res.destroy());
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/no answer from/);
   await progress.stop();
 });
 
-test("a run that is not there yet is waited for without words of an error", async () => {
+test("a run that is not there yet is waited for without words of an error", async ({ plane }) => {
   const { io, shows } = terminal();
   plane.on("GET", /why$/, (_seen, res) => problem(res, 404, "unknown_run"));
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/it is not accepted yet \(\d+m?s\)$/);
   await progress.stop();
 });
 
-test("P13: without a terminal one line says what a long wait is for, and one each other reason", async () => {
+test("P13: without a terminal one line says what a long wait is for, and one each other reason", async ({
+  plane,
+}) => {
   const { io, shows, text } = pipe();
   plane.why = { state: "pending", reason: { code: "hold_off", text: "the cloud refuses, try 1" } };
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/Run r1 waits: the cloud refuses, try 1\n$/);
   // A number that counts is no other reason: the next line is about something else.
   plane.why.reason.text = "the cloud refuses, try 2";
@@ -131,10 +137,10 @@ test("P13: without a terminal one line says what a long wait is for, and one eac
   await progress.stop();
 });
 
-test("P13: a server that does not answer is said without a terminal, too", async () => {
+test("P13: a server that does not answer is said without a terminal, too", async ({ plane }) => {
   const { io, shows } = pipe();
   plane.on("GET", /why$/, (_seen, res) => res.destroy());
-  const progress = watchProgress(io, client(), "r1");
+  const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/Run r1 waits: no answer from .*; trying again\n$/);
   await progress.stop();
 });

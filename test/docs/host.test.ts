@@ -91,10 +91,10 @@ const isIn = (id: string, state: string) =>
   });
 const end = (id: string): Promise<Json> => server.json(200, "GET", `/v1/runs/${id}?wait=50s&state=done`);
 const submit = (id: string, spec: object): Promise<Json> =>
-  server.json(201, "POST", "/v1/runs", { id, pool: "own", ...spec });
+  server.json(201, "POST", "/v1/runs", { id, pool: "own", resources: { vcpus: 0 }, ...spec });
 const logOf = async (id: string, stream: string): Promise<string> =>
   (await server.call("GET", `/v1/runs/${id}/logs/main/${stream}`)).text();
-/** The process groups of commands that its jobs have begun. */
+/** The process groups of commands that have written theirs down. */
 function commandPids(): number[] {
   const file = join(home, "pids");
   return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map(Number) : [];
@@ -103,7 +103,7 @@ const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 /** Says which process it is, then does not end by itself. */
 const stays = (more = "") => ["sh", "-c", `echo $$ >>'${home}/pids'; echo begun; ${more}exec sleep 600`];
 
-test("it runs commands as submitted, and reports ends and all output", async () => {
+test.concurrent("it runs commands as submitted, and reports ends and all output", async () => {
   const argument = 'a\'b "c" \\ \\n \n\t \u001b[1m ,"] ä…';
   const env = { QUOTED: 'it\'s "q" \\ :","', EMPTY: "" };
   const script = 'printf "%s|%s|%s" "$QUOTED" "$EMPTY" "$1"; seq 1 300000 >&2; exit 3';
@@ -126,43 +126,35 @@ test("it runs commands as submitted, and reports ends and all output", async () 
   expect((await logOf("said", "stderr")) === numbers).toBe(true);
 });
 
-test("P2: a command has the umask of its order, or the usual one", async () => {
-  for (const [id, more, mask] of [
+test.concurrent("P2: a command has the umask of its order, or the usual one", async () => {
+  const cases = [
     ["usual", { env: { umask: "0" } }, "0022"],
     ["own", { umask: "027" }, "0027"],
-  ] as const) {
-    await submit(id, { argv: ["sh", "-c", "umask"], ...more });
+  ] as const;
+  for (const [id, more] of cases) await submit(id, { argv: ["sh", "-c", "umask"], ...more });
+  for (const [id, , mask] of cases) {
     expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
     expect(await logOf(id, "stdout")).toBe(`${mask}\n`);
   }
 });
 
-test("a command runs where its task says, whatever its variables are called", async () => {
+test.concurrent("a command runs where its task says, whatever its variables are called", async () => {
   const odd = join(home, 'it\'s "here" \\ &');
   mkdirSync(odd);
   const argv = ["sh", "-c", 'pwd; printf "%s" "$dir"'];
   const env = { dir: "/" };
-  for (const [id, more, printed] of [
+  const cases = [
     ["somewhere", { dir: odd, env, meta: env }, `${odd}\n/`],
     ["nowhere", { env, meta: env }, `${join(home, STATE)}/jobs/nowhere/main/1.1/dir\n/`],
-  ] as const) {
-    await submit(id, { argv, ...more });
+  ] as const;
+  for (const [id, more] of cases) await submit(id, { argv, ...more });
+  for (const [id, , printed] of cases) {
     expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
     expect(await logOf(id, "stdout")).toBe(printed);
   }
 });
 
-test("a command that always has more to send hears of an abort all the same", async () => {
-  const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
-  const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
-  await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });
-  const stored = join(home, STATE, "jobs/talks/main/1.1/stdout.stored");
-  await until("some of it is stored", () => existsSync(stored) || undefined);
-  await server.json(200, "POST", "/v1/runs/talks/abort");
-  expect(await end("talks")).toMatchObject({ state: "aborted" });
-});
-
-test("an abort stops it: by its signal, or when the kill timeout is over", async () => {
+test.concurrent("an abort stops it: by its signal, or when the kill timeout is over", async () => {
   await submit("polite", { argv: stays() });
   await submit("deaf", { argv: stays("trap '' TERM; "), killTimeout: "1s" });
   await Promise.all([isIn("polite", "running"), isIn("deaf", "running")]);
@@ -176,6 +168,16 @@ test("an abort stops it: by its signal, or when the kill timeout is over", async
     expect(await logOf(id, "stdout")).toBe("begun\n");
   }
   expect([isAlive(polite), isAlive(deaf)]).toEqual([false, false]);
+});
+
+test("a command that always has more to send hears of an abort all the same", async () => {
+  const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
+  const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
+  await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });
+  const stored = join(home, STATE, "jobs/talks/main/1.1/stdout.stored");
+  await until("some of it is stored", () => existsSync(stored) || undefined);
+  await server.json(200, "POST", "/v1/runs/talks/abort");
+  expect(await end("talks")).toMatchObject({ state: "aborted" });
 });
 
 test("started anew it goes on with what runs, and starts nothing twice; a drain waits for that", async () => {

@@ -102,6 +102,10 @@ async function play(scenario: Scenario, driver: "exec" | "fake"): Promise<void> 
   expectEnd(scenario, { status, events });
 }
 
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}
+
 /** The agents are killed, and with them the supervisors and processes of these tasks, in this order. */
 function killAgents(id: string, tasks: string[]): void {
   const marks = tasks.map((name) => `DROVER_ATTEMPT_ID=${id}/${name}/1.1`);
@@ -109,16 +113,21 @@ function killAgents(id: string, tasks: string[]): void {
   for (const pid of [...agentsOf(up.stateDir), ...theirs.sort((a, b) => a - b)]) killIfThere(pid);
 }
 
-describe("with real processes", () => {
-  test.each(REAL)("$name", (scenario) => play(scenario, "exec"));
-});
+/** Plays scenarios side by side, but alone those that kill the agents of all others. */
+function playAll(scenarios: Scenario[], driver: "exec" | "fake"): void {
+  const [alone, together] = partition(scenarios, ({ act }) => act?.what === "agent dies");
+  test.concurrent.each(together)("$name", (scenario) => play(scenario, driver));
+  test.each(alone)("$name", (scenario) => play(scenario, driver));
+}
+
+describe("with real processes", () => playAll(REAL, "exec"));
 
 describe("played by the agent, in a pool that allows it (`allowFakeDriver`)", () => {
   beforeAll(async () => {
     const config = { ...(await poolConfigOf(up)), allowFakeDriver: true };
     await up.json(201, "PUT", `/v1/pools/${PLAYS}`, config);
   });
-  test.each(SCENARIOS)("$name", (scenario) => play(scenario, "fake"));
+  playAll(SCENARIOS, "fake");
 });
 
 test("`drover run -f` tells a group as it happens, with its attempts and what each writes", async () => {

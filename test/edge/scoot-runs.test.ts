@@ -376,7 +376,7 @@ describe("what ends a command (api.md#ends-of-a-command), and exit codes (api.md
     restart: { attempts: 0 },
   };
 
-  test.each(cases)("$what", async ({ what, spec, end }) => {
+  test.concurrent.each(cases)("$what", async ({ what, spec, end }) => {
     const { id } = await submit(what.startsWith("its memory cap") ? OUT_OF_MEMORY : spec);
     expect(await inState(id, "done")).toMatchObject(end);
   });

@@ -120,7 +120,7 @@ const CASES: Case[] = [
   },
 ];
 
-test.each(CASES)("$what", async (one) => {
+test.concurrent.each(CASES)("$what", async (one) => {
   const id = `t${CASES.indexOf(one)}`;
   const marks = join(home, `${id}.marks`);
   const begun = () => (existsSync(marks) ? readFileSync(marks, "utf8").split("\n").slice(0, -1) : []);

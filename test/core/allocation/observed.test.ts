@@ -122,6 +122,16 @@ describe("times are durations on the host's own clock: its date is never asked (
     expect(attemptOf(state)).toMatchObject({ startedAt: T0, finishedAt: T0 + 5_000 });
   });
 
+  // A host that is a shell script knows no ages. Its run once stayed `pending` for as long as it ran.
+  test.each(["running", "uploading"] as const)(
+    "what is %s without an age started when that was heard",
+    (state) => {
+      const run = runAt(ordered(), T0 + 5_000, observed([{ id: FIRST, state }]));
+      expect(attemptOf(run)?.startedAt).toBe(T0 + 5_000);
+      expect(runAt(run, T0 + 9_000, observed([exited()])).record.startedAt).toBe(T0 + 5_000);
+    },
+  );
+
   test.each([1e13, 1e18, Number.MAX_VALUE])(
     "an absurd age of %d ms is no reason to fail (apply is total)",
     (ms) => {

@@ -120,8 +120,8 @@ function closed(value: Json, parts: Set<string>, at = "#", inAllOf = false): Jso
 let known: Promise<DocumentCheck> | undefined;
 
 /**
- * The check for the document that a Drover serves. Every Drover of a test run serves the same one, which takes
- * a while to make and to compile: it is loaded once for each process.
+ * The check for the document that a Drover serves. Every Drover of a test run serves the same one, and it is
+ * loaded once for each process: to make and to compile it takes a while.
  */
 export function documentCheck(url: string): Promise<DocumentCheck> {
   known ??= load(url);

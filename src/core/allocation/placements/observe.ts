@@ -4,7 +4,7 @@ import type { AttemptReport, HostStop } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { HEARD_AT_ONCE_MS } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Observed } from "../../messages.ts";
 import { takeLogs } from "../output/logs.ts";
 import { outputEvents, withOwedOutputs } from "../output/outputs.ts";
@@ -132,8 +132,13 @@ function timesOf(
   const attempts = record.tasks.find((task) => task.name === name)?.attempts ?? [];
   const last = attempts.findLast((one) => one.epoch === epoch && (parseAttemptId(one.id)?.n ?? n) < n);
   const first = Math.max(record.submittedAt, record.waitingSince, last?.finishedAt ?? 0);
-  const started = before?.startedAt ?? ago(report.startedAgoMs, first, now);
+  const started = before?.startedAt ?? ago(startAge(report), first, now);
   return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
+}
+
+/** How long ago an attempt started; what runs without an age has just been heard to run. */
+function startAge({ state, startedAgoMs }: AttemptReport): Millis | undefined {
+  return startedAgoMs ?? (state === "running" || state === "uploading" ? 0 : undefined);
 }
 
 /** When a reported placement that was lost from memory here began. */
