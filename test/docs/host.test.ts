@@ -103,114 +103,134 @@ const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 /** Says which process it is, then does not end by itself. */
 const stays = (more = "") => ["sh", "-c", `echo $$ >>'${home}/pids'; echo begun; ${more}exec sleep 600`];
 
-test.concurrent("it runs commands as submitted, and reports ends and all output", async () => {
-  const argument = 'a\'b "c" \\ \\n \n\t \u001b[1m ,"] ä…';
-  const env = { QUOTED: 'it\'s "q" \\ :","', EMPTY: "" };
-  const script = 'printf "%s|%s|%s" "$QUOTED" "$EMPTY" "$1"; seq 1 300000 >&2; exit 3';
-  // 126 instead of 127 where the path leads through a directory that this user may not enter.
-  const notThere = spawnSync("sh", ["-c", "exec no-such-command"]).status;
-  const commands: [id: string, spec: object, expected: object][] = [
-    ["said", { argv: ["sh", "-c", script, "sh", argument], env }, { exitCode: 3, signal: null }],
-    ["well", { argv: ["true"], dir: "." }, { exitCode: 0 }],
-    ["by-signal", { argv: ["sh", "-c", "kill -KILL $$"] }, { signal: "SIGKILL" }],
-    ["leaves-something", { argv: ["sh", "-c", "sleep 600 & exit 4"] }, { exitCode: 4 }],
-    ["not-there", { argv: ["no-such-command"] }, { exitCode: notThere }],
-  ];
-  const runs = commands.map(([id, spec]) => ({ id, pool: "own", resources: { vcpus: 0 }, ...spec }));
-  await server.json(201, "POST", "/v1/runs", { runs });
-  for (const [id, , expected] of commands) {
-    expect(await end(id), id).toMatchObject({ state: "complete", placements: [{ worker }], ...expected });
-  }
-  expect(await logOf("said", "stdout")).toBe(`${env.QUOTED}||${argument}`);
-  const numbers = Array.from({ length: 300_000 }, (_, i) => `${i + 1}\n`).join("");
-  expect((await logOf("said", "stderr")) === numbers).toBe(true);
-});
+/** Both hosts are busy side by side, each with one thing after another where that matters. */
+const AFTER_ANOTHER = { concurrent: false };
 
-test.concurrent("P2: a command has the umask of its order, or the usual one", async () => {
-  const cases = [
-    ["usual", { env: { umask: "0" } }, "0022"],
-    ["own", { umask: "027" }, "0027"],
-  ] as const;
-  for (const [id, more] of cases) await submit(id, { argv: ["sh", "-c", "umask"], ...more });
-  for (const [id, , mask] of cases) {
-    expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
-    expect(await logOf(id, "stdout")).toBe(`${mask}\n`);
-  }
-});
+describe.concurrent("on a way without disturbances", () => {
+  test.concurrent("it runs commands as submitted, and reports ends and all output", async () => {
+    const argument = 'a\'b "c" \\ \\n \n\t \u001b[1m ,"] ä…';
+    const env = { QUOTED: 'it\'s "q" \\ :","', EMPTY: "" };
+    const script = 'printf "%s|%s|%s" "$QUOTED" "$EMPTY" "$1"; seq 1 300000 >&2; exit 3';
+    // 126 instead of 127 where the path leads through a directory that this user may not enter.
+    const notThere = spawnSync("sh", ["-c", "exec no-such-command"]).status;
+    const commands: [id: string, spec: object, expected: object][] = [
+      ["said", { argv: ["sh", "-c", script, "sh", argument], env }, { exitCode: 3, signal: null }],
+      ["well", { argv: ["true"], dir: "." }, { exitCode: 0 }],
+      ["by-signal", { argv: ["sh", "-c", "kill -KILL $$"] }, { signal: "SIGKILL" }],
+      ["leaves-something", { argv: ["sh", "-c", "sleep 600 & exit 4"] }, { exitCode: 4 }],
+      ["not-there", { argv: ["no-such-command"] }, { exitCode: notThere }],
+    ];
+    const runs = commands.map(([id, spec]) => ({ id, pool: "own", resources: { vcpus: 0 }, ...spec }));
+    await server.json(201, "POST", "/v1/runs", { runs });
+    for (const [id, , expected] of commands) {
+      expect(await end(id), id).toMatchObject({ state: "complete", placements: [{ worker }], ...expected });
+    }
+    expect(await logOf("said", "stdout")).toBe(`${env.QUOTED}||${argument}`);
+    const numbers = Array.from({ length: 300_000 }, (_, i) => `${i + 1}\n`).join("");
+    expect((await logOf("said", "stderr")) === numbers).toBe(true);
+  });
 
-test.concurrent("a command runs where its task says, whatever its variables are called", async () => {
-  const odd = join(home, 'it\'s "here" \\ &');
-  mkdirSync(odd);
-  const argv = ["sh", "-c", 'pwd; printf "%s" "$dir"'];
-  const env = { dir: "/" };
-  const cases = [
-    ["somewhere", { dir: odd, env, meta: env }, `${odd}\n/`],
-    ["nowhere", { env, meta: env }, `${join(home, STATE)}/jobs/nowhere/main/1.1/dir\n/`],
-  ] as const;
-  for (const [id, more] of cases) await submit(id, { argv, ...more });
-  for (const [id, , printed] of cases) {
-    expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
-    expect(await logOf(id, "stdout")).toBe(printed);
-  }
-});
+  test.concurrent("P2: a command has the umask of its order, or the usual one", async () => {
+    const cases = [
+      ["usual", { env: { umask: "0" } }, "0022"],
+      ["own", { umask: "027" }, "0027"],
+    ] as const;
+    for (const [id, more] of cases) await submit(id, { argv: ["sh", "-c", "umask"], ...more });
+    for (const [id, , mask] of cases) {
+      expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
+      expect(await logOf(id, "stdout")).toBe(`${mask}\n`);
+    }
+  });
 
-test.concurrent("an abort stops it: by its signal, or when the kill timeout is over", async () => {
-  await submit("polite", { argv: stays() });
-  await submit("deaf", { argv: stays("trap '' TERM; "), killTimeout: "1s" });
-  await Promise.all([isIn("polite", "running"), isIn("deaf", "running")]);
-  const [polite = 0, deaf = 0] = await until("both have begun", () =>
-    commandPids().length === 2 ? commandPids() : undefined,
+  test.concurrent("a command runs where its task says, whatever its variables are called", async () => {
+    const odd = join(home, 'it\'s "here" \\ &');
+    mkdirSync(odd);
+    const argv = ["sh", "-c", 'pwd; printf "%s" "$dir"'];
+    const env = { dir: "/" };
+    const cases = [
+      ["somewhere", { dir: odd, env, meta: env }, `${odd}\n/`],
+      ["nowhere", { env, meta: env }, `${join(home, STATE)}/jobs/nowhere/main/1.1/dir\n/`],
+    ] as const;
+    for (const [id, more] of cases) await submit(id, { argv, ...more });
+    for (const [id, , printed] of cases) {
+      expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
+      expect(await logOf(id, "stdout")).toBe(printed);
+    }
+  });
+
+  test.concurrent("an abort stops it: by its signal, or when the kill timeout is over", async () => {
+    await submit("polite", { argv: stays() });
+    await submit("deaf", { argv: stays("trap '' TERM; "), killTimeout: "1s" });
+    await Promise.all([isIn("polite", "running"), isIn("deaf", "running")]);
+    const [polite = 0, deaf = 0] = await until("both have begun", () =>
+      commandPids().length === 2 ? commandPids() : undefined,
+    );
+    const ids = ["polite", "deaf"];
+    await Promise.all(ids.map((id) => server.json(200, "POST", `/v1/runs/${id}/abort`)));
+    for (const id of ids) {
+      expect(await end(id)).toMatchObject({ state: "aborted" });
+      expect(await logOf(id, "stdout")).toBe("begun\n");
+    }
+    expect([isAlive(polite), isAlive(deaf)]).toEqual([false, false]);
+  });
+
+  test("a command that always has more to send hears of an abort all the same", AFTER_ANOTHER, async () => {
+    const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
+    const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
+    await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });
+    const stored = join(home, STATE, "jobs/talks/main/1.1/stdout.stored");
+    await until("some of it is stored", () => existsSync(stored) || undefined);
+    await server.json(200, "POST", "/v1/runs/talks/abort");
+    expect(await end("talks")).toMatchObject({ state: "aborted" });
+  });
+
+  test(
+    "started anew it goes on with what runs, and starts nothing twice; a drain waits for that",
+    AFTER_ANOTHER,
+    async () => {
+      const script = `echo $$ >>'${home}/pids'; until [ -e '${home}/enough' ]; do sleep 0.1; done; exit 5`;
+      await submit("goes-on", { argv: ["sh", "-c", script] });
+      await isIn("goes-on", "running");
+      const begun = commandPids().length;
+      const { incarnation } = await workerNow();
+      await host.end();
+      host = startHost();
+      await until(
+        "it has joined again",
+        async () => (await workerNow()).incarnation > incarnation || undefined,
+      );
+      expect((await server.json(200, "POST", `/v1/workers/${worker}/drain`)).state).toBe("running");
+      writeFileSync(join(home, "enough"), "");
+      expect(await end("goes-on")).toMatchObject({
+        state: "complete",
+        exitCode: 5,
+        placements: [{ worker }],
+      });
+      expect(commandPids().length).toBe(begun);
+      expect(await host.ended).toBe(0);
+      expect((await workerNow()).state).toBe("gone");
+    },
   );
-  const ids = ["polite", "deaf"];
-  await Promise.all(ids.map((id) => server.json(200, "POST", `/v1/runs/${id}/abort`)));
-  for (const id of ids) {
-    expect(await end(id)).toMatchObject({ state: "aborted" });
-    expect(await logOf(id, "stdout")).toBe("begun\n");
-  }
-  expect([isAlive(polite), isAlive(deaf)]).toEqual([false, false]);
+
+  test(
+    "a kill ends it with all that it runs; by a new code the machine becomes another worker",
+    AFTER_ANOTHER,
+    async () => {
+      const before = worker;
+      rmSync(join(home, STATE, "worker"));
+      await joins();
+      expect(worker).not.toBe(before);
+      await submit("killed", { argv: stays() });
+      await isIn("killed", "running");
+      await server.json(200, "POST", `/v1/workers/${worker}/kill`, { reason: "test" });
+      expect(await end("killed")).toMatchObject({ state: "unknown", failure: { code: "machine_lost" } });
+      expect(await host.ended).toBe(0);
+      expect(isAlive(commandPids().at(-1) ?? 0)).toBe(false);
+    },
+  );
 });
 
-test("a command that always has more to send hears of an abort all the same", async () => {
-  const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
-  const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
-  await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });
-  const stored = join(home, STATE, "jobs/talks/main/1.1/stdout.stored");
-  await until("some of it is stored", () => existsSync(stored) || undefined);
-  await server.json(200, "POST", "/v1/runs/talks/abort");
-  expect(await end("talks")).toMatchObject({ state: "aborted" });
-});
-
-test("started anew it goes on with what runs, and starts nothing twice; a drain waits for that", async () => {
-  const script = `echo $$ >>'${home}/pids'; until [ -e '${home}/enough' ]; do sleep 0.1; done; exit 5`;
-  await submit("goes-on", { argv: ["sh", "-c", script] });
-  await isIn("goes-on", "running");
-  const begun = commandPids().length;
-  const { incarnation } = await workerNow();
-  await host.end();
-  host = startHost();
-  await until("it has joined again", async () => (await workerNow()).incarnation > incarnation || undefined);
-  expect((await server.json(200, "POST", `/v1/workers/${worker}/drain`)).state).toBe("running");
-  writeFileSync(join(home, "enough"), "");
-  expect(await end("goes-on")).toMatchObject({ state: "complete", exitCode: 5, placements: [{ worker }] });
-  expect(commandPids().length).toBe(begun);
-  expect(await host.ended).toBe(0);
-  expect((await workerNow()).state).toBe("gone");
-});
-
-test("a kill ends it with all that it runs; by a new code the machine becomes another worker", async () => {
-  const before = worker;
-  rmSync(join(home, STATE, "worker"));
-  await joins();
-  expect(worker).not.toBe(before);
-  await submit("killed", { argv: stays() });
-  await isIn("killed", "running");
-  await server.json(200, "POST", `/v1/workers/${worker}/kill`, { reason: "test" });
-  expect(await end("killed")).toMatchObject({ state: "unknown", failure: { code: "machine_lost" } });
-  expect(await host.ended).toBe(0);
-  expect(isAlive(commandPids().at(-1) ?? 0)).toBe(false);
-});
-
-describe("on a way that can be disturbed", () => {
+describe.concurrent("on a way that can be disturbed", () => {
   let way: Way;
   let place: Place;
   let other: Host;
@@ -242,7 +262,7 @@ describe("on a way that can be disturbed", () => {
   }
   const isDead = (pid: number) => until(`${pid} is dead`, () => !isAlive(pid) || undefined);
 
-  test("whatever JSON shortens arrives as it is", async () => {
+  test("whatever JSON shortens arrives as it is", AFTER_ANOTHER, async () => {
     const argument = '\b\f\n\r\t"\\/\u000b\u007f';
     await submit("short", { pool: "far", argv: ["printf", "%s", argument] });
     expect(await end("short")).toMatchObject({ state: "complete", exitCode: 0 });
@@ -253,29 +273,33 @@ describe("on a way that can be disturbed", () => {
     ["no-bucket", 501, { title: "Not Implemented", status: 501, code: "no_bucket" }],
     ["unknown-attempt", 404, { title: "Not Found", status: 404, code: "unknown_attempt" }],
     ["not-one-byte-more", 200, { stored: 0 }],
-  ])("output that nobody takes keeps no run from ending: %s", async (id, status, answer) => {
+  ])("output that nobody takes keeps no run from ending: %s", AFTER_ANOTHER, async (id, status, answer) => {
     way.trouble = (request) =>
       request.startsWith("PUT") ? { status, body: JSON.stringify(answer) } : undefined;
     await submit(id, { pool: "far", argv: ["sh", "-c", "echo hi; exit 3"] });
     expect(await end(id)).toMatchObject({ state: "complete", exitCode: 3 });
   });
 
-  test("an abort is heard while all output is lost, and the run ends when that arrives", async () => {
-    way.trouble = (request) => (request.startsWith("PUT") ? "lost" : undefined);
-    way.requests.length = 0;
-    const pid = await talks("unheard");
-    await isIn("unheard", "running");
-    await server.json(200, "POST", "/v1/runs/unheard/abort");
-    await isDead(pid);
-    // Nobody is waited for twice before a report.
-    expect(way.requests.join("\n")).not.toMatch(/^PUT.*\nPUT/m);
-    expect(way.requests.join("\n")).toMatch(/^PUT/m);
-    way.trouble = () => undefined;
-    expect(await end("unheard")).toMatchObject({ state: "aborted" });
-    expect(await logOf("unheard", "stderr")).toMatch(/^(more\n)+$/);
-  });
+  test(
+    "an abort is heard while all output is lost, and the run ends when that arrives",
+    AFTER_ANOTHER,
+    async () => {
+      way.trouble = (request) => (request.startsWith("PUT") ? "lost" : undefined);
+      way.requests.length = 0;
+      const pid = await talks("unheard");
+      await isIn("unheard", "running");
+      await server.json(200, "POST", "/v1/runs/unheard/abort");
+      await isDead(pid);
+      // Nobody is waited for twice before a report.
+      expect(way.requests.join("\n")).not.toMatch(/^PUT.*\nPUT/m);
+      expect(way.requests.join("\n")).toMatch(/^PUT/m);
+      way.trouble = () => undefined;
+      expect(await end("unheard")).toMatchObject({ state: "aborted" });
+      expect(await logOf("unheard", "stderr")).toMatch(/^(more\n)+$/);
+    },
+  );
 
-  test("what an earlier start has left runs on within its lease, and no longer", async () => {
+  test("what an earlier start has left runs on within its lease, and no longer", AFTER_ANOTHER, async () => {
     const pid = await talks("left");
     const lease = join(place.home, STATE, "lease");
     await isIn("left", "running");
