@@ -34,8 +34,8 @@ export default defineConfig({
           name: "node",
           include: ["test/*.test.ts", "test/{compat,core,archive,disk,probes,sim}/**/*.test.ts"],
           sequence: { groupOrder: 0 },
-          // Half of these files wait for something most of the time.
-          maxWorkers: 4,
+          // Half of the files in this group wait for something most of the time.
+          maxWorkers: 5,
           // Pure functions: a file leaves nothing behind in the process that the next one could notice.
           isolate: false,
           setupFiles: ["test/chance/properties.ts"],
@@ -50,7 +50,7 @@ export default defineConfig({
           globalSetup: ["test/support/built.ts"],
           isolate: false,
           sequence: { groupOrder: 0 },
-          maxWorkers: 4,
+          maxWorkers: 5,
           setupFiles: ["test/chance/properties.ts"],
         },
       },
@@ -82,7 +82,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
-          maxWorkers: 3,
+          maxWorkers: 4,
           globalSetup: ["test/support/built.ts"],
           isolate: false,
           setupFiles: [
