@@ -2,7 +2,7 @@
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
 import { ApiError, UnreachableError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
-import { callOf } from "../transport/operations.ts";
+import { callOf, flag } from "../transport/operations.ts";
 import { bytesFrom, startOf } from "../transport/ranges.ts";
 import { retryPauseMs } from "../transport/retry.ts";
 import { attemptsOf } from "./attempts.ts";
@@ -164,7 +164,7 @@ async function open(
   const path = { id: run, task: selection.task, stream: selection.stream };
   const query = {
     attempt: position.attempt,
-    follow: selection.follow ? ("1" as const) : undefined,
+    follow: flag(selection.follow),
     tail: from === "tail" ? selection.tail : undefined,
   };
   const call = callOf("getRunLog", { path, query, headers }, { signal: selection.signal });
