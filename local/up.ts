@@ -104,7 +104,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     onDeath: (machine) => void (client && reportMachineDeath(client, machine, onProblem)),
   });
   prepareFolders(stateDir);
-  const adopted = cloud.alive();
+  const adopted = cloud.living().length;
   const room = keepRoom({
     dir: stateDir,
     onFull: onProblem,
@@ -164,7 +164,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   undo.add(() => removeContext(stateDir));
   endsMachines = true;
   client = ours;
-  const machines = () => cloud.alive();
+  const machines = () => cloud.living().length;
   const endAllRuns = (onRuns: (count: number) => void) => {
     client = undefined;
     cloud.close();
