@@ -62,6 +62,15 @@ export function tryReadText(path: string): string | undefined {
   }
 }
 
+/** The JSON in a file; undefined if it cannot be read, or is not JSON. */
+export function tryReadJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Creates a folder and its missing parents, closed to other users. */
 export function makePrivateDir(path: string): void {
   makeDirs(path, PRIVATE_DIR);

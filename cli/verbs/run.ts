@@ -199,7 +199,7 @@ async function toTheEnd(
       throw isAccepted ? outOfSight(error, run) : error;
     },
   );
-  await sayLimits(io, status, { task: shown.task, streams: ["stdout", "stderr"] });
+  await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
   const verdict = verdictOf(status, abortedAs);
   if (verdict.message !== undefined) await io.say(verdict.message);
   const result = resultLine(status);
