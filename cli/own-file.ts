@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { basename, dirname } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
-import { because, errorText } from "../src/shared/words.ts";
+import { errorText } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -62,8 +62,7 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;
-  if ("unclear" in tracked)
-    throw strange(path, because("Git cannot tell whether it tracks it", tracked.unclear));
+  if ("unclear" in tracked) throw strange(path, tracked.unclear);
   throw strange(path, "Git tracks it, so it came with the repository");
 }
 
