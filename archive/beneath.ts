@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { ArchiveFault, isSystemError } from "./faults.ts";
+import { ArchiveFault, isOfSystem, isSystemError } from "./faults.ts";
 
 /** `O_PATH` of Linux opens a directory without the right to read it. */
 const O_PATH = 0o10000000;
@@ -85,7 +85,7 @@ export class Beneath {
     try {
       return await act(name);
     } catch (error) {
-      if (this.#top === undefined || !isSystemCallError(error)) throw error;
+      if (this.#top === undefined || !isOfSystem(error)) throw error;
       if (isSystemError(error, ...CHANGED)) {
         throw new ArchiveFault(`"${path}" has changed while it was being packed`);
       }
@@ -99,8 +99,4 @@ export class Beneath {
 
 function descriptorPath({ fd }: FileHandle): string {
   return `/proc/self/fd/${fd}`;
-}
-
-function isSystemCallError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && "syscall" in error;
 }

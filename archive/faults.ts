@@ -5,6 +5,11 @@ export class ArchiveFault extends Error {
   override readonly name = "ArchiveFault";
 }
 
+/** Whether an error is the system's. */
+export function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}
+
 /** Whether an error is the system's, with one of these codes (`ENOSPC`). */
 export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.some((code) => code === error.code);

@@ -118,39 +118,20 @@ function isStateDir(directory: string): boolean {
 
 function readContext(stateDir: string): Found | undefined {
   const file = join(stateDir, "context.json");
-  const text = readIfThere(file);
-  return text === undefined ? undefined : { ...parseContext(file, text), file };
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readOwnFile(file);
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`, [
-      "It belongs to the user who ran `drover up` there. For another Drover set DROVER_URL and DROVER_TOKEN.",
-    ]);
+  const text = readOwnFile(file);
+  if (text === undefined) return undefined;
+  const { url, token } = contentOf(text);
+  if (typeof token === "string" && typeof url === "string" && loopbackAddress(url) !== undefined) {
+    return { url, token, file };
   }
+  throw new CliError(`${file} is damaged.`, ["Stop that Drover and start it again with `drover up`."]);
 }
 
-function parseContext(file: string, text: string): { url: string; token: string } {
-  let value: unknown;
+/** What the file should hold. Whoever can write it may have written anything. */
+function contentOf(text: string): { url?: unknown; token?: unknown } {
   try {
-    value = JSON.parse(text);
+    return Object(JSON.parse(text));
   } catch {
-    value = undefined;
+    return {};
   }
-  const sound =
-    typeof value === "object" &&
-    value !== null &&
-    "url" in value &&
-    typeof value.url === "string" &&
-    loopbackAddress(value.url) !== undefined &&
-    "token" in value &&
-    typeof value.token === "string";
-  if (!sound) {
-    throw new CliError(`${file} is damaged.`, ["Stop that Drover and start it again with `drover up`."]);
-  }
-  // The fields were just checked, but the compiler cannot see that through `sound`.
-  return value as { url: string; token: string };
 }

@@ -4,7 +4,8 @@ import { ApiError, StrangerError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
-import { type Context, DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
+import { errorText } from "../src/shared/words.ts";
+import { DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./terminal/sink.ts";
 import { printable } from "./terminal/text.ts";
@@ -27,63 +28,57 @@ export function explain(error: unknown, io: Where): Explanation {
 
 function wordsFor(error: unknown, io: Where): string[] {
   if (error instanceof UnreachableError) {
-    const context = contextOf(io);
-    return [
-      `Drover at ${error.url} does not answer: ${error.reason}.`,
-      ...fullDisk(context),
-      whatToStart(context),
-    ];
+    const file = localFile(io);
+    return [`Drover at ${error.url} does not answer: ${error.reason}.`, ...fullDisk(file), whatToStart(file)];
   }
   if (error instanceof StrangerError) {
-    const context = contextOf(io);
+    const file = localFile(io);
     return [
       `The program listening on ${error.address} does not know your token: it is not your Drover.`,
       "Your token was not sent to it.",
-      context?.file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(context),
+      file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(file),
     ];
   }
   if (error instanceof ApiError) {
     const fields = error.errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
-    if (error.status === 401) return [error.detail, whatToken(contextOf(io))];
-    if (error.status >= FIRST_FAULT_STATUS) return [error.detail, ...whatFailed(error, contextOf(io))];
+    if (error.status === 401) return [error.detail, whatToken(localFile(io))];
+    if (error.status >= FIRST_FAULT_STATUS) return [error.detail, ...whatFailed(error, localFile(io))];
     const isOfFields = error.code === "invalid_request" && fields.length > 0;
     return [isOfFields ? "Drover does not accept this:" : error.detail, ...fields];
   }
-  return [error instanceof Error ? error.message : String(error)];
+  return [errorText(error)];
 }
 
 /** What this machine knows about an internal error of Drover: a full disk, and where the log is. */
-function whatFailed({ code, instance }: ApiError, context: Context | undefined): string[] {
-  const full = fullDisk(context);
-  if (code !== "internal") return full;
-  const log =
-    context?.file === undefined ? "the log of that Drover" : join(dirname(context.file), "worker.log");
-  return [...full, `Look for instance ${instance ?? "unknown"} in ${log}.`];
+function whatFailed({ code, instance }: ApiError, file: string | undefined): string[] {
+  if (code !== "internal") return fullDisk(file);
+  const log = file === undefined ? "the log of that Drover" : join(dirname(file), "worker.log");
+  return [...fullDisk(file), `Look for instance ${instance ?? "unknown"} in ${log}.`];
 }
 
 /** Names a full disk under a local Drover: it is the likely cause of the failure. */
-function fullDisk(context: Context | undefined): string[] {
-  if (context?.file === undefined) return [];
-  const dir = dirname(context.file);
+function fullDisk(file: string | undefined): string[] {
+  if (file === undefined) return [];
+  const dir = dirname(file);
   const free = freeBelow(dir);
   return free !== undefined && isFull(free) ? [fullDiskText(dir, free)] : [];
 }
 
-function whatToStart(context: Context | undefined): string {
-  if (context?.file === undefined) return "Check DROVER_URL and the network.";
-  const stateDir = dirname(context.file);
+function whatToStart(file: string | undefined): string {
+  if (file === undefined) return "Check DROVER_URL and the network.";
+  const stateDir = dirname(file);
   const flag = basename(stateDir) === DEFAULT_STATE_DIR ? "" : ` --state ${quoteArgv([stateDir])}`;
-  return `It was started by \`drover up\` (${context.file}). If it is no longer running: drover up${flag}`;
+  return `It was started by \`drover up\` (${file}). If it is no longer running: drover up${flag}`;
 }
 
-function whatToken(context: Context | undefined): string {
-  if (context?.file === undefined) return "Check DROVER_TOKEN.";
-  return `The token is from ${context.file}.`;
+function whatToken(file: string | undefined): string {
+  return file === undefined ? "Check DROVER_TOKEN." : `The token is from ${file}.`;
 }
 
-function contextOf(io: Where): Context | undefined {
+/** The context file of the chosen Drover, if that is a local one. */
+function localFile(io: Where): string | undefined {
   try {
-    return findContext(io);
+    return findContext(io).file;
   } catch {
     // The caller is already explaining another error.
     return undefined;

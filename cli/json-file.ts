@@ -1,6 +1,7 @@
 // How a verb reads the JSON object that `-f` names, and where in the file a mistake is.
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
+import { errorText } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
@@ -15,7 +16,7 @@ async function contentOf(file: string): Promise<string> {
   try {
     return await (file === "-" ? text(process.stdin) : readFile(file, "utf8"));
   } catch (error) {
-    throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`);
+    throw new CliError(`Cannot read ${file}: ${errorText(error)}`);
   }
 }
 

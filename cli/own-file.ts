@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { basename, dirname } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
-import { because } from "../src/shared/words.ts";
+import { errorText } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -32,10 +32,13 @@ export function readOwnFile(path: string): string | undefined {
       closeSync(file);
     }
   } catch (error) {
+    if (error instanceof CliError) throw error;
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     if (code === "ELOOP") throw strange(path, "it is a link");
-    throw error;
+    throw new CliError(`Cannot read ${path}: ${errorText(error)}`, [
+      "It belongs to the user who ran `drover up` there. For another Drover set DROVER_URL and DROVER_TOKEN.",
+    ]);
   }
 }
 
@@ -59,8 +62,7 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;
-  if ("unclear" in tracked)
-    throw strange(path, because("Git cannot tell whether it tracks it", tracked.unclear));
+  if ("unclear" in tracked) throw strange(path, tracked.unclear);
   throw strange(path, "Git tracks it, so it came with the repository");
 }
 

@@ -33,16 +33,12 @@ export interface RunHandle {
 /** The four calls that most programs need (`docs/client.md`). */
 export function easyCallsOf(target: Target) {
   const { submit } = submissionsOf(target);
-  const runs = singleRunsOf(target);
-
-  /** Waits until the run has ended, however long that takes. */
-  const wait = (run: string, options: CallOptions = {}): Promise<EndedRun> => runs.wait(run, options);
+  const { wait, ...runs } = singleRunsOf(target);
 
   /** Yields the bytes of one stream of a run as they come, until no more can follow. */
   async function* logs(run: string, options: LogsOptions = {}): AsyncGenerator<Uint8Array> {
     const { task, stream = "stdout", follow = true, ...rest } = options;
-    const { signal } = rest;
-    const shown = task ?? shownTask((await runs.get(run, signal === undefined ? {} : { signal })).spec);
+    const shown = task ?? shownTask((await runs.get(run, { signal: rest.signal })).spec);
     yield* runs.logs(run, { ...rest, task: shown, stream, follow });
   }
 
@@ -70,6 +66,8 @@ export function easyCallsOf(target: Target) {
         abort: (more) => abort(id, more),
       };
     },
+
+    /** Waits until the run has ended, however long that takes. */
     wait,
     logs,
     abort,

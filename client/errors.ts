@@ -102,17 +102,13 @@ export function notDrover(response: Response): ApiError {
 type KnownProblem = Pick<Problem, "code" | "detail"> & Partial<Problem>;
 
 function problemOf(text: string): KnownProblem | undefined {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const value = Object(JSON.parse(text));
+    // The server derives its problem documents from the same schema, and `code` and `detail` identify one.
+    return typeof value.code === "string" && typeof value.detail === "string" ? value : undefined;
   } catch {
     return undefined;
   }
-  if (typeof value !== "object" || value === null) return undefined;
-  if (!("code" in value) || typeof value.code !== "string") return undefined;
-  if (!("detail" in value) || typeof value.detail !== "string") return undefined;
-  // The server derives its problem documents from the same schema, and `code` and `detail` identify one.
-  return value as KnownProblem;
 }
 
 /** The wait in milliseconds from `Retry-After`, which is in seconds or a date (RFC 9110 §10.2.3). */

@@ -5,7 +5,7 @@ import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 const GIT_TIMEOUT_MS = 10_000;
 
 /**
- * The first file that Git tracks, or why Git cannot tell. Undefined: Git tracks nothing there, or is not
+ * The first file that Git tracks, or a clause that says why Git cannot tell. Undefined: Git tracks nothing there, or is not
  * installed.
  */
 export type Tracked = { file: string } | { unclear: string } | undefined;
@@ -30,7 +30,8 @@ export function trackedIn(dir: string, path = "."): Tracked {
   if (first !== "") return { file: first };
   if (done.status === 0 || isNoRepository(done)) return undefined;
   const [why = ""] = (done.stderr ?? "").split("\n");
-  return { unclear: why || String(done.error ?? done.signal) };
+  const what = path === "." ? "the directory" : "it";
+  return { unclear: `Git cannot tell whether it tracks ${what}: ${why || (done.error ?? done.signal)}` };
 }
 
 /** Whether Git is not installed, or sees no repository that it may read for this user. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { z } from "zod";
-import { writeAtomically } from "../posix/files.ts";
+import { tryReadJson, writeAtomically } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
 /** The smallest jump of the wall clock that is corrected. A smaller one does not matter to any delay. */
@@ -79,7 +79,7 @@ export class DroverClock {
   constructor(stateDir: string, read = clockReader()) {
     this.#file = pathIn(stateDir, "clock.json");
     this.#read = read;
-    const note = readNote(this.#file);
+    const note = Note.safeParse(tryReadJson(this.#file)).data;
     this.#last = firstReading(note, read());
     this.#wokenAheadMs = note?.wokenAheadMs ?? this.#last.aheadMs;
     this.#notedMs = this.#last.upMs;
@@ -155,13 +155,4 @@ function clockReader(): () => Clocks {
       if (upMs - before <= AT_ONCE_MS) return { bootId, upMs: Math.round(upMs), wallMs };
     }
   };
-}
-
-/** The stored note; undefined if there is none, or it cannot be read. */
-function readNote(file: string): Note | undefined {
-  try {
-    return Note.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
-  } catch {
-    return undefined;
-  }
 }

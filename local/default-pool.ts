@@ -1,13 +1,13 @@
 // What is the pool `default` of `drover up`, and when is it written?
 import { availableParallelism, totalmem } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { PoolConfigInput } from "../src/schema/pool.ts";
+import type { Client } from "../client/client.ts";
+import type { PoolConfig } from "../client/types.ts";
+import { errorText } from "../src/shared/words.ts";
 import { UpError } from "./up-error.ts";
 
 const MIB = 2 ** 20;
 /** How long to wait for the Worker. It answers as soon as it listens, unless the machine is very busy. */
-const ANSWER_WITHIN_MS = 30_000;
-const RETRY_MS = 200;
+const PATIENCE = { unreachableMs: 30_000, busyMs: 30_000 };
 /** The share of the memory that all machines may use together. The rest is for the system and Drover. */
 const MEMORY_SHARE = 0.9;
 
@@ -43,7 +43,7 @@ export function defaultPool(
   cloud: { url: string; secret: string },
   choices: PoolChoices,
   here: Capacity = capacityHere(),
-): PoolConfigInput {
+): PoolConfig {
   const { machines = 1 } = choices;
   const vcpus = choices.vcpus ?? Math.max(1, Math.floor(here.vcpus / machines));
   const memory = choices.memory ?? `${Math.floor((here.memoryBytes * MEMORY_SHARE) / machines / MIB)}MiB`;
@@ -59,66 +59,21 @@ export function defaultPool(
   };
 }
 
-/** Where the control plane is, and which pool it should have. */
-export interface PoolToSettle {
-  url: string;
-  token: string;
-  fetch: typeof fetch;
-  config: PoolConfigInput;
-  /** What the control plane showed after `drover up` last put the pool; undefined: it never did. */
-  last: string | undefined;
-}
-
 /**
- * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. Returns what the
- * control plane shows of the pool now; undefined if it was left alone.
+ * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. `last` is what the
+ * control plane showed then; undefined: it never did. Returns what the control plane shows of the pool now;
+ * undefined if it was left alone. Throws an `UpError` with the control plane's own words if it refuses.
  */
-export async function settleDefaultPool(pool: PoolToSettle): Promise<string | undefined> {
-  const shown = await shownConfig(pool);
-  if (shown !== undefined && pool.last !== undefined && shown !== pool.last) return undefined;
-  await putDefaultPool(pool);
-  return shownConfig(pool);
-}
-
-/** The configuration of the pool as one line of JSON; undefined if there is none, or no answer. */
-async function shownConfig({ url, token, fetch }: PoolToSettle): Promise<string | undefined> {
-  const response = await fetch(`${url}/v1/pools/default`, {
-    headers: { authorization: `Bearer ${token}` },
-    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-  }).catch(() => undefined);
-  if (response?.ok !== true) return undefined;
-  const view: { config?: Record<string, unknown> } | null = JSON.parse(await response.text());
-  return view?.config === undefined ? undefined : JSON.stringify(view.config);
-}
-
-/**
- * Puts the pool, as any client would: repeating that changes nothing. Retries temporary refusals. Any other
- * refusal throws an `UpError` with the control plane's own words.
- */
-async function putDefaultPool(pool: PoolToSettle): Promise<void> {
-  const deadline = performance.now() + ANSWER_WITHIN_MS;
-  for (;;) {
-    const { refusal, temporary } = await putOnce(pool);
-    if (refusal === undefined) return;
-    if (!temporary || performance.now() > deadline) {
-      throw new UpError(`The control plane did not take the pool "default": ${refusal}`);
-    }
-    await sleep(RETRY_MS);
+export async function settleDefaultPool(
+  { pools }: Client,
+  config: PoolConfig,
+  last: string | undefined,
+): Promise<string | undefined> {
+  const shown = await pools.get("default", { patience: PATIENCE }).catch(() => undefined);
+  if (shown !== undefined && last !== undefined && JSON.stringify(shown.config) !== last) return undefined;
+  try {
+    return JSON.stringify((await pools.put("default", config, { patience: PATIENCE })).config);
+  } catch (error) {
+    throw new UpError(`The control plane did not take the pool "default": ${errorText(error)}`);
   }
-}
-
-async function putOnce({ url, token, fetch, config }: PoolToSettle) {
-  const response = await fetch(`${url}/v1/pools/default`, {
-    method: "PUT",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify(config),
-    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-  }).catch((error: unknown) => String(error));
-  if (typeof response === "string") return { refusal: response, temporary: true };
-  const text = await response.text();
-  if (response.ok) return { temporary: false };
-  return {
-    refusal: `${response.status} ${text}`,
-    temporary: response.status === 429 || response.status === 503,
-  };
 }

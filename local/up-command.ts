@@ -18,6 +18,9 @@ const EXIT_HURRIED = 130;
 /** Under npx a single Ctrl-C arrives twice: from the terminal, and from npm, which passes it on. */
 const ONE_PRESS_MS = 500;
 
+/** The options of `drover up` that are flags of the same name. */
+export type UpFlags = Pick<UpOptions, "port" | "fresh" | "machines" | "vcpus" | "memory">;
+
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
-import { fetchFor } from "../client/transport/proven-fetch.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { formatDuration } from "../src/shared/duration.ts";
 import { beat } from "./beat.ts";
@@ -105,7 +104,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     onDeath: (machine) => void (client && reportMachineDeath(client, machine, onProblem)),
   });
   prepareFolders(stateDir);
-  const adopted = cloud.alive();
+  const adopted = cloud.living().length;
   const room = keepRoom({
     dir: stateDir,
     onFull: onProblem,
@@ -127,9 +126,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   undo.add(() => log.close());
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
-  // Another program could take the port of a runtime that has ended, so each connection is proven.
-  const proven = fetchFor(url, token);
-  const ours = createClient({ url, token, userAgent: "drover-up", fetch: proven });
+  const ours = createClient({ url, token, userAgent: "drover-up" });
   const clock = new DroverClock(stateDir);
   const runtime = await startRuntime({
     ...worker,
@@ -160,14 +157,14 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
   const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
-  const shown = await settleDefaultPool({ url, token, fetch: proven, config, last: readPoolNote(stateDir) });
+  const shown = await settleDefaultPool(ours, config, readPoolNote(stateDir));
   if (shown !== undefined) writePoolNote(stateDir, shown);
   else if (isSized(options)) onProblem(POOL_STAYS);
   writeContext(stateDir, { url, token });
   undo.add(() => removeContext(stateDir));
   endsMachines = true;
   client = ours;
-  const machines = () => cloud.alive();
+  const machines = () => cloud.living().length;
   const endAllRuns = (onRuns: (count: number) => void) => {
     client = undefined;
     cloud.close();

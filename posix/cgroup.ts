@@ -1,7 +1,8 @@
 // What is in a cgroup, and how is it ended?
-import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, isStarved } from "./errors.ts";
+import { errorCode } from "./errors.ts";
+import { readUnlessGone } from "./files.ts";
 import { sendSignal } from "./proc.ts";
 
 /** A cgroup: a folder in each hierarchy. */
@@ -37,12 +38,15 @@ function freeze({ folders }: Group, frozen: boolean): void {
   }
 }
 
-/** All processes of the group and of groups below it. */
+/**
+ * All processes of the group and of groups below it. No proof rests on this: a group may have been removed
+ * meanwhile, and only `removeGroup` proves that nothing lives.
+ */
 export function membersOf({ folders }: Group): number[] {
   const pids = new Set<number>();
   for (const { path } of folders) {
     for (const folder of withBelow(path)) {
-      for (const line of tryRead(join(folder, "cgroup.procs")).split("\n")) {
+      for (const line of readUnlessGone(join(folder, "cgroup.procs")).split("\n")) {
         if (line !== "") pids.add(Number(line));
       }
     }
@@ -75,19 +79,6 @@ function withBelow(path: string): string[] {
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [path];
     throw error;
-  }
-}
-
-/**
- * The file's text; empty if it cannot be read, as when the group was removed meanwhile or cannot have
- * processes. No proof rests on this: only `removeGroup` proves that nothing lives.
- */
-function tryRead(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (isStarved(error)) throw error;
-    return "";
   }
 }
 

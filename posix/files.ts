@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { makeDirs } from "../disk/make-dirs.ts";
-import { errorCode } from "./errors.ts";
+import { errorCode, isStarved } from "./errors.ts";
 
 /** Only this user may read Drover's files: there are secrets among them, and logs of tasks. */
 const PRIVATE_FILE = 0o600;
@@ -57,6 +57,28 @@ export function readIfThere(path: string): string | undefined {
 export function tryReadText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The text of a file of the kernel; empty if it cannot be read: its process or group is gone, or is another
+ * user's. Throws if the system is starved, which proves nothing.
+ */
+export function readUnlessGone(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isStarved(error)) throw error;
+    return "";
+  }
+}
+
+/** The JSON in a file; undefined if it cannot be read, or is not JSON. */
+export function tryReadJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
   } catch {
     return undefined;
   }

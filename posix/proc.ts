@@ -1,6 +1,7 @@
 // What does the kernel say about a process?
-import { readdirSync, readFileSync } from "node:fs";
-import { errorCode, isStarved } from "./errors.ts";
+import { readdirSync } from "node:fs";
+import { errorCode } from "./errors.ts";
+import { readUnlessGone } from "./files.ts";
 
 /** Identifies one process for good: a pid alone is reused. */
 export interface ProcId {
@@ -19,7 +20,7 @@ export interface Proc extends ProcId {
 
 /** Reads one process, zombies included; undefined if there is none. */
 export function readProc(pid: number): Proc | undefined {
-  return parseStat(readProcFile(pid, "stat"));
+  return parseStat(readUnlessGone(`/proc/${pid}/stat`));
 }
 
 /** Whether this very process lives, not a later one with its pid. A zombie does not. */
@@ -62,7 +63,7 @@ export function childrenOf(pid: number): Proc[] {
 
 /** The environment that a process was started with, as `NAME=value`; empty if this user may not read it. */
 export function environmentOf(pid: number): string[] {
-  return readProcFile(pid, "environ").split("\0");
+  return readUnlessGone(`/proc/${pid}/environ`).split("\0");
 }
 
 /** Signals a process. Does nothing if it is gone, or if this user may not signal it. */
@@ -71,17 +72,5 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal);
   } catch (error) {
     if (errorCode(error) !== "ESRCH" && errorCode(error) !== "EPERM") throw error;
-  }
-}
-
-/**
- * A file of a process; empty if the process is gone, or is another user's. Throws if the system is starved.
- */
-function readProcFile(pid: number, name: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, "utf8");
-  } catch (error) {
-    if (isStarved(error)) throw error;
-    return "";
   }
 }

@@ -5,7 +5,7 @@ import { httpProvider } from "../../src/providers/http.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
-import { parseSize } from "../../src/shared/size.ts";
+import { sizeBytes } from "../../src/shared/size.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { readJsonObject } from "../json-file.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
@@ -88,12 +88,11 @@ function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string)
     throw new CliError(`The pool has no instance type ${printable(name)}.`, [`It has: ${types}.`]);
   }
   const { vcpus, memory, disk, gpus, providerType = name } = type;
-  const bytes = (size: string | number) => (typeof size === "number" ? size : (parseSize(size) ?? 0));
   return {
     instanceType: providerType,
     image,
     userData: `#!/bin/sh\nsleep ${TEST_MACHINE_SECONDS}\n${provider.powerOff ?? ""}\n`,
-    resources: { vcpus, memoryBytes: bytes(memory), diskBytes: bytes(disk), gpus },
+    resources: { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus },
   };
 }
 

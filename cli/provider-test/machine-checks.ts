@@ -1,7 +1,7 @@
 // Which promises are judged by the life of one machine?
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { broken, type Check, type Finding, kept, unclear } from "./finding.ts";
-import { callsOf, isAlive, type Listing, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
+import { callsOf, createdBy, isAlive, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
 const CONTRACT = "host-protocol.md#provider-contract";
 
@@ -13,7 +13,7 @@ interface Life {
   /** When the create call was answered, or a listing first showed the machine. */
   madeAt: number;
   /** The complete listings that began after `madeAt`, and the machine in each. */
-  looks: { beganAt: number; listing: Listing; shown: Instance | undefined }[];
+  looks: { beganAt: number; shown: Instance | undefined }[];
   /** The destroy calls that were answered. */
   destroys: { endedAt: number; unknown: boolean }[];
 }
@@ -79,11 +79,7 @@ function byMachine(judge: (life: Life) => Finding): Check["judge"] {
     const { instance, at } = made;
     const looks = listingsOf(transcript, transcript.ownTag)
       .filter(({ beganAt, answer }) => beganAt >= at && answer.partial === undefined)
-      .map((listing) => ({
-        beganAt: listing.beganAt,
-        listing,
-        shown: listing.answer.items.find(({ id }) => id === instance.id),
-      }));
+      .map(({ beganAt, answer }) => ({ beganAt, shown: answer.items.find(({ id }) => id === instance.id) }));
     const destroys = callsOf(transcript, "destroy").flatMap(({ instance: id, endedAt, answer }) =>
       id === instance.id && answer.kind === "asked" ? [{ endedAt, unknown: answer.unknown === true }] : [],
     );
@@ -110,9 +106,7 @@ function createAnswered(transcript: Transcript): Finding {
 }
 
 function createOnce({ transcript, wanted, id }: Life): Finding {
-  const answered = callsOf(transcript, "create").flatMap(({ answer }) =>
-    answer.kind === "created" ? [answer.instance] : [],
-  );
+  const answered = createdBy(transcript);
   const listed = listingsOf(transcript, transcript.ownTag).flatMap(({ answer }) => answer.items);
   const named = [...answered, ...listed.filter(({ name }) => name === wanted.name)];
   const ids = new Set(named.map((instance) => instance.id));
@@ -123,11 +117,8 @@ function createOnce({ transcript, wanted, id }: Life): Finding {
 }
 
 function asAsked({ transcript, wanted, id }: Life): Finding {
-  const answered = callsOf(transcript, "create").flatMap(({ answer }) =>
-    answer.kind === "created" ? [answer.instance] : [],
-  );
   const listed = listingsOf(transcript).flatMap(({ answer }) => answer.items);
-  for (const instance of [...answered, ...listed].filter((one) => one.id === id)) {
+  for (const instance of [...createdBy(transcript), ...listed].filter((one) => one.id === id)) {
     if (instance.name !== wanted.name) return broken(`the name is "${instance.name}"`);
     if (instance.instanceType !== wanted.instanceType)
       return broken(`its type is "${instance.instanceType}"`);

@@ -23,38 +23,25 @@ export const READ_ONLY_CHECKS: readonly Check[] = [
     name: "list-whole",
     rule: `${CONTRACT}; cases.md#case-19`,
     promise: "a listing is complete, however many pages it has",
-    judge: (transcript) =>
-      judgeListings(transcript, (listings) => {
-        const partial = listings.find(({ answer }) => answer.partial !== undefined);
-        return partial === undefined ? kept(countText(listings)) : broken(String(partial.answer.partial));
-      }),
+    judge: byListings(whole),
   },
   {
     name: "list-steady",
     rule: "cases.md#case-4; rules.md#invariant-3",
     promise: "every listing shows every machine that exists",
-    judge: (transcript) => judgeListings(transcript, steady),
+    judge: byListings(steady),
   },
   {
     name: "list-fixed",
     rule: "pool.md#provider-ids",
     promise: "the name, type and creation time of a machine never change",
-    judge: (transcript) => judgeListings(transcript, fixed),
+    judge: byListings(fixed),
   },
   {
     name: "list-tag",
     rule: CONTRACT,
     promise: "a listing shows only machines with the requested tag",
-    judge: (transcript) =>
-      judgeListings(transcript, (listings) => {
-        const foreign = listings.flatMap(({ tag, answer }) =>
-          answer.items.filter((one) => !carries(one, tag)),
-        );
-        const [first] = foreign;
-        return first === undefined
-          ? kept(countText(listings))
-          : broken(`${first.id} is listed without the requested tag`);
-      }),
+    judge: byListings(tagged),
   },
   {
     name: "destroy-nobody",
@@ -63,6 +50,14 @@ export const READ_ONLY_CHECKS: readonly Check[] = [
     judge: destroyMissing,
   },
 ];
+
+/** Judges a transcript by its listings, if there are any. */
+function byListings(judge: (listings: readonly Listing[]) => Finding): Check["judge"] {
+  return (transcript) => {
+    const listings = listingsOf(transcript);
+    return listings.length === 0 ? unclear("no listing was answered") : judge(listings);
+  };
+}
 
 function answers({ calls }: Transcript): Finding {
   if (calls.length === 0) return unclear("no call was made");
@@ -87,6 +82,11 @@ function secret(transcript: Transcript): Finding {
   // While the provider refuses everybody, this refusal says nothing about the secret.
   if (listingsOf(transcript).length === 0) return unclear(text);
   return broken(`the refusal is ${cls}, so Drover would retry: ${text}`);
+}
+
+function whole(listings: readonly Listing[]): Finding {
+  const partial = listings.find(({ answer }) => answer.partial !== undefined);
+  return partial === undefined ? kept(countText(listings)) : broken(String(partial.answer.partial));
 }
 
 /** A machine that is in two listings must be in every listing between them. */
@@ -121,6 +121,13 @@ function fixed(listings: readonly Listing[]): Finding {
   return kept(`${known.size} machines`);
 }
 
+function tagged(listings: readonly Listing[]): Finding {
+  const [foreign] = listings.flatMap(({ tag, answer }) => answer.items.filter((one) => !carries(one, tag)));
+  return foreign === undefined
+    ? kept(countText(listings))
+    : broken(`${foreign.id} is listed without the requested tag`);
+}
+
 function destroyMissing(transcript: Transcript): Finding {
   const { missingId } = transcript;
   const call = callsOf(transcript, "destroy").findLast(({ instance }) => instance === missingId);
@@ -128,11 +135,6 @@ function destroyMissing(transcript: Transcript): Finding {
   if (call.answer.kind === "asked") return kept(call.answer.unknown ? "404" : "200");
   const { failure } = call.answer;
   return isPassing(failure) ? unclear(failure.text) : broken(failure.text);
-}
-
-function judgeListings(transcript: Transcript, judge: (listings: readonly Listing[]) => Finding): Finding {
-  const listings = listingsOf(transcript);
-  return listings.length === 0 ? unclear("no listing was answered") : judge(listings);
 }
 
 function countText(listings: readonly Listing[]): string {

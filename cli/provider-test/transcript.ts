@@ -65,6 +65,13 @@ export function callsOf<Kind extends Call["call"]>({ calls }: Transcript, kind: 
   return calls.filter((call): call is CallOf<Kind> => call.call === kind);
 }
 
+/** The machines that create calls have answered with: one for each answer. */
+export function createdBy(transcript: Transcript): Instance[] {
+  return callsOf(transcript, "create").flatMap(({ answer }) =>
+    answer.kind === "created" ? [answer.instance] : [],
+  );
+}
+
 /** The first machine of the test, from the create call's answer, or from a listing if that was lost. */
 export function madeMachine(transcript: Transcript): { instance: Instance; at: number } | undefined {
   for (const call of transcript.calls) {

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import type { Client } from "../../client/client.ts";
 import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { formatSize } from "../../src/shared/size.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import type { SpecFlags } from "./spec.ts";
@@ -46,7 +47,7 @@ async function inputOf(io: Io, file: string): Promise<string> {
       if (bytes > MAX_SPEC_BYTES) break;
     }
   } catch (error) {
-    throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`);
+    throw new CliError(`Cannot read ${file}: ${errorText(error)}`);
   }
   if (bytes > MAX_SPEC_BYTES) {
     const most = formatSize(MAX_SPEC_BYTES);

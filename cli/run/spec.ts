@@ -42,8 +42,7 @@ export type NamedSpec = RunSpec & { id: string };
  */
 export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
-  const { pool, timeout, queueTimeout, killTimeout, priority } = flags;
-  const resources = { vcpus: flags.cpus, memory: flags.memory };
+  const { pool, timeout, queueTimeout, killTimeout, priority, cpus, memory } = flags;
   return {
     id: flags.id ?? newRunId(),
     argv,
@@ -59,7 +58,7 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     snapshot: flags.snapshot,
     outputs: flags.out,
     stdin: flags.input,
-    ...(resources.vcpus === undefined && resources.memory === undefined ? {} : { resources }),
+    ...(cpus === undefined && memory === undefined ? {} : { resources: { vcpus: cpus, memory } }),
   };
 }
 
@@ -129,11 +128,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
  * Names a field as the command line does: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags` is
  * given when a file was used: a field that comes from the file keeps its name there.
  */
-export function flagOfPointer(
-  pointer: string,
-  spec?: RunSpec,
-  { flags }: { flags?: SpecFlags } = {},
-): string {
+export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags): string {
   if (pointer === "") return "the run";
   for (const [prefix, name, flag] of FLAG_OF_FIELD) {
     if (pointer !== prefix && !pointer.startsWith(`${prefix}/`)) continue;
@@ -143,7 +138,7 @@ export function flagOfPointer(
       .replaceAll("~1", "/")
       .replaceAll("~0", "~");
     if (rest === "") return name;
-    const glob = prefix === "/outputs" ? spec?.outputs?.[Number(rest)] : undefined;
+    const glob = prefix === "/outputs" ? spec.outputs?.[Number(rest)] : undefined;
     return `${name} ${glob === "" ? quoteArgv([glob]) : (glob ?? rest)}`;
   }
   return pointer;

@@ -27,8 +27,6 @@ export interface Story {
   copy(what: AttemptStream, printer: StoryPrinter): Promise<void>;
 }
 
-/** How long the server may hold one request for further events. */
-const EVENTS_WAIT_MS = 30_000;
 /** Shown in place of a task's name for events of the whole run. No task can have this name. */
 const WHOLE_RUN = "(run)";
 
@@ -79,20 +77,13 @@ export async function printStory(story: Story): Promise<void> {
     copying.catch(() => {}); // awaited at the end
     copies.set(task, copying);
   };
-  let after = 0;
-  for (let ended = false; !ended; ) {
-    const waitMs = EVENTS_WAIT_MS;
-    const page = await client.runs.events(run, { after, waitMs, signal: leave, patience: PATIENCE });
-    for (const event of page.items) {
-      const { seq, task, type, details } = event;
-      await printer.event(event);
-      after = seq;
-      if (task === null || type !== "Started") continue;
-      await progress.stop(); // events now say what happens
-      const attempt = attemptOf(details);
-      if (attempt !== undefined || !copies.has(task)) begin(task, attempt);
-    }
-    ended = page.ended;
+  for await (const event of client.runs.watch(run, { signal: leave, patience: PATIENCE })) {
+    const { task, type, details } = event;
+    await printer.event(event);
+    if (task === null || type !== "Started") continue;
+    await progress.stop(); // events now say what happens
+    const attempt = attemptOf(details);
+    if (attempt !== undefined || !copies.has(task)) begin(task, attempt);
   }
   await Promise.all(copies.values());
 }

@@ -2,7 +2,7 @@
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
-import { ArchiveFault } from "../../archive/faults.ts";
+import { ArchiveFault, isOfSystem } from "../../archive/faults.ts";
 import { ALL_BUT_OWN, type EntryFilter } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
@@ -56,7 +56,7 @@ function unpackingFault(error: unknown, into: string): unknown {
   if (error instanceof ArchiveFault) {
     return new CliError(`The snapshot cannot be unpacked into ${into}: ${printable(error.message)}.`);
   }
-  if (error instanceof Error && "syscall" in error) {
+  if (isOfSystem(error)) {
     return new CliError(`${into} cannot be written: ${printable(error.message)}.`);
   }
   return error;

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { Beneath } from "../../archive/beneath.ts";
 import { isOwnName } from "../../archive/own-paths.ts";
 import { type Choice, walk } from "../../archive/walk.ts";
-import { Rules } from "./rules.ts";
+import type { Patterns } from "./patterns.ts";
+import { rulesAbove, withOwnRules } from "./rules.ts";
 
 /**
  * Yields the files, links and directories to upload, as relative paths in a stable order: all but what
@@ -12,16 +13,16 @@ import { Rules } from "./rules.ts";
 export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
   const top = await Beneath.open(root);
   try {
-    yield* walk(top, choiceBy(root, await Rules.from(root)), signal);
+    yield* walk(top, choiceBy(root, await rulesAbove(root)), signal);
   } finally {
     await top.close();
   }
 }
 
 /** What the rules choose in a directory and below it. */
-function choiceBy(root: string, above: Rules): Choice {
+function choiceBy(root: string, above: Patterns): Choice {
   const open: Choice["open"] = async (path) => {
-    const rules = await above.with(join(root, path));
+    const rules = await withOwnRules(above, join(root, path));
     return (entry) => {
       const isLeftOut = isOwnName(entry.name) || rules.leavesOut(entry.name, entry.isDirectory());
       if (isLeftOut) return undefined;

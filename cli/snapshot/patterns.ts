@@ -1,4 +1,4 @@
-// Which names does one `.gitignore` exclude in a directory? `rules.ts` uses this.
+// Which names do the lines of `.gitignore` files exclude in a directory? `rules.ts` uses this.
 import { type Ways, Wildcards } from "./wildcards.ts";
 
 /** One line of a `.gitignore`, and how much of it the path to a directory has matched. */
@@ -10,7 +10,7 @@ interface Pattern {
   ways?: Ways;
 }
 
-/** The patterns of one file as they apply in a directory: the file's own or one below (gitignore(5)). */
+/** Patterns as they apply in a directory: that of their file, or one below it (gitignore(5)). */
 export class Patterns {
   readonly #all: readonly Pattern[];
   /** Worst-case steps for each byte of a name. */
@@ -21,32 +21,40 @@ export class Patterns {
     this.work = all.reduce((sum, { wildcards }) => sum + wildcards.work, 0);
   }
 
-  /** Reads a file, in its own directory. `bytes` has one character for each byte. */
-  static read(bytes: string): Patterns {
+  static readonly NONE = new Patterns([]);
+
+  /** Adds those of a file in this directory. `bytes` has one character for each byte. */
+  with(bytes: string): Patterns {
+    if (bytes === "") return this;
     const lines = bytes.replace(/^\xef\xbb\xbf/, "").split("\n");
-    return new Patterns(lines.flatMap((line) => patternOf(line) ?? []));
+    return new Patterns([...this.#all, ...lines.flatMap((line) => patternOf(line) ?? [])]);
   }
 
   /** The patterns as they apply in a subdirectory. */
   into(name: string): Patterns {
+    const bytes = bytesOf(`${name}/`);
     const below = this.#all.flatMap((pattern) => {
       if (pattern.ways === undefined) return [pattern];
-      const ways = pattern.wildcards.after(pattern.ways, `${name}/`);
+      const ways = pattern.wildcards.after(pattern.ways, bytes);
       return ways.length === 0 ? [] : [{ ...pattern, ways }];
     });
     return new Patterns(below);
   }
 
   /** Whether an entry of this directory is left out: the last matching pattern decides, if any matches. */
-  leavesOut(name: string, isDirectory: boolean): boolean | undefined {
-    for (let index = this.#all.length - 1; index >= 0; index -= 1) {
-      const pattern = this.#all[index];
-      if (pattern === undefined || (pattern.onlyDirectories && !isDirectory)) continue;
-      const { wildcards, ways = wildcards.begin, isNegated } = pattern;
-      if (wildcards.isEnd(wildcards.after(ways, name))) return !isNegated;
-    }
-    return undefined;
+  leavesOut(name: string, isDirectory: boolean): boolean {
+    const bytes = bytesOf(name);
+    const last = this.#all.findLast(
+      ({ onlyDirectories, wildcards, ways = wildcards.begin }) =>
+        (isDirectory || !onlyDirectories) && wildcards.isEnd(wildcards.after(ways, bytes)),
+    );
+    return last !== undefined && !last.isNegated;
   }
+}
+
+/** One character for each byte, since Git compares bytes. */
+function bytesOf(name: string): string {
+  return Buffer.from(name).toString("latin1");
 }
 
 /** Reads a line as Git does; undefined if nothing can match it. */

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { packBounds } from "../../archive/bounds.ts";
-import { ArchiveFault } from "../../archive/faults.ts";
+import { ArchiveFault, isOfSystem } from "../../archive/faults.ts";
 import { pack } from "../../archive/pack.ts";
 import type { Client } from "../../client/client.ts";
 import type { Stored } from "../../client/snapshots.ts";
@@ -81,8 +81,4 @@ export function packingFault(error: unknown, directory: string): unknown {
   if (!isOfSystem(error)) return error;
   const { code = "", path = directory, message } = error;
   return new CliError(`${printable(path)} cannot be read: ${REASONS[code] ?? message}.`);
-}
-
-function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && "syscall" in error;
 }

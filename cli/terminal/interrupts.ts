@@ -28,8 +28,8 @@ export interface Interrupts {
 /** Catches the signals that would end this command at once. */
 export function listenForInterrupts(): Interrupts {
   const waiting: ((interrupt: Interrupt) => void)[] = [];
-  const first = new Promise<Interrupt>((resolve) => waiting.push(resolve));
-  const second = new Promise<Interrupt>((resolve) => waiting.push(resolve));
+  const next = () => new Promise<Interrupt>((resolve) => waiting.push(resolve));
+  const [first, second] = [next(), next()];
   let pressedAt = Number.NEGATIVE_INFINITY;
   const press = (interrupt: Interrupt) => {
     const isEcho = performance.now() - pressedAt < ONE_PRESS_MS;

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import type { Why } from "../../client/types.ts";
 import { colorsFor, type Io } from "./io.ts";
 import { briefDuration, cut, printable, wrap } from "./text.ts";
 
@@ -145,7 +144,7 @@ async function currentReason(
 ): Promise<{ text: string; waits: boolean }> {
   try {
     const why = await client.runs.why(run, { signal, patience: { unreachableMs: 0, busyMs: 0 } });
-    return { text: reasonLine(why), waits: why.state === "pending" };
+    return { text: why.reason.text || why.state, waits: why.state === "pending" };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UnreachableError) return { text: `${error.message}; trying again`, waits: true };
@@ -153,8 +152,4 @@ async function currentReason(
     // 404 while the submission is still being retried.
     return { text: error.status === 404 ? "it is not accepted yet" : error.detail, waits: true };
   }
-}
-
-function reasonLine(why: Why): string {
-  return why.reason.text === "" ? why.state : why.reason.text;
 }

@@ -8,6 +8,7 @@ import { forEachOf } from "../each.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { troublesOf } from "../explain.ts";
 import { pair } from "../options.ts";
+import { readPages } from "../pages.ts";
 import type { Io } from "../terminal/io.ts";
 
 interface AbortFlags {
@@ -71,25 +72,17 @@ function isOfMany(ids: readonly string[], { label, pool, all }: AbortFlags): boo
 
 /** Aborts the chosen runs page by page, then prints how each has ended. */
 async function abortMany(io: Io, client: Client, { label, pool, all, reason, force, wait }: AbortFlags) {
-  const aborted: string[] = [];
-  let wentWell = true;
-  for (let cursor: string | undefined, more = true; more; ) {
-    const page = await client.runs.abortMany({
-      labels: label,
-      pool,
-      all,
-      reason,
-      force,
-      cursor,
-      limit: ABORTS_PER_REQUEST,
-    });
-    aborted.push(...page.items.map(({ id }) => id));
+  const which = { labels: label, pool, all, reason, force, limit: ABORTS_PER_REQUEST };
+  const pages = await readPages(Number.POSITIVE_INFINITY, async ({ cursor }) => {
+    const page = await client.runs.abortMany({ ...which, cursor });
     for (const { id, detail } of page.failed) await io.say(`${id}: ${detail}`);
     for (const trouble of troublesOf(page.service)) await io.say(trouble);
-    wentWell &&= page.failed.length === 0 && page.service.every(({ healthy }) => healthy);
-    cursor = page.next ?? undefined;
-    more = cursor !== undefined;
-  }
+    return page;
+  });
+  const aborted = pages.flatMap(({ items }) => items.map(({ id }) => id));
+  let wentWell = pages.every(
+    ({ failed, service }) => failed.length === 0 && service.every(({ healthy }) => healthy),
+  );
   if (aborted.length === 0) await io.say("No pending or running run matches.");
   for (let at = 0; at < aborted.length; at += WAITS_PER_REQUEST) {
     const ids = aborted.slice(at, at + WAITS_PER_REQUEST);
@@ -124,10 +117,6 @@ async function abortOne(io: Io, client: Client, id: string, flags: AbortFlags): 
     return true;
   }
   const after = await client.abort(id, { reason: flags.reason, force: flags.force, wait: flags.wait });
-  if (!flags.wait) {
-    await io.stdout.write(`${id} is being aborted\n`);
-    return true;
-  }
-  await io.stdout.write(`${id} ended: ${after.state}\n`);
+  await io.stdout.write(`${id} ${flags.wait ? `ended: ${after.state}` : "is being aborted"}\n`);
   return true;
 }

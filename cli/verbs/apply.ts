@@ -7,11 +7,6 @@ import { readJsonObject } from "../json-file.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
-interface ApplyFlags {
-  file: string;
-  name?: string;
-}
-
 const HELP = `
 The file is JSON: the configuration that \`PUT /v1/pools/{name}\` takes, and
 optionally the pool's \`name\`. It replaces the whole configuration: fields that it
@@ -34,7 +29,7 @@ export function addApply(program: Command, io: Io): void {
     .requiredOption("-f, --file <path>", "the file, or - for standard input")
     .option("--name <pool>", "the name of the pool (default: `name` in the file)")
     .addHelpText("after", HELP)
-    .action(async ({ file, name }: ApplyFlags) => {
+    .action(async ({ file, name }: { file: string; name?: string }) => {
       const pool = named(await readJsonObject(file, "the configuration of a pool"), file, name);
       const { client } = connect(io);
       const view = await client.pools.put(pool.name, pool.config);

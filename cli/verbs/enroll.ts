@@ -5,12 +5,6 @@ import { positiveDuration } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson } from "../terminal/text.ts";
 
-interface EnrollFlags {
-  pool?: string;
-  ttl?: string;
-  json?: boolean;
-}
-
 const HELP = `
 Paste the line into a shell on the machine: as root for a system service, or as any user. The machine
 needs Linux and Node 20 or newer. The line works once, for anyone who has it. Do not pass it as an argument
@@ -31,10 +25,8 @@ export function addEnroll(program: Command, io: Io): void {
     .option("--ttl <duration>", "how long the line is valid (default: 1h)", positiveDuration)
     .option("--json", "print JSON: the line, its code, and the worker id of the machine")
     .addHelpText("after", HELP)
-    .action(async ({ pool, ttl, json }: EnrollFlags) => {
-      const { client } = connect(io);
-      const request = { ...(pool === undefined ? {} : { pool }), ...(ttl === undefined ? {} : { ttl }) };
-      const enrollment = await client.enrollments.create(request);
+    .action(async ({ json, ...request }: { pool?: string; ttl?: string; json?: boolean }) => {
+      const enrollment = await connect(io).client.enrollments.create(request);
       if (json) {
         await io.stdout.write(`${asJson(enrollment)}\n`);
         return;

@@ -1,5 +1,6 @@
 // `drover events`: shows the runs and machines of a pool, and what changes there.
 import type { Command } from "commander";
+import { WAIT_STEP_MS } from "../../client/runs/until-done.ts";
 import type { PoolChange } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../terminal/io.ts";
@@ -10,9 +11,6 @@ Examples:
   drover events
   drover events --follow --pool build
   drover events --json | jq .worker.id`;
-
-/** How long the server holds a request while nothing changes. */
-const WAIT_MS = 30_000;
 
 /** `drover events`: shows a pool's live runs and machines, then each change. */
 export function addEvents(program: Command, io: Io): void {
@@ -33,7 +31,7 @@ export function addEvents(program: Command, io: Io): void {
         }
         for (const item of items) await io.stdout.write(`${json ? asJson(item, 0) : line(item)}\n`);
         if (follow !== true) return;
-        ({ items, next } = await client.pools.events(pool, { after: next, waitMs: WAIT_MS }));
+        ({ items, next } = await client.pools.events(pool, { after: next, waitMs: WAIT_STEP_MS }));
       }
     });
 }

@@ -59,5 +59,5 @@ async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promi
       for await (const bytes of client.runs.logs(id, options)) await io[stream].write(bytes);
     }),
   );
-  await sayLimits(io, await client.runs.get(id), { task, streams });
+  await sayLimits(io, await client.runs.get(id), task, streams);
 }

@@ -3,12 +3,6 @@ import type { Command } from "commander";
 import { EXIT } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 
-interface TestFlags {
-  file: string;
-  create?: string;
-  json?: boolean;
-}
-
 const HELP = `
 Calls the provider of a pool from here, as Drover would, and judges its answers.
 Neither Drover nor the pool needs to exist. Without --create nothing is created or
@@ -35,7 +29,7 @@ export function addProvider(program: Command, io: Io, exitWith: (code: number) =
     .option("--create <type>", "also create and destroy one machine of this instance type")
     .option("--json", "print JSON: each finding with its rule, and what was measured")
     .addHelpText("after", HELP)
-    .action(async ({ file, create, json }: TestFlags) => {
+    .action(async ({ file, create, json }: { file: string; create?: string; json?: boolean }) => {
       // Loaded on demand: no other verb calls a provider.
       const { providerTest } = await import("../provider-test/command.ts");
       exitWith(await providerTest(io, { file, type: create, json: json === true }));

@@ -8,12 +8,6 @@ import { readPages } from "../pages.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration } from "../terminal/text.ts";
 
-interface QueueFlags {
-  pool: string;
-  limit: number;
-  json?: boolean;
-}
-
 const HELP = `
 The word in brackets is a code for programs; docs/operating.md says what to do about each.
 
@@ -31,7 +25,7 @@ export function addQueue(program: Command, io: Io): void {
     .option("--limit <number>", "at most this many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
-    .action(async ({ pool, limit, json }: QueueFlags) => {
+    .action(async ({ pool, limit, json }: { pool: string; limit: number; json?: boolean }) => {
       const { pools } = connect(io).client;
       const pages = await readPages(limit, (page) => pools.queue(pool, page));
       const items = pages.flatMap((page) => page.items);

@@ -3,7 +3,6 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import type { CallOptions } from "../../client/transport/http.ts";
 import type { RunStatus } from "../../client/types.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
@@ -133,36 +132,21 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   const { client, context } = connect(io);
   const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
   const withFiles = await withInputs(io, client, flags);
-  const spec = await specFor(io, { client, context, argv, content, flags: withFiles });
-  if (flags.detach) {
-    const status = await submit(client, spec, flags);
-    await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
-    return 0;
-  }
-  return await attended(io, client, spec, flags, context);
-}
-
-interface SpecSource {
-  client: Client;
-  context: Context;
-  argv: string[];
-  content: object | undefined;
-  flags: RunFlags;
-}
-
-async function specFor(io: Io, { client, context, argv, content, flags }: SpecSource): Promise<NamedSpec> {
-  const inFile = content !== undefined && "pool" in content ? content.pool : undefined;
-  const pool = flags.pool ?? inFile;
+  const pool = flags.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
   const { here, isRefused } = await hereFor(io, client, context, pool);
-  const spec = content === undefined ? specOf(argv, flags, here) : specOfFile(content, flags, here);
-  const { dir, snapshot, tasks } = spec;
-  if (isRefused && !(dir || snapshot || tasks)) {
+  const spec = content === undefined ? specOf(argv, withFiles, here) : specOfFile(content, withFiles, here);
+  if (isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
     await io.say(
       `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
         "an empty directory. To send this one along: --upload .",
     );
   }
-  return spec;
+  if (!flags.detach) return await attended(io, client, spec, flags, context);
+  const { run: status } = await client.runs.submit(spec).catch((error) => {
+    throw refusal(error, spec, flags);
+  });
+  await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
+  return 0;
 }
 
 /** Submits the run and stays with it until it ends or the user leaves it. */
@@ -177,7 +161,9 @@ async function attended(
   const leaving = new AbortController();
   const leave = leaving.signal;
   const progress = flags.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
-  const accepted = submitPatiently(client, spec, flags, leave);
+  const accepted = submitPatiently(client, spec, leave).catch((error) => {
+    throw refusal(error, spec, flags);
+  });
   const abortState: AbortState = { isRequested: false, isConfirmed: false };
   const leftAs = async ({ exitCode }: Interrupt) => {
     await progress.stop();
@@ -213,7 +199,7 @@ async function toTheEnd(
       throw isAccepted ? outOfSight(error, run) : error;
     },
   );
-  await sayLimits(io, status, { task: shown.task, streams: ["stdout", "stderr"] });
+  await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
   const verdict = verdictOf(status, abortedAs);
   if (verdict.message !== undefined) await io.say(verdict.message);
   const result = resultLine(status);
@@ -226,37 +212,19 @@ async function toTheEnd(
  * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
  * may have received the run (it died before it answered), the same submission is repeated for `PATIENCE`.
  */
-async function submitPatiently(
-  client: Client,
-  spec: NamedSpec,
-  flags: RunFlags,
-  leave: AbortSignal,
-): Promise<RunStatus> {
+async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<unknown> {
   try {
-    return (await client.runs.submit(spec, { signal: leave })).run;
+    return await client.runs.submit(spec, { signal: leave });
   } catch (error) {
-    const mayHaveIt = error instanceof UnreachableError && !error.neverSent;
-    if (!mayHaveIt) throw refusal(error, spec, flags);
+    if (!(error instanceof UnreachableError) || error.neverSent) throw error;
   }
-  return await submit(client, spec, flags, { signal: leave, patience: PATIENCE });
-}
-
-async function submit(
-  client: Client,
-  spec: NamedSpec,
-  flags: RunFlags,
-  options: CallOptions = {},
-): Promise<RunStatus> {
-  try {
-    return (await client.runs.submit(spec, options)).run;
-  } catch (error) {
-    throw refusal(error, spec, flags);
-  }
+  return await client.runs.submit(spec, { signal: leave, patience: PATIENCE });
 }
 
 /** Puts a failed submission into words, with fields named as on the command line or in the file. */
 function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
-  const named = (pointer: string) => flagOfPointer(pointer, spec, flags.file === undefined ? {} : { flags });
+  const named = (pointer: string) =>
+    flagOfPointer(pointer, spec, flags.file === undefined ? undefined : flags);
   if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
   if (error instanceof ApiError && error.errors.length > 0) {
     const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);

@@ -25,7 +25,7 @@ export function addStats(program: Command, io: Io): void {
     .option("--json", "print it as JSON")
     .addHelpText("after", HELP)
     .action(async (id: string, { json, task }: { json?: boolean; task?: string }) => {
-      const stats = await connect(io).client.runs.stats(id, task === undefined ? {} : { task });
+      const stats = await connect(io).client.runs.stats(id, { task });
       const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
       if (json) await io.stdout.write(`${asJson(stats)}\n`);
       else if (isOver) await io.say(`Run ${id} has ended; usage is only shown while a run is running.`);

@@ -36,9 +36,9 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["State", stateLine(run)],
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
     ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
-    ["Command", commandOf(run)],
-    ["Snapshot", textOf(run.spec.snapshot)],
-    ["Directory", textOf(run.spec.dir)],
+    ["Command", quoteArgv(run.spec.argv ?? [])],
+    ["Snapshot", run.spec.snapshot ?? ""],
+    ["Directory", run.spec.dir ?? ""],
     ["Labels", labels.join(" ")],
     ["Pool", run.pool],
     ["Worker", run.placements.at(-1)?.worker ?? ""],
@@ -95,13 +95,4 @@ function exitText(exit: RunStatus["tasks"][number]["attempts"][number]["exit"]):
 
 function after(at: string | null, since: string): string {
   return at === null ? "" : `${at} (after ${elapsed(since, at)})`;
-}
-
-function commandOf(run: RunStatus): string {
-  const { argv } = run.spec;
-  return Array.isArray(argv) ? quoteArgv(argv.map(String)) : "";
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

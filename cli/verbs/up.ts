@@ -1,16 +1,8 @@
 // `drover up`: starts Drover on this machine.
 import type { Command } from "commander";
+import type { UpFlags } from "../../local/up-command.ts";
 import { path, size, wholeNumber } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-
-interface UpFlags {
-  port?: number;
-  state?: string;
-  fresh?: boolean;
-  machines?: number;
-  vcpus?: number;
-  memory?: string;
-}
 
 const HELP = `
 Drover keeps its state in .drover in this directory, or in the directory that --state or DROVER_STATE
@@ -54,10 +46,10 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       size,
     )
     .addHelpText("after", HELP)
-    .action(async ({ port, state, fresh, machines, vcpus, memory }: UpFlags) => {
+    .action(async ({ state, ...flags }: UpFlags & { state?: string }) => {
       // Loaded on demand: it brings a whole runtime along.
       const { upCommand } = await import("../../local/up-command.ts");
       const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
-      exitWith(await upCommand({ port, stateDir, fresh, machines, vcpus, memory }));
+      exitWith(await upCommand({ ...flags, stateDir }));
     });
 }

@@ -31,23 +31,16 @@ export function addWhy(program: Command, io: Io): void {
 
 /** Ids of runs and workers look alike: an id that is not a run's may be a worker's. */
 async function whyOf(client: Client, id: string): Promise<Why> {
-  try {
-    return await client.runs.why(id);
-  } catch (error) {
-    if (!isUnknown(error)) throw error;
-  }
-  try {
-    return await client.workers.why(id);
-  } catch (error) {
-    if (!isUnknown(error)) throw error;
-    throw new CliError(`There is no run or worker with the id ${printable(id)}.`, [
-      "See `drover ps --all` and `drover workers`.",
-    ]);
-  }
+  const why =
+    (await client.runs.why(id).catch(noneIfUnknown)) ?? (await client.workers.why(id).catch(noneIfUnknown));
+  if (why !== undefined) return why;
+  throw new CliError(`There is no run or worker with the id ${printable(id)}.`, [
+    "See `drover ps --all` and `drover workers`.",
+  ]);
 }
 
-function isUnknown(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404;
+function noneIfUnknown(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.status === 404)) throw error;
 }
 
 function view(id: string, why: Why, io: Io, now: number): string {

@@ -3,9 +3,7 @@ import type { Target } from "../transport/http.ts";
 import { ask } from "../transport/operations.ts";
 import { attemptsOf } from "./attempts.ts";
 import { DEFAULT_UNREACHABLE_MS, type LogSelection, readLog } from "./logs.ts";
-
-/** How long the server may hold one request for changes. */
-const WAIT_MS = 30_000;
+import { WAIT_STEP_MS } from "./until-done.ts";
 
 /**
  * Yields one stream of a task, attempt after attempt, until there can be no further one. Starts with the
@@ -16,8 +14,7 @@ export async function* followTask(
   run: string,
   { tail, tailLines, ...selection }: LogSelection,
 ): AsyncGenerator<Uint8Array> {
-  const end = { ...(tail === undefined ? {} : { tail }), ...(tailLines === undefined ? {} : { tailLines }) };
-  let attempt = yield* readLog(target, run, { ...selection, ...end });
+  let attempt = yield* readLog(target, run, { ...selection, tail, tailLines });
   for (;;) {
     attempt = await nextAttempt(target, run, selection, attempt);
     if (attempt === undefined) return;
@@ -36,14 +33,13 @@ async function nextAttempt(
   last: string | undefined,
 ): Promise<string | undefined> {
   const patience = { unreachableMs, busyMs: unreachableMs };
-  const path = { id: run };
   for (;;) {
     const { names, isOver, lastEvent } = await attemptsOf(target, run, task, { patience, signal });
     // Only the latest attempts are kept. If `last` is not among them, this finds the oldest one that is kept.
     const next = names[last === undefined ? 1 : names.indexOf(last) + 1];
     if (next !== undefined) return next;
     if (isOver) return undefined;
-    const query = { after: String(lastEvent) };
-    await ask(target, "listRunEvents", { path, query }, { patience, signal, waitMs: WAIT_MS });
+    const input = { path: { id: run }, query: { after: String(lastEvent) } };
+    await ask(target, "listRunEvents", input, { patience, signal, waitMs: WAIT_STEP_MS });
   }
 }

@@ -1,10 +1,10 @@
 // How one log is read: followed, resumed at the exact byte after a break, or only its tail.
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
-import { ApiError, UnreachableError } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
-import { callOf } from "../transport/operations.ts";
+import { callOf, flag } from "../transport/operations.ts";
 import { bytesFrom, startOf } from "../transport/ranges.ts";
-import { retryPauseMs } from "../transport/retry.ts";
+import { retryDelayMs } from "../transport/retry.ts";
 import { attemptsOf } from "./attempts.ts";
 
 /** Which bytes of a run to read. */
@@ -84,17 +84,13 @@ export async function* readLog(
       const good = position.next !== before || now - openedAt > STEADY_MS;
       if (good) goodAt = now;
       tries = good ? 1 : tries + 1;
-      if (!mayContinue(error, position) || now - goodAt > unreachableMs) throw error;
-      const leastMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-      await pause(Math.max(leastMs, retryPauseMs(tries)), selection.signal);
+      const patience = { unreachableMs, busyMs: unreachableMs };
+      const delayMs = retryDelayMs(error, tries, now - goodAt, patience);
+      // A broken tail without a known offset cannot be resumed at the right byte.
+      if (delayMs === undefined || position.next === "unknown") throw error;
+      await pause(delayMs, selection.signal);
     }
   }
-}
-
-/** A broken tail without a known offset cannot be resumed at the right byte. */
-function mayContinue(error: unknown, position: Position): boolean {
-  if (position.next === "unknown") return false;
-  return error instanceof UnreachableError || (error instanceof ApiError && error.temporary);
 }
 
 /**
@@ -164,7 +160,7 @@ async function open(
   const path = { id: run, task: selection.task, stream: selection.stream };
   const query = {
     attempt: position.attempt,
-    follow: selection.follow ? ("1" as const) : undefined,
+    follow: flag(selection.follow),
     tail: from === "tail" ? selection.tail : undefined,
   };
   const call = callOf("getRunLog", { path, query, headers }, { signal: selection.signal });

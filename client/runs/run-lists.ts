@@ -2,7 +2,7 @@
 import type { Operations } from "../../src/generated/api.ts";
 import { type CallOptions, MANY_TIMEOUT_MS, type Target } from "../transport/http.ts";
 import { ask } from "../transport/operations.ts";
-import type { AbortedList, RunList, StateFilter } from "../types.ts";
+import type { StateFilter } from "../types.ts";
 import { untilDone, WAIT_STEP_MS } from "./until-done.ts";
 
 export interface RunFilter {
@@ -25,22 +25,13 @@ export type AbortManyInput = Operations["abortRuns"]["body"];
 
 /** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
 export function runListsOf(target: Target) {
-  async function list(filter: RunFilter = {}, options: CallOptions = {}): Promise<RunList> {
-    const { ids, states, labels, all, ...rest } = filter;
-    const label = Object.entries(labels ?? {}).map(([name, value]) => `${name}:${value}`);
-    const query = {
-      id: ids,
-      state: states,
-      label,
-      ...(all ? { all: "true" as const } : {}),
-      ...rest,
-    };
-    return await ask(target, "listRuns", { query }, options);
-  }
-
-  async function query(body: RunQueryInput, options: CallOptions = {}): Promise<RunList> {
-    return await ask(target, "queryRuns", { body: body }, { ...options, repeatable: true });
-  }
+  const list = ({ ids, states, labels = {}, all, ...rest }: RunFilter = {}, options?: CallOptions) => {
+    const label = Object.entries(labels).map(([name, value]) => `${name}:${value}`);
+    const query = { id: ids, state: states, label, all: all ? ("true" as const) : undefined, ...rest };
+    return ask(target, "listRuns", { query }, options);
+  };
+  const query = (body: RunQueryInput, options?: CallOptions) =>
+    ask(target, "queryRuns", { body }, { ...options, repeatable: true });
 
   return {
     /**
@@ -48,28 +39,27 @@ export function runListsOf(target: Target) {
      * however long that takes. Resolves with a page of them; for ids, with all of them (up to 10,000).
      * `all.holds` is false if a run ended in another state, so that waiting longer is pointless.
      */
-    async waitAll(
-      filter: Omit<RunFilter, "all" | "cursor"> = {},
-      options: Omit<CallOptions, "waitMs"> = {},
-    ): Promise<RunList> {
+    waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
       const { ids, labels, pool, states = ["done"] } = filter;
       // Many ids do not fit into a URL. A query by body takes them, but no other filter.
       const byIds = ids !== undefined && labels === undefined && pool === undefined;
-      const look = (heldOptions: CallOptions) =>
-        byIds
-          ? query({ runs: [...ids], states: [...states], all: true }, heldOptions)
-          : list({ ...filter, states, all: true }, heldOptions);
-      return await untilDone(options, async () => {
-        const page = await look({ ...options, waitMs: WAIT_STEP_MS });
+      const held = { ...options, waitMs: WAIT_STEP_MS };
+      return untilDone(options, async () => {
+        const page = byIds
+          ? await query({ runs: [...ids], states: [...states], all: true }, held)
+          : await list({ ...filter, states, all: true }, held);
         return page.all === undefined || page.all.holds || !page.all.possible ? page : undefined;
       });
     },
 
     /** Asks the selected runs to end, one page at a time (`next`). Repeating it is harmless. */
-    async abortMany(which: AbortManyInput, options: CallOptions = {}): Promise<AbortedList> {
-      const requestOptions = { repeatable: true, answerWithinMs: MANY_TIMEOUT_MS };
-      return await ask(target, "abortRuns", { body: which }, { ...options, ...requestOptions });
-    },
+    abortMany: (which: AbortManyInput, options?: CallOptions) =>
+      ask(
+        target,
+        "abortRuns",
+        { body: which },
+        { ...options, repeatable: true, answerWithinMs: MANY_TIMEOUT_MS },
+      ),
 
     /** One page, newest first. With `waitMs`, waits until at least one run matches. */
     list,

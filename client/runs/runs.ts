@@ -1,19 +1,15 @@
 // The client's calls about one run, and its submission.
 import { hasEnded } from "../states.ts";
-import { type CallOptions, callJson, callStream, MANY_TIMEOUT_MS, type Target } from "../transport/http.ts";
-import { ask, callOf } from "../transport/operations.ts";
-import type {
-  EndedRun,
-  EventList,
-  RunBatch,
-  RunEvent,
-  RunSpec,
-  RunStats,
-  RunStatus,
-  SignalName,
-  StateFilter,
-  Why,
-} from "../types.ts";
+import {
+  type CallOptions,
+  callJson,
+  callStream,
+  callValue,
+  MANY_TIMEOUT_MS,
+  type Target,
+} from "../transport/http.ts";
+import { ask, callOf, flag } from "../transport/operations.ts";
+import type { EndedRun, RunBatch, RunEvent, RunSpec, RunStatus, SignalName, StateFilter } from "../types.ts";
 import { followTask } from "./follow.ts";
 import { type LogSelection, readLog } from "./logs.ts";
 import { untilDone, WAIT_STEP_MS } from "./until-done.ts";
@@ -47,15 +43,12 @@ export function submissionsOf(target: Target) {
     },
 
     /** Submits up to a thousand runs, all or none. If some have ids, the others get one, too. */
-    async submitBatch(
-      specs: readonly RunSpec[],
-      { key, ...options }: SubmitOptions = {},
-    ): Promise<RunStatus[]> {
-      const named = key === undefined && specs.some(({ id }) => id !== undefined);
-      const runs = named ? specs.map((spec) => ({ ...spec, id: spec.id ?? newRunId() })) : [...specs];
-      const requestOptions = { ...options, key: keyFor(runs, key), answerWithinMs: MANY_TIMEOUT_MS };
-      return (await callJson<RunBatch>(target, callOf("submitRuns", { body: { runs } }, requestOptions)))
-        .value.items;
+    async submitBatch(specs: readonly RunSpec[], { key, ...options }: SubmitOptions = {}) {
+      const sentKey = keyFor(specs, key);
+      const runs = specs.map((spec) => (sentKey === null ? { ...spec, id: spec.id ?? newRunId() } : spec));
+      const requestOptions = { ...options, key: sentKey, answerWithinMs: MANY_TIMEOUT_MS };
+      const call = callOf("submitRuns", { body: { runs } }, requestOptions);
+      return (await callValue<RunBatch>(target, call)).items;
     },
   };
 }
@@ -73,74 +66,56 @@ export function newRunId(): string {
 
 /** One run (api.md#one-run). Each call rejects with `ApiError` or `UnreachableError`. */
 export function singleRunsOf(target: Target) {
-  async function get(run: string, options: CallOptions & { until?: StateFilter } = {}): Promise<RunStatus> {
-    const { until, ...rest } = options;
+  const get = (run: string, { until, ...options }: CallOptions & { until?: StateFilter } = {}) => {
     const query = { state: until === undefined ? undefined : [until] };
-    return await ask(target, "getRun", { path: { id: run }, query }, rest);
-  }
+    return ask(target, "getRun", { path: { id: run }, query }, options);
+  };
+  const events = (run: string, { after, ...options }: CallOptions & { after?: number } = {}) =>
+    ask(target, "listRunEvents", { path: { id: run }, query: { after: after?.toString() } }, options);
 
   return {
     /** The whole status of a run. With `waitMs`, waits for a state of `until`, at most that long. */
     get,
 
     /** Waits until the run has ended, however long that takes. */
-    async wait(run: string, options: Omit<CallOptions, "waitMs"> = {}): Promise<EndedRun> {
-      return await untilDone(options, async () => {
+    wait: (run: string, options: Omit<CallOptions, "waitMs"> = {}): Promise<EndedRun> =>
+      untilDone(options, async () => {
         const status = await get(run, { ...options, waitMs: WAIT_STEP_MS, until: "done" });
         return hasEnded(status) ? status : undefined;
-      });
-    },
+      }),
 
     /** Deletes an ended run with its logs; with `force`, ends it by force first. */
-    async remove(run: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
-      const { force = false, ...rest } = options;
-      const query = { force: force ? ("1" as const) : undefined };
-      await callStream(target, callOf("deleteRun", { path: { id: run }, query }, rest));
+    async remove(run: string, { force, ...options }: CallOptions & { force?: boolean } = {}): Promise<void> {
+      const input = { path: { id: run }, query: { force: flag(force) } };
+      await callStream(target, callOf("deleteRun", input, options));
     },
 
     /**
      * Asks a run to end; with `waitMs`, waits that long for it. Repeating it is harmless. With `force`, kills
      * it at once, even if a graceful stop has begun.
      */
-    async abort(
+    abort(
       run: string,
-      options: CallOptions & { reason?: string; force?: boolean } = {},
-    ): Promise<RunStatus> {
-      const { reason, force, ...rest } = options;
+      { reason, force, ...options }: CallOptions & { reason?: string; force?: boolean } = {},
+    ) {
       const input = { path: { id: run }, body: { reason, force } };
-      return await ask(target, "abortRun", input, { ...rest, repeatable: true });
+      return ask(target, "abortRun", input, { ...options, repeatable: true });
     },
 
     /** Restarts tasks: one, all running ones, or with `all` also those that have ended. */
-    async restart(
-      run: string,
-      options: CallOptions & { task?: string; all?: boolean } = {},
-    ): Promise<RunStatus> {
-      const { task, all, ...rest } = options;
-      return await ask(target, "restartRun", { path: { id: run }, body: { task, all } }, rest);
-    },
+    restart: (run: string, { task, all, ...options }: CallOptions & { task?: string; all?: boolean } = {}) =>
+      ask(target, "restartRun", { path: { id: run }, body: { task, all } }, options),
 
     /** Sends a signal to the main process of one task, or of all running tasks. */
-    async signal(
-      run: string,
-      signal: SignalName,
-      options: CallOptions & { task?: string } = {},
-    ): Promise<RunStatus> {
-      const { task, ...rest } = options;
-      return await ask(target, "signalRun", { path: { id: run }, body: { task, signal } }, rest);
-    },
+    signal: (run: string, signal: SignalName, { task, ...options }: CallOptions & { task?: string } = {}) =>
+      ask(target, "signalRun", { path: { id: run }, body: { task, signal } }, options),
 
     /**
      * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` the index that was read.
      * Rejects with `stale_index` if another change came first.
      */
-    async update(
-      run: string,
-      change: { specIndex: number; spec: RunSpec },
-      options: CallOptions = {},
-    ): Promise<RunStatus> {
-      return await ask(target, "updateRun", { path: { id: run }, body: change }, options);
-    },
+    update: (run: string, change: { specIndex: number; spec: RunSpec }, options?: CallOptions) =>
+      ask(target, "updateRun", { path: { id: run }, body: change }, options),
 
     /**
      * Yields events with a number above `after` as they happen, until the run has ended. Broken requests are
@@ -151,11 +126,7 @@ export function singleRunsOf(target: Target) {
       { after = 0, ...options }: Omit<CallOptions, "waitMs"> & { after?: number } = {},
     ): AsyncGenerator<RunEvent> {
       for (let last = after, isOver = false; !isOver; ) {
-        const input = { path: { id: run }, query: { after: String(last) } };
-        const { items, ended } = await ask(target, "listRunEvents", input, {
-          ...options,
-          waitMs: WAIT_STEP_MS,
-        });
+        const { items, ended } = await events(run, { ...options, after: last, waitMs: WAIT_STEP_MS });
         yield* items;
         last = items.at(-1)?.seq ?? last;
         isOver = ended;
@@ -163,22 +134,14 @@ export function singleRunsOf(target: Target) {
     },
 
     /** Events with a number above `after`; with `waitMs`, waits until there is one. */
-    async events(run: string, options: CallOptions & { after?: number } = {}): Promise<EventList> {
-      const { after, ...rest } = options;
-      const query = { after: after?.toString() };
-      return await ask(target, "listRunEvents", { path: { id: run }, query }, rest);
-    },
+    events,
 
     /** Why the run is in its state, and when Drover acts next. */
-    async why(run: string, options: CallOptions = {}): Promise<Why> {
-      return await ask(target, "explainRun", { path: { id: run } }, options);
-    },
+    why: (run: string, options?: CallOptions) => ask(target, "explainRun", { path: { id: run } }, options),
 
     /** The resource usage of the run's tasks, or of one task. */
-    async stats(run: string, options: CallOptions & { task?: string } = {}): Promise<RunStats> {
-      const { task, ...rest } = options;
-      return await ask(target, "getRunStats", { path: { id: run }, query: { task } }, rest);
-    },
+    stats: (run: string, { task, ...options }: CallOptions & { task?: string } = {}) =>
+      ask(target, "getRunStats", { path: { id: run }, query: { task } }, options),
 
     /** The bytes of one stream: of one attempt (`readLog`), or of each attempt to come (`followTask`). */
     logs: (run: string, selection: LogSelection): AsyncGenerator<Uint8Array> =>

@@ -63,11 +63,7 @@ export async function callJson<T>(
     const { waitMs = 0, answerWithinMs = REQUEST_TIMEOUT_MS } = call;
     const timeout = AbortSignal.timeout(answerWithinMs + waitMs);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
-    const response = await exchange(target, call, signal);
-    const text = await asUnreachable(target, call, response.text());
-    // T is generated from the schema of the server's answer.
-    const value = (await parseJson(response, text)) as T;
-    return { value, headers: response.headers, tries };
+    return { ...(await exchangeJson<T>(target, call, signal)), tries };
   });
 }
 
@@ -76,9 +72,9 @@ export async function callValue<T>(target: Target, call: Call): Promise<T> {
   return (await callJson<T>(target, call)).value;
 }
 
-/** Uploads bytes and reads the JSON of the answer. It may take as long as bytes flow. */
-export async function callContent<T>(target: Target, call: Call & { content: Content }): Promise<T> {
-  return await withRetries(target, call, async () => {
+/** Uploads bytes. It may take as long as bytes flow. Rejects unless the answer is JSON. */
+export async function callContent(target: Target, call: Call & { content: Content }): Promise<void> {
+  await withRetries(target, call, async () => {
     const stall = new AbortController();
     const timer = setTimeout(() => stall.abort(new DOMException("", "TimeoutError")), STALL_TIMEOUT_MS);
     const { open } = call.content;
@@ -91,9 +87,7 @@ export async function callContent<T>(target: Target, call: Call & { content: Con
     const content = { ...call.content, open: watched };
     const signal = call.signal === undefined ? stall.signal : AbortSignal.any([call.signal, stall.signal]);
     try {
-      const response = await exchange(target, { ...call, content }, signal);
-      const text = await asUnreachable(target, call, response.text());
-      return (await parseJson(response, text)) as T; // as in `callJson`
+      await exchangeJson(target, { ...call, content }, signal);
     } finally {
       clearTimeout(timer);
     }
@@ -161,6 +155,21 @@ export async function pause(delayMs: number, signal?: AbortSignal): Promise<void
   }
 }
 
+async function exchangeJson<T>(
+  target: Target,
+  call: Call,
+  signal: AbortSignal,
+): Promise<{ value: T; headers: Headers }> {
+  const response = await exchange(target, call, signal);
+  const text = await asUnreachable(target, call, response.text());
+  try {
+    // T is generated from the schema of the server's answer.
+    return { value: JSON.parse(text) as T, headers: response.headers };
+  } catch {
+    throw notDrover(response);
+  }
+}
+
 async function exchange(target: Target, call: Call, signal: AbortSignal | undefined): Promise<Response> {
   const headers: Record<string, string> = {
     authorization: `Bearer ${target.token}`,
@@ -189,14 +198,6 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
 function bodyOf({ body, content }: Call) {
   if (content === undefined) return { body: body === undefined ? null : JSON.stringify(body) };
   return { body: ReadableStream.from(content.open()), duplex: "half" as const };
-}
-
-async function parseJson(response: Response, text: string): Promise<unknown> {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw notDrover(response);
-  }
 }
 
 function urlOf(target: Target, call: Call): string {

@@ -69,6 +69,11 @@ function segmentOf(name: string): string {
   return encodeURIComponent(name).replaceAll("%3A", ":");
 }
 
+/** A flag of a query. An absent one is not sent. */
+export function flag(isSet: boolean | undefined): "1" | undefined {
+  return isSet ? "1" : undefined;
+}
+
 /** Calls a route and returns its answer. Rejects with `ApiError` or `UnreachableError`. */
 export async function ask<Id extends OperationId>(
   target: Target,

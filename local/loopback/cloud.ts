@@ -121,11 +121,6 @@ export class LoopbackCloud {
     return true;
   }
 
-  /** How many instances are not terminated. */
-  alive(): number {
-    return this.living().length;
-  }
-
   /** The ids of the instances that are not terminated. */
   living(): string[] {
     return [...this.#entries.values()].filter(({ state }) => state !== "terminated").map(({ id }) => id);

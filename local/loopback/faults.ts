@@ -23,26 +23,37 @@ const Refusals = z
   })
   .prefault({});
 
-/** The faults of this cloud, for tests. Real clouds have all of them. `{}` ends all faults. */
-export const Faults = z.strictObject({
-  /** New machines boot this much later than their state says. */
-  bootDelayMs: Delay,
+/** The faults that happen a given number of times. */
+const COUNTED = {
   /** The next machines never report, because their user data is not run. */
   deadBoots: Times,
   /** The next creates make the machine, but the connection breaks before the answer. */
   lostCreateAnswers: Times,
-  /** The next creates are refused, with the given class and pause. */
-  refusedCreates: Refusals,
   /** The next creates ignore their token: each makes another machine. */
   duplicatedCreates: Times,
-  /** The next calls of any kind are refused, with the given class and pause. */
-  refusedCalls: Refusals,
-  /** Listings show a machine only this long after its create. */
-  listDelayMs: Delay,
   /** The next listings claim to be complete but lack every machine that exists. */
   omittingListings: Times,
   /** The next listings do not claim to be complete. */
   unvouchedListings: Times,
+  /** The next destroys are answered with success and do nothing. */
+  ignoredDestroys: Times,
+  /** The next destroys are answered as if there were no such machine, and do nothing. */
+  unfoundDestroys: Times,
+  /** The next destroys never finish: the machine is `stopping` until it is destroyed again. */
+  stuckDestroys: Times,
+};
+
+/** The faults of this cloud, for tests. Real clouds have all of them. `{}` ends all faults. */
+export const Faults = z.strictObject({
+  ...COUNTED,
+  /** New machines boot this much later than their state says. */
+  bootDelayMs: Delay,
+  /** The next creates are refused, with the given class and pause. */
+  refusedCreates: Refusals,
+  /** The next calls of any kind are refused, with the given class and pause. */
+  refusedCalls: Refusals,
+  /** Listings show a machine only this long after its create. */
+  listDelayMs: Delay,
   /** The number of machines on a page of a listing; 0: all on one page. */
   pageSize: z.int().min(0).max(1_000).default(0),
   /** Pages go by position, so machines move up when others end; reading a page ends the first one. */
@@ -51,12 +62,6 @@ export const Faults = z.strictObject({
   wedgedState: z.enum(LIFECYCLE_STATES).nullable().default(null),
   /** Each listing moves `createdAt` of all machines by this much. */
   clockStepMs: Delay,
-  /** The next destroys are answered with success and do nothing. */
-  ignoredDestroys: Times,
-  /** The next destroys are answered as if there were no such machine, and do nothing. */
-  unfoundDestroys: Times,
-  /** The next destroys never finish: the machine is `stopping` until it is destroyed again. */
-  stuckDestroys: Times,
 });
 export type Faults = z.infer<typeof Faults>;
 
@@ -84,8 +89,9 @@ const STATUSES: Record<z.infer<typeof ProviderProblem>["class"], number> = {
 
 /** Adds faults to an honest cloud. They are only in memory: a restart ends the faults, but no machine. */
 export class FaultyCloud {
+  /** The faults that remain. */
+  faults = Faults.parse({});
   readonly #cloud: Cloud;
-  #faults = Faults.parse({});
   #steppedMs = 0;
   readonly #stuck = new Set<string>();
 
@@ -93,22 +99,13 @@ export class FaultyCloud {
     this.#cloud = cloud;
   }
 
-  /** The faults that remain. */
-  get faults(): Faults {
-    return this.#faults;
-  }
-
-  set faults(faults: Faults) {
-    this.#faults = faults;
-  }
-
   /** Throws if the current call is to be refused. */
   admit(): void {
-    refuse(this.#faults.refusedCalls, "call");
+    refuse(this.faults.refusedCalls, "call");
   }
 
   create(request: CreateInstance): Instance {
-    refuse(this.#faults.refusedCreates, "create");
+    refuse(this.faults.refusedCreates, "create");
     const token = this.#strikes("duplicatedCreates") ? randomUUID() : request.token;
     const instance = this.#cloud.create({ ...request, token, userData: this.#userData(request) });
     if (this.#strikes("lostCreateAnswers")) throw new LostAnswer();
@@ -118,7 +115,7 @@ export class FaultyCloud {
   list({ tag, cursor }: ListRequest): InstancePage {
     const items = this.#listed(tag);
     const complete = !this.#strikes("unvouchedListings");
-    const { pageSize, shiftingPages } = this.#faults;
+    const { pageSize, shiftingPages } = this.faults;
     if (pageSize === 0) return { items, complete };
     const from = shiftingPages ? Number(cursor ?? 0) : items.findIndex(({ id }) => id === cursor) + 1;
     const page = items.slice(from, from + pageSize);
@@ -142,7 +139,7 @@ export class FaultyCloud {
 
   /** What a listing shows now. */
   #listed(tag: ListRequest["tag"]): Instance[] {
-    const { clockStepMs, listDelayMs } = this.#faults;
+    const { clockStepMs, listDelayMs } = this.faults;
     const omits = this.#strikes("omittingListings");
     const listedSince = Date.now() - listDelayMs;
     this.#steppedMs += clockStepMs;
@@ -159,33 +156,22 @@ export class FaultyCloud {
 
   #shownState({ id, state }: Instance): Instance["state"] {
     if (state === "terminated") return state;
-    return this.#stuck.has(id) ? "stopping" : (this.#faults.wedgedState ?? state);
+    return this.#stuck.has(id) ? "stopping" : (this.faults.wedgedState ?? state);
   }
 
   #userData({ userData }: CreateInstance): string {
     if (this.#strikes("deadBoots")) return "while :; do sleep 1000; done\n";
-    const { bootDelayMs } = this.#faults;
+    const { bootDelayMs } = this.faults;
     return bootDelayMs === 0 ? userData : `sleep ${bootDelayMs / 1_000}\n${userData}`;
   }
 
   /** Whether a fault happens now. If so, one fewer of that fault is left. */
-  #strikes(fault: Counted): boolean {
-    if (this.#faults[fault] === 0) return false;
-    this.#faults[fault] -= 1;
+  #strikes(fault: keyof typeof COUNTED): boolean {
+    if (this.faults[fault] === 0) return false;
+    this.faults[fault] -= 1;
     return true;
   }
 }
-
-/** The faults that happen a given number of times. */
-type Counted =
-  | "deadBoots"
-  | "lostCreateAnswers"
-  | "duplicatedCreates"
-  | "omittingListings"
-  | "unvouchedListings"
-  | "ignoredDestroys"
-  | "unfoundDestroys"
-  | "stuckDestroys";
 
 function refuse(refused: z.infer<typeof Refusals>, what: string): void {
   if (refused.times === 0) return;

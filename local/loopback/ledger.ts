@@ -1,9 +1,8 @@
 // How are the instances of the loopback cloud recorded on disk?
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { errorCode } from "../../posix/errors.ts";
-import { writeAtomically } from "../../posix/files.ts";
+import { tryReadJson, writeAtomically } from "../../posix/files.ts";
 import { Instance } from "../../src/schema/provider.ts";
 
 /**
@@ -42,18 +41,16 @@ export interface Places {
  * outdated, but whether an instance runs is decided by its processes alone.
  */
 export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
-  try {
-    return Ledger.parse(JSON.parse(readFileSync(places.ledger, "utf8"))).instances;
-  } catch (error) {
-    const copies = readCopies(places.instances);
-    if (errorCode(error) !== "ENOENT" || copies.length > 0) {
-      onProblem(
-        `The list of machines in ${places.ledger} cannot be read. It has been rebuilt from the directories ` +
-          `of the machines (${copies.length} found).`,
-      );
-    }
-    return copies;
+  const { data } = Ledger.safeParse(tryReadJson(places.ledger));
+  if (data !== undefined) return data.instances;
+  const copies = readCopies(places.instances);
+  if (existsSync(places.ledger) || copies.length > 0) {
+    onProblem(
+      `The list of machines in ${places.ledger} cannot be read. It has been rebuilt from the directories ` +
+        `of the machines (${copies.length} found).`,
+    );
   }
+  return copies;
 }
 
 /** Writes the whole ledger. It is small: an entry for each machine of the last day. */
@@ -69,15 +66,7 @@ export function writeCopy({ instances }: Places, entry: Entry): void {
 
 function readCopies(instances: string): Entry[] {
   return readdirSync(instances).flatMap((id) => {
-    const entry = readCopy(join(instances, id, COPY));
-    return entry?.id === id ? [entry] : [];
+    const { data } = Entry.safeParse(tryReadJson(join(instances, id, COPY)));
+    return data?.id === id ? [data] : [];
   });
-}
-
-function readCopy(path: string): Entry | undefined {
-  try {
-    return Entry.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
-  } catch {
-    return undefined;
-  }
 }

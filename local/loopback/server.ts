@@ -66,27 +66,19 @@ function admit({ secret }: ServerOptions, request: IncomingMessage): void {
   const port = request.socket.localPort;
   const host = request.headers.host;
   if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) {
-    throw new ProviderError(
-      403,
-      "invalid",
-      "The Host header must name 127.0.0.1 and the port of this service.",
-    );
+    throw invalid(403, "The Host header must name 127.0.0.1 and the port of this service.");
   }
   if (request.headers.origin !== undefined) {
-    throw new ProviderError(
-      403,
-      "invalid",
-      "This service is not for web pages: an Origin header is not allowed.",
-    );
+    throw invalid(403, "This service is not for web pages: an Origin header is not allowed.");
   }
   const shown = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
   if (!timingSafeEqual(digest(shown), digest(secret))) {
-    throw new ProviderError(
-      401,
-      "invalid",
-      "The Authorization header must be Bearer and the pool's provider secret.",
-    );
+    throw invalid(401, "The Authorization header must be Bearer and the pool's provider secret.");
   }
+}
+
+function invalid(status: number, text: string): ProviderError {
+  return new ProviderError(status, "invalid", text);
 }
 
 /** Digests have equal lengths, which the comparison needs, and reveal nothing about a partial match. */
@@ -115,15 +107,11 @@ async function route(cloud: FaultyCloud, request: IncomingMessage): Promise<unkn
     if (request.method === "PUT") cloud.faults = await bodyOf(request, Faults);
     return cloud.faults;
   }
-  throw new ProviderError(
-    404,
-    "invalid",
-    `There is no ${request.method} ${url.pathname} in the provider contract.`,
-  );
+  throw invalid(404, `There is no ${request.method} ${url.pathname} in the provider contract.`);
 }
 
 function found(is: boolean, id: string | undefined): object {
-  if (!is) throw new ProviderError(404, "invalid", `There is no instance ${id}.`);
+  if (!is) throw invalid(404, `There is no instance ${id}.`);
   return {};
 }
 
@@ -132,7 +120,7 @@ function tagOf(url: URL): { name: string; value: string } | undefined {
   const text = url.searchParams.get("tag");
   if (text === null) return undefined;
   const colon = text.indexOf(":");
-  if (colon < 1) throw new ProviderError(400, "invalid", "The query parameter tag must be <name>:<value>.");
+  if (colon < 1) throw invalid(400, "The query parameter tag must be <name>:<value>.");
   return { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 
@@ -142,14 +130,14 @@ async function bodyOf<T>(request: IncomingMessage, schema: z.ZodType<T>): Promis
   const faults = fieldErrors(parsed.error.issues, "json").map(
     ({ pointer, detail }) => `${pointer}: ${detail}`,
   );
-  throw new ProviderError(400, "invalid", `The body is not valid. ${faults.join("; ")}`);
+  throw invalid(400, `The body is not valid. ${faults.join("; ")}`);
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProviderError(400, "invalid", "The body is not valid JSON.");
+    throw invalid(400, "The body is not valid JSON.");
   }
 }
 
@@ -158,7 +146,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of request) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new ProviderError(413, "invalid", "The body is larger than 1 MiB.");
+    if (size > MAX_BODY_BYTES) throw invalid(413, "The body is larger than 1 MiB.");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

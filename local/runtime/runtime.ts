@@ -112,13 +112,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     await miniflare.ready;
     isUp = true;
-    const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
+    const onProblem = (text: string) => onLog("error", text);
+    const stopTicking = ticker(crons, fire, onProblem);
     const restart = () => miniflare.setOptions(miniflareOptions());
-    const stopKeeping = keepRunning(
-      () => miniflare.ready,
-      restart,
-      (text) => onLog("error", text),
-    );
+    const stopKeeping = keepRunning(() => miniflare.ready, restart, onProblem);
     return {
       clockWasSet: async (aheadMs) => {
         if (aheadMs !== currentAheadMs) {

@@ -2,7 +2,6 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { trackedIn } from "../../disk/tracked.ts";
-import { because } from "../../src/shared/words.ts";
 import { UpError } from "../up-error.ts";
 import { NAMES, pathIn } from "./names.ts";
 
@@ -88,9 +87,7 @@ function linkBelow(dir: string): string | undefined {
 function checkUntracked(dir: string): void {
   const tracked = trackedIn(dir);
   if (tracked === undefined) return;
-  if ("unclear" in tracked) {
-    throw refused(dir, because("Git cannot tell whether it tracks the directory", tracked.unclear));
-  }
+  if ("unclear" in tracked) throw refused(dir, tracked.unclear);
   const why = `Git tracks ${join(dir, tracked.file)}, so everybody with the repository knows its content`;
   throw refused(dir, why, `Take it out of the repository: \`git rm -r -f ${basename(dir)}\`.`);
 }

@@ -1,19 +1,10 @@
 // How is a state directory opened, locked, read and wiped?
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { makeDirs } from "../../disk/make-dirs.ts";
-import { errorCode } from "../../posix/errors.ts";
-import { writeAtomically } from "../../posix/files.ts";
+import { tryReadJson, tryReadText, writeAtomically } from "../../posix/files.ts";
 import { takeLock } from "../../posix/lock.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { choosePort } from "../ports.ts";
@@ -73,7 +64,7 @@ export function openStateDir(path: string, fresh = false): string {
 /** Writes the file only if it differs: on a full disk a rewrite would delete the old text first. */
 function ignoreAll(path: string): void {
   const text = "*\n";
-  if (!existsSync(path) || readFileSync(path, "utf8") !== text) writeFileSync(path, text);
+  if (tryReadText(path) !== text) writeFileSync(path, text);
 }
 
 /**
@@ -140,13 +131,11 @@ export async function identityOf(dir: string, port: number | undefined, machines
 }
 
 function readIdentity(path: string): Identity {
-  try {
-    return Identity.parse(JSON.parse(readFileSync(path, "utf8")));
-  } catch {
-    throw new UpError(
-      `${path} cannot be read, so the state beside it cannot be used. Start over with --fresh.`,
-    );
-  }
+  const { data } = Identity.safeParse(tryReadJson(path));
+  if (data !== undefined) return data;
+  throw new UpError(
+    `${path} cannot be read, so the state beside it cannot be used. Start over with --fresh.`,
+  );
 }
 
 function secret(): string {
@@ -155,11 +144,7 @@ function secret(): string {
 
 /** What the control plane showed after the pool `default` was last put; undefined if that is not known. */
 export function readPoolNote(dir: string): string | undefined {
-  try {
-    return readFileSync(pathIn(dir, "pool.json"), "utf8");
-  } catch {
-    return undefined;
-  }
+  return tryReadText(pathIn(dir, "pool.json"));
 }
 
 /** Stores what the control plane showed of the pool, for the next start. */
@@ -174,9 +159,5 @@ export function writeContext(dir: string, context: { url: string; token: string 
 
 /** Tells commands that no control plane is up here. */
 export function removeContext(dir: string): void {
-  try {
-    rmSync(pathIn(dir, "context.json"));
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
-  }
+  rmSync(pathIn(dir, "context.json"), { force: true });
 }

@@ -48,7 +48,7 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
     const first = await startCloud();
     const { id, second } = await machineOf(first);
     const { cloud, problems, stateOf } = await nextOn(first.dir);
-    expect([cloud.alive(), stateOf(id), runs(second), problems]).toEqual([1, "running", true, []]);
+    expect([cloud.living().length, stateOf(id), runs(second), problems]).toEqual([1, "running", true, []]);
     expect(cloud.create(creation("w1", TWO))).toMatchObject({ id, state: "running" });
   });
 

@@ -27,5 +27,5 @@ while (refused === "") {
   }
 }
 for (const look of looks) look();
-process.stdout.write(JSON.stringify({ refused, looks: looks.length, deaths, alive: cloud.alive() }));
+process.stdout.write(JSON.stringify({ refused, looks: looks.length, deaths, alive: cloud.living().length }));
 process.exit();
