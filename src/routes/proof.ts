@@ -9,14 +9,14 @@ import { jsonAnswer } from "./openapi/params.ts";
 const Nonce = z
   .string()
   .regex(/^[\w-]{22,86}$/, "must be 22 to 86 characters of base64url, random")
-  .meta({ description: "random bytes in base64url, 128 bits or more, new for each request" });
+  .describe("random bytes in base64url, 128 bits or more, new for each request");
 
 const Proof = z
   .object({
-    address: z.string().meta({ description: "where this Drover listens, as `host:port`" }),
-    proof: z.string().meta({
-      description: "HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url",
-    }),
+    address: z.string().describe("where this Drover listens, as `host:port`"),
+    proof: z
+      .string()
+      .describe("HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url"),
   })
   .meta({ id: "Proof" });
 

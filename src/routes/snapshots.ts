@@ -19,10 +19,10 @@ const archive = { "application/octet-stream": { schema: z.string().meta({ format
 
 const Stored = z.object({ id: SnapshotId, bytes: z.int() }).meta({ id: "StoredSnapshot" });
 
-const snapshot = SnapshotId.meta({ description: "`sha256:` and the SHA-256 of the archive, in hexadecimal" });
+const snapshot = SnapshotId.describe("`sha256:` and the SHA-256 of the archive, in hexadecimal");
 const ofClient = { params: z.object({ snapshot }) };
 const ofHost = {
-  params: z.object({ worker: Name.meta({ description: "the worker's id" }), snapshot }),
+  params: z.object({ worker: Name.describe("the worker's id"), snapshot }),
   query: z.strictObject({}),
 };
 const Range = z.string().optional().meta({ example: "bytes=1048576-" });

@@ -26,7 +26,7 @@ const chunk = operation({
     "what is stored already; either way the answer says how far that reaches. An empty body only asks.",
   request: {
     params: z.object({
-      worker: Name.meta({ description: "the worker's id" }),
+      worker: Name.describe("the worker's id"),
       attempt: AttemptId.meta({ description: "the attempt's id, URL-encoded", example: "run/main/1.1" }),
       stream: z.enum(STREAMS),
     }),

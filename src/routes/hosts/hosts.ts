@@ -25,7 +25,7 @@ const OrdersDocument = z.custom<Orders>().meta({
 });
 
 const headers = SignatureHeaders;
-const signed = { params: z.object({ worker: Name.meta({ description: "the worker's id" }) }), headers };
+const signed = { params: z.object({ worker: Name.describe("the worker's id") }), headers };
 
 /** The body is documented, but not parsed here: its signature must be verified first. */
 function signedBody(body: z.ZodType) {
@@ -56,7 +56,7 @@ const enroll = operation({
 });
 
 const Hello = z
-  .object({ address: z.string().meta({ description: "where this Drover listens, as `host:port`" }) })
+  .object({ address: z.string().describe("where this Drover listens, as `host:port`") })
   .meta({ id: "Hello" });
 
 const hello = operation({

@@ -35,9 +35,9 @@ const Fields = z.strictObject({
   meta: TextMap.default({}),
   env: Environment.default({}),
   dir: Directory.optional(),
-  umask: Umask.optional().meta({
-    description: "permissions that new files and directories of the command do not get; 022 if absent",
-  }),
+  umask: Umask.optional().describe(
+    "permissions that new files and directories of the command do not get; 022 if absent",
+  ),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
   outputs: Outputs.optional(),
@@ -52,15 +52,14 @@ const Fields = z.strictObject({
   sticky: z
     .boolean()
     .optional()
-    .meta({
-      description:
-        "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
+    .describe(
+      "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
         "worker is preferred; any other gets them from a snapshot",
-    }),
+    ),
   compat: z
     .enum(["nomad"])
     .optional()
-    .meta({ description: "also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`" }),
+    .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

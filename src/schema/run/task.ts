@@ -59,11 +59,12 @@ export const Umask = z
 export const ResourcesWanted = z
   .strictObject({
     vcpus: ResourceFields.vcpus.default(1),
-    memory: ResourceFields.memory.optional().meta({
-      description:
+    memory: ResourceFields.memory
+      .optional()
+      .describe(
         "reserved on the machine, and the limit of each task; if absent, 256MiB are reserved " +
-        "and the only limit is the machine's",
-    }),
+          "and the only limit is the machine's",
+      ),
     disk: ResourceFields.disk.default("0"),
     gpus: ResourceFields.gpus.default(0),
   })
