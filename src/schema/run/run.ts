@@ -151,94 +151,53 @@ const Result = SnapshotId.nullable()
 
 // Fields that do not apply to a state are null, so that every state has all fields.
 const none = z.null();
-const noExit = { exitCode: none, signal: none };
-const exit = {
-  exitCode: z.int().nullable().describe("null: several main tasks and no leader, or no exit"),
-  signal: z.string().nullable(),
-};
+const noExit = { exitCode: none, signal: none, snapshot: none.optional() };
 const refs = { stdoutRef: LogRef, stderrRef: LogRef };
-const noResult = { snapshot: none.optional() };
 /** For a run that has ended, even if it never started. */
 const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
-
-const PendingRun = AnyRun.extend({
-  state: z.literal("pending"),
-  ...noExit,
-  ...noResult,
-  failure: none,
-  abort: AskedAbort,
-  stdoutRef: none,
-  stderrRef: none,
-  startedAt: none,
-  finishedAt: none,
-}).meta({ id: "PendingRun" });
-
-const RunningRun = AnyRun.extend({
-  state: z.literal("running"),
-  ...noExit,
-  ...noResult,
-  ...refs,
-  failure: none,
-  abort: AskedAbort,
-  startedAt: InstantText,
-  finishedAt: none,
-}).meta({ id: "RunningRun" });
-
-const CompleteRun = AnyRun.extend({
-  state: z.literal("complete"),
-  ...exit,
+/** For a run whose tasks have ended by themselves. */
+const result = {
+  exitCode: z.int().nullable().describe("null: several main tasks and no leader, or no exit"),
+  signal: z.string().nullable(),
   ...ended,
   snapshot: Result,
-  failure: none,
-  abort: none,
-}).meta({ id: "CompleteRun" });
+};
+const noResult = { ...noExit, ...ended };
 
-const FailedRun = AnyRun.extend({
-  state: z.literal("failed"),
-  ...exit,
-  ...ended,
-  snapshot: Result,
-  failure: Failure,
-  abort: AskedAbort,
-}).meta({ id: "FailedRun" });
-
-const UnknownRun = AnyRun.extend({
-  state: z.literal("unknown"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: Failure,
-  abort: AskedAbort,
-}).meta({ id: "UnknownRun" });
-
-const AbortedRun = AnyRun.extend({
-  state: z.literal("aborted"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: none,
-  abort: Abort,
-}).meta({ id: "AbortedRun" });
-
-const TimedOutRun = AnyRun.extend({
-  state: z.literal("timedout"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: none,
-  abort: none,
-}).meta({ id: "TimedOutRun" });
+/** A run in one state: the fields of every run, and those that depend on the state. */
+function runIn<State extends RunState, Fields extends z.ZodRawShape>(
+  state: State,
+  id: string,
+  fields: Fields,
+) {
+  return AnyRun.extend({ state: z.literal(state), ...fields }).meta({ id });
+}
 
 /** The full status of a run: its state decides which fields have a value (api.md#fields-by-state). */
 export const RunStatus = z
   .discriminatedUnion("state", [
-    PendingRun,
-    RunningRun,
-    CompleteRun,
-    FailedRun,
-    UnknownRun,
-    AbortedRun,
-    TimedOutRun,
+    runIn("pending", "PendingRun", {
+      ...noExit,
+      failure: none,
+      abort: AskedAbort,
+      stdoutRef: none,
+      stderrRef: none,
+      startedAt: none,
+      finishedAt: none,
+    }),
+    runIn("running", "RunningRun", {
+      ...noExit,
+      ...refs,
+      failure: none,
+      abort: AskedAbort,
+      startedAt: InstantText,
+      finishedAt: none,
+    }),
+    runIn("complete", "CompleteRun", { ...result, failure: none, abort: none }),
+    runIn("failed", "FailedRun", { ...result, failure: Failure, abort: AskedAbort }),
+    runIn("unknown", "UnknownRun", { ...noResult, failure: Failure, abort: AskedAbort }),
+    runIn("aborted", "AbortedRun", { ...noResult, failure: none, abort: Abort }),
+    runIn("timedout", "TimedOutRun", { ...noResult, failure: none, abort: none }),
   ])
   .meta({ id: "RunStatus" });
 export type RunStatus = z.infer<typeof RunStatus>;
