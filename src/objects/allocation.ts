@@ -54,7 +54,6 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   readonly #shell = new Shell<AllocationState, AllocationEvent, AllocationMessage>(
     this.ctx,
     allocationMachine,
-    { type: "tick" },
     {
       load: (alarmAt, now) => allocationFrom(this.#store.read(), alarmAt, now),
       save: (state) => this.#save(state),

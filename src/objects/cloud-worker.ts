@@ -41,33 +41,25 @@ export const SAMPLE_WAIT_MS = 2_000;
 
 /** The Durable Object of a worker. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
+  readonly #name = this.ctx.id.name ?? "";
   readonly #store = new ValueStore<WorkerRecord>(this.ctx.storage);
   readonly #placements = new SqlRowDisk<PlacementRow>(this.ctx.storage.sql, "placements");
-  readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(
-    this.ctx,
-    workerMachine,
-    { type: "tick" },
-    {
-      load: () => {
-        const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
-        return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
-      },
-      save: (state) => {
-        state.placements.flush();
-        if (state.record !== null) this.#store.write(state.record);
-      },
-      send: (message) => this.#send(message),
-      violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
+  readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(this.ctx, workerMachine, {
+    load: () => {
+      const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
+      return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
     },
-  );
+    save: (state) => {
+      state.placements.flush();
+      if (state.record !== null) this.#store.write(state.record);
+    },
+    send: (message) => this.#send(message),
+    violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
+  });
   readonly #actor = this.#shell.actor;
   readonly #pace = new HostPace(this.#actor, droverNow);
   readonly #auth = new HostAuth(this.#actor, () => this.#name, this.env, this.#pace);
   readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
-
-  get #name(): string {
-    return this.ctx.id.name ?? "";
-  }
 
   override async alarm(): Promise<void> {
     this.#session.listen();

@@ -28,18 +28,13 @@ const SEED_CHARS = 4;
 /** The one Durable Object that owns the pools' configurations. */
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
-  readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(
-    this.ctx,
-    registryMachine,
-    { type: "tick" },
-    {
-      load: () => ({ record: this.#store.read(), refusals: {} }),
-      save: (state) => {
-        if (state.record !== null) this.#store.write(state.record);
-      },
-      send: (message) => post(peersOf(this.env), message),
+  readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
+    load: () => ({ record: this.#store.read(), refusals: {} }),
+    save: (state) => {
+      if (state.record !== null) this.#store.write(state.record);
     },
-  );
+    send: (message) => post(peersOf(this.env), message),
+  });
   readonly #actor = this.#shell.actor;
 
   override async alarm(): Promise<void> {
