@@ -7,6 +7,7 @@ import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
+  hasHeardPool,
   isDecided,
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
@@ -32,8 +33,8 @@ import type { AllocationStub, Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
-import { eventsAfter, explainRun, placedRun, settledRun, statsOfRun } from "./reads/allocation-reads.ts";
-import { existing, refusedBy, refuseOther } from "./reads/existing.ts";
+import { explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
+import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import type {
   AllocationApi,
   LogChunk,
@@ -45,6 +46,9 @@ import type {
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
+
+/** How long a reader of a run waits for its pool to say where the run is. */
+const PLACE_KNOWN_MS = 1_000;
 
 /** The Durable Object of a run. */
 export class Allocation extends DurableObject<Env> implements AllocationStub {
@@ -94,6 +98,26 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return this.#existing();
   }
 
+  /** The run once its state `holds`, or after `waitMs`. */
+  async #once(
+    holds: (state: AllocationState) => boolean,
+    waitMs: number,
+    event?: AllocationEvent,
+  ): Promise<Existing> {
+    this.#entered(event);
+    await until(this.#actor, () => holds(this.#actor.state), waitMs);
+    return this.#existing();
+  }
+
+  /** The run; waits a moment for its pool if perhaps only the pool knows where the run is placed. */
+  #placed(): Promise<Existing> {
+    return this.#once(hasHeardPool, PLACE_KNOWN_MS);
+  }
+
+  #status(run = this.#existing()): RunStatus {
+    return readRun(run, this.#shell.now());
+  }
+
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
     const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
@@ -105,25 +129,24 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     }
     const { refusal } = this.#actor.state.memo;
     if (refusal !== null) throw refusedBy(spec.pool, refusal);
-    return { created, status: readRun(this.#existing(), this.#shell.now()) };
+    return { created, status: this.#status() };
   }
 
   async read(): Promise<RunStatus> {
-    return readRun(await placedRun(this.#entered(), this.#actor), this.#shell.now());
+    return this.#status(await this.#placed());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
-    return readRun(await settledRun(this.#entered(), this.#actor, states, waitMs), this.#shell.now());
+    return this.#status(await this.#once((state) => isSettled(state, states), waitMs));
   }
 
   async summary(states: RunState[] = [], waitMs = 0): Promise<RunSummary> {
-    return summaryOf(await settledRun(this.#entered(), this.#actor, states, waitMs));
+    return summaryOf(await this.#once((state) => isSettled(state, states), waitMs));
   }
 
   async abort({ waitMs, ...abort }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
-    this.#entered({ type: "abort", ...abort });
-    await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
-    return readRun(this.#existing(), this.#shell.now());
+    const hasEnded = ({ record }: AllocationState) => record?.ended !== false;
+    return this.#status(await this.#once(hasEnded, waitMs, { type: "abort", ...abort }));
   }
 
   async restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer> {
@@ -139,22 +162,24 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     const refusal = replayed ? null : whyRefused(this.#existing(), event.request);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
-    return { replayed, status: readRun(this.#existing(), this.#shell.now()) };
+    return { replayed, status: this.#status() };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
     const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
     this.#actor.apply({ type: "update", spec, specIndex, by });
-    return readRun(this.#existing(), this.#shell.now());
+    return this.#status();
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
-    return eventsAfter(this.#entered(), this.#actor, after, waitMs);
+    const { record } = await this.#once((state) => hasEvents(state, after), waitMs);
+    const items = record.events.filter(({ seq }) => seq > after);
+    return { items, dropped: record.eventsDropped, ended: record.ended };
   }
 
   async why(): Promise<Why> {
-    return explainRun(await placedRun(this.#entered(), this.#actor), peersOf(this.env));
+    return explainRun(await this.#placed(), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {
