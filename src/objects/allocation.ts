@@ -27,8 +27,6 @@ import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
-import { DroverError } from "../shared/errors.ts";
-import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { AllocationStub, Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
@@ -45,7 +43,7 @@ import type {
 } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
-import { until } from "./waiting.ts";
+import { acknowledged, until } from "./waiting.ts";
 
 /** How long a reader of a run waits for its pool to say where the run is. */
 const PLACE_KNOWN_MS = 1_000;
@@ -122,10 +120,9 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     const created = this.#actor.state.record === null;
     const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
     refuseOther(entered, this.#name, { spec, hash });
-    const decided = () => isDecided(this.#actor.state);
-    if (this.#actor.state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
+    if (this.#actor.state.record !== null) {
       const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again`;
-      throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+      await acknowledged(this.#actor, () => isDecided(this.#actor.state), text);
     }
     const { refusal } = this.#actor.state.memo;
     if (refusal !== null) throw refusedBy(spec.pool, refusal);
