@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
+import { base64Url, keyOfText, mac } from "../signing/mac.ts";
 import type { EdgeApp } from "./edge.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer } from "./openapi/params.ts";
@@ -48,17 +49,6 @@ export function proofRoute(app: EdgeApp): void {
       );
     }
     const text = proofText(address, c.req.valid("query").nonce);
-    return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);
+    return c.json({ address, proof: base64Url(mac(keyOfText(c.env.adminToken), text)) }, 200);
   });
-}
-
-async function hmac(secret: string, text: string): Promise<string> {
-  const encoder = new TextEncoder();
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign"]);
-  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text)));
-  return btoa(String.fromCharCode(...signature))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
 }
