@@ -3,7 +3,6 @@ import { etag } from "hono/etag";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
 import { titleOf } from "../http/problem.ts";
-import { sha256 } from "../runs/submission.ts";
 import { headersOf } from "./answer-headers.ts";
 import { COMPONENTS } from "./components.ts";
 import { withHeads } from "./document-heads.ts";
@@ -37,10 +36,7 @@ const route = operation({
   },
 });
 
-/**
- * Adds the document of all declared routes. It is made at the first request and cached with its tag, since it
- * cannot change.
- */
+/** Adds the document of all declared routes. It is made at the first request and kept: it cannot change. */
 export function openApiRoute(app: EdgeApp, version: string): void {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
@@ -49,25 +45,16 @@ export function openApiRoute(app: EdgeApp, version: string): void {
     // A schema created before the library was imported lacks the library's methods; its clone has them.
     app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
-  let made: Made | undefined;
+  let made: string | undefined;
   app.use("/openapi.json", etag());
-  app.openapi(route, async () => {
-    // Only the value is shared: another request cannot safely await this request's promise.
-    made ??= await makeDocument(app, version);
-    const { text, tag } = made;
-    return new Response(text, {
-      headers: { "content-type": "application/json", "cache-control": "no-cache", etag: tag },
-    });
+  app.openapi(route, () => {
+    made ??= makeDocument(app, version);
+    const headers = { "content-type": "application/json", "cache-control": "no-cache" };
+    return new Response(made, { headers });
   });
 }
 
-interface Made {
-  text: string;
-  /** Its `ETag`. */
-  tag: string;
-}
-
-async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
+function makeDocument(app: EdgeApp, version: string): string {
   const document = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
@@ -87,8 +74,7 @@ async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
     schemas: document.components?.schemas ?? {},
   });
   const components = { ...document.components, schemas, examples: examplesIn(JSON.stringify(paths)) };
-  const text = JSON.stringify({ ...document, paths, components });
-  return { text, tag: `"${await sha256(text)}"` };
+  return JSON.stringify({ ...document, paths, components });
 }
 
 /** One example for each error code of any route. */
