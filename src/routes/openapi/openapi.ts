@@ -1,8 +1,9 @@
 // The route `/openapi.json`: how the document is made from the declared routes.
 import { etag } from "hono/etag";
-import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
+import { ErrorCode, type Problem } from "../../schema/problem.ts";
+import { DroverError } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
-import { titleOf } from "../http/problem.ts";
+import { problemOf } from "../http/problem.ts";
 import { headersOf } from "./answer-headers.ts";
 import { COMPONENTS } from "./components.ts";
 import { withHeads } from "./document-heads.ts";
@@ -22,6 +23,9 @@ const DESCRIPTION =
   "Durations are strings such as `250ms`, `10s` or `1h30m`; sizes are numbers of bytes, or strings such as " +
   "`512MiB`; instants are RFC 3339 in UTC. Unknown fields are refused. Every error is a `Problem` " +
   "(RFC 9457), whose `code` is for programs.";
+
+/** The `instance` of the example errors. */
+const INSTANCE = "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00";
 
 const route = operation({
   method: "get",
@@ -77,27 +81,9 @@ function makeDocument(app: EdgeApp, version: string): string {
   return JSON.stringify({ ...document, paths, components });
 }
 
-/** One example for each error code of any route. */
-function examplesIn(paths: string): Record<string, { summary: string; value: object }> {
-  return Object.fromEntries(
-    Object.entries(STATUS_OF_CODE)
-      .filter(([code]) => paths.includes(`"#/components/examples/${code}"`))
-      .map(([name, status]) => {
-        const code = name as ErrorCode; // the keys of that table are the codes
-        return [code, { summary: titleOf(code), value: refusal(code, status) }];
-      }),
-  );
-}
-
-/** An example error, without the optional fields. */
-function refusal(code: ErrorCode, status: number): object {
-  return {
-    type: `urn:drover:error:${code}`,
-    title: titleOf(code),
-    status,
-    detail: MEANING_OF_CODE[code],
-    instance: "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00",
-    code,
-    temporary: status === 429 || status === 503,
-  };
+/** One example for each error code of any route, without the optional fields. */
+function examplesIn(paths: string): Record<string, { summary: string; value: Problem }> {
+  const codes = ErrorCode.options.filter((code) => paths.includes(`"#/components/examples/${code}"`));
+  const problems = codes.map((code) => problemOf(new DroverError(code, MEANING_OF_CODE[code]), INSTANCE));
+  return Object.fromEntries(problems.map((value) => [value.code, { summary: value.title, value }]));
 }
