@@ -68,6 +68,7 @@ export const IdempotencyKey = z
 
 export const RunParams = z.object({ id: Name.describe("the run's id") });
 export const WorkerParams = z.object({ id: Name.describe("the worker's id") });
+export const HostParams = z.object({ worker: Name.describe("the worker's id") });
 export const PoolParams = z.object({ name: Name.describe("the pool's name") });
 
 /** The error response of every route. */
