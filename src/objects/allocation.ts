@@ -45,7 +45,7 @@ import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged, until } from "./waiting.ts";
 
-/** How long a reader of a run waits for its pool to say where the run is. */
+/** How long a reader waits for the pool to say where the run is placed, if perhaps only the pool knows. */
 const PLACE_KNOWN_MS = 1_000;
 
 /** The Durable Object of a run. */
@@ -107,11 +107,6 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return this.#existing();
   }
 
-  /** The run; waits a moment for its pool if perhaps only the pool knows where the run is placed. */
-  #placed(): Promise<Existing> {
-    return this.#once(hasHeardPool, PLACE_KNOWN_MS);
-  }
-
   #status(run = this.#existing()): RunStatus {
     return readRun(run, this.#shell.now());
   }
@@ -130,7 +125,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async read(): Promise<RunStatus> {
-    return this.#status(await this.#placed());
+    return this.#status(await this.#once(hasHeardPool, PLACE_KNOWN_MS));
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
@@ -176,7 +171,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async why(): Promise<Why> {
-    return explainRun(await this.#placed(), peersOf(this.env));
+    return explainRun(await this.#once(hasHeardPool, PLACE_KNOWN_MS), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {

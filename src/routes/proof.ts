@@ -47,7 +47,7 @@ export function proofRoute(app: EdgeApp): void {
   });
 }
 
-/** The address on loopback that is to be proven. Throws `not_found` for a Drover that is reached otherwise. */
+/** The address on loopback that is to be proven. Throws `not_found` for a Drover with a certificate. */
 export function provenAddress(url: string): string {
   const address = loopbackAddress(url);
   if (address !== undefined) return address;
