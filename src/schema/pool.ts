@@ -5,7 +5,7 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
-import { contradictions, type Ruled } from "./pool-rules.ts";
+import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
 
@@ -145,7 +145,7 @@ const Fields = z.strictObject({
 });
 
 function refuseContradictions(config: Ruled, { addIssue }: z.RefinementCtx): void {
-  for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
+  addContradictions(config, (path, message) => addIssue({ code: "custom", path, message }));
 }
 
 export const PoolConfig = Fields.superRefine(refuseContradictions);

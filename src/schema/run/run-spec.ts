@@ -1,7 +1,7 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { Duration, Name, PositiveDuration, SnapshotId } from "../common.ts";
-import { specFaults } from "./spec-rules.ts";
+import { addFaults } from "./spec-rules.ts";
 import {
   Argv,
   Directory,
@@ -73,8 +73,7 @@ const Fields = z.strictObject({
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.
-  for (const { path, message } of specFaults(spec))
-    context.addIssue({ code: "custom", path, message, continue: false });
+  addFaults(spec, (path, message) => context.addIssue({ code: "custom", path, message, continue: false }));
 }).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
 /** A submission as stored, with every default that does not depend on its form or type. */
 export type RunSpec = z.output<typeof RunSpec>;
