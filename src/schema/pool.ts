@@ -221,7 +221,7 @@ export const PoolView = z
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
 
-/** A machine that may still exist at the provider after a forced end. */
+/** A machine that may still exist although Drover has stopped waiting for proof of its end. */
 export const LeftBehind = z
   .object({
     worker: z.string(),
@@ -229,6 +229,7 @@ export const LeftBehind = z
     provider: z.string().describe("the address of its provider"),
   })
   .meta({ id: "LeftBehind" });
+export type LeftBehind = z.infer<typeof LeftBehind>;
 
 export const PoolDeletion = z
   .object({
