@@ -3,11 +3,13 @@
 import type { BootOutcome } from "../probes/boot.ts";
 import type { Resources } from "../schema/common.ts";
 import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
-import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
-import type { Instance } from "../schema/provider.ts";
+import type { InstanceType, LeftBehind, PoolConfig, ProviderConfig } from "../schema/pool.ts";
+import type { Instance, ProviderProblem } from "../schema/provider.ts";
 import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
+
+export type { LeftBehind } from "../schema/pool.ts";
 
 /** The object does not exist, or no longer exists. Nothing was written (rule R6). */
 export interface NoSuch {
@@ -324,15 +326,6 @@ export interface Configure {
 /** How a pool is deleted. */
 export type Removal = "empty" | "drained" | "forced";
 
-/** A machine that may still exist although Drover has stopped waiting for proof of its end. */
-export interface LeftBehind {
-  worker: string;
-  /** Null: it is unknown whether there is one. */
-  instance: string | null;
-  /** The address of its provider, where an operator can look for it. */
-  provider: string;
-}
-
 /** Pool → Allocation: your pool is deleted by force, so end at once. Answered like `Place`. */
 export interface EndRun extends RunRef {
   reason: string;
@@ -350,12 +343,7 @@ export type ConfigureAnswer =
   | { kind: "refused"; revision: number; code: ErrorCode; text: string };
 
 /** How a call to a provider failed, by class (host-protocol.md#provider-errors). */
-export interface ProviderFailure {
-  class: "rate_limit" | "quota" | "capacity" | "invalid" | "temporary";
-  text: string;
-  /** What is refused besides this call. Absent: depends on the class (decisions/pool.md#d18). */
-  scope?: "all" | "group" | "type";
-  retryAfterMs?: Millis;
+export interface ProviderFailure extends ProviderProblem {
   /** The call was refused or was never sent, so it had no effect. Absent: it may have had one. */
   refused?: true;
   /** Nobody has answered the call. Absent: somebody has. */

@@ -113,19 +113,9 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
 
 /** The default ends at once with exit code 0. */
 function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeScript {
-  const { runFor = "0s", blockStart = "0s", signal, startError, oomKilled } = input;
-  const { exitCode = 0, ignoreSignals = false, dieWithAgent = false, output = [] } = input;
-  return {
-    runForMs: durationMs(runFor),
-    blockStartMs: durationMs(blockStart),
-    exitCode,
-    ignoreSignals,
-    dieWithAgent,
-    output,
-    ...(signal === undefined ? {} : { signal }),
-    ...(startError === undefined ? {} : { startError }),
-    ...(oomKilled === undefined ? {} : { oomKilled }),
-  };
+  const { runFor = "0s", blockStart = "0s", ...script } = input;
+  const usual = { exitCode: 0, ignoreSignals: false, dieWithAgent: false, output: [] };
+  return { ...usual, ...script, runForMs: durationMs(runFor), blockStartMs: durationMs(blockStart) };
 }
 
 /** Memory reserved for a task that names none. */
@@ -141,12 +131,12 @@ function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["r
  */
 export function resourcesOf(spec: RunSpec): Resources {
   const { tasks } = groupOf(spec);
-  const needs = (hook: Hook, sidecar: boolean) =>
-    tasks
-      .filter((task) => task.hook === hook && task.sidecar === sidecar)
-      .reduce((sum, task) => together(sum, task.spec.resources, (a, b) => a + b), NO_RESOURCES);
   const add = (...parts: Resources[]) =>
     parts.reduce((sum, part) => together(sum, part, (a, b) => a + b), NO_RESOURCES);
+  const needs = (hook: Hook, sidecar: boolean) => {
+    const stage = tasks.filter((task) => task.hook === hook && task.sidecar === sidecar);
+    return add(...stage.map((task) => task.spec.resources));
+  };
   const beside = needs("prestart", true);
   const first = add(beside, needs("prestart", false));
   const most = add(beside, needs("main", false), needs("poststart", true), needs("poststart", false));

@@ -32,11 +32,6 @@ export class LazyAlarm {
     return this.#armedFor;
   }
 
-  /** The alarm has fired, so none is armed. */
-  fired(): void {
-    this.#armedFor = null;
-  }
-
   /** Makes sure that the object wakes at `at` or earlier. */
   arm(at: Instant, now: Instant): void {
     const armed = this.#armedFor;
@@ -46,8 +41,8 @@ export class LazyAlarm {
     void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 
-  /** The storage was emptied, and with it the alarm. */
-  emptied(): void {
+  /** No alarm is armed any more: it has fired, or the storage was emptied. */
+  disarmed(): void {
     this.#armedFor = null;
   }
 }

@@ -7,6 +7,7 @@ import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
+  hasHeardPool,
   isDecided,
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
@@ -26,14 +27,12 @@ import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
-import { DroverError } from "../shared/errors.ts";
-import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { AllocationStub, Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
-import { eventsAfter, explainRun, placedRun, settledRun, statsOfRun } from "./reads/allocation-reads.ts";
-import { existing, refusedBy, refuseOther } from "./reads/existing.ts";
+import { explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
+import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import type {
   AllocationApi,
   LogChunk,
@@ -44,7 +43,10 @@ import type {
 } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
-import { until } from "./waiting.ts";
+import { acknowledged, until } from "./waiting.ts";
+
+/** How long a reader waits for the pool to say where the run is placed, if perhaps only the pool knows. */
+const PLACE_KNOWN_MS = 1_000;
 
 /** The Durable Object of a run. */
 export class Allocation extends DurableObject<Env> implements AllocationStub {
@@ -54,7 +56,6 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   readonly #shell = new Shell<AllocationState, AllocationEvent, AllocationMessage>(
     this.ctx,
     allocationMachine,
-    { type: "tick" },
     {
       load: (alarmAt, now) => allocationFrom(this.#store.read(), alarmAt, now),
       save: (state) => this.#save(state),
@@ -95,36 +96,49 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return this.#existing();
   }
 
+  /** The run once its state `holds`, or after `waitMs`. */
+  async #once(
+    holds: (state: AllocationState) => boolean,
+    waitMs: number,
+    event?: AllocationEvent,
+  ): Promise<Existing> {
+    this.#entered(event);
+    await until(this.#actor, () => holds(this.#actor.state), waitMs);
+    return this.#existing();
+  }
+
+  #status(run = this.#existing()): RunStatus {
+    return readRun(run, this.#shell.now());
+  }
+
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
     const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
     refuseOther(entered, this.#name, { spec, hash });
-    const decided = () => isDecided(this.#actor.state);
-    if (this.#actor.state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
+    if (this.#actor.state.record !== null) {
       const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again`;
-      throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+      await acknowledged(this.#actor, () => isDecided(this.#actor.state), text);
     }
     const { refusal } = this.#actor.state.memo;
     if (refusal !== null) throw refusedBy(spec.pool, refusal);
-    return { created, status: readRun(this.#existing(), this.#shell.now()) };
+    return { created, status: this.#status() };
   }
 
   async read(): Promise<RunStatus> {
-    return readRun(await placedRun(this.#entered(), this.#actor), this.#shell.now());
+    return this.#status(await this.#once(hasHeardPool, PLACE_KNOWN_MS));
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
-    return readRun(await settledRun(this.#entered(), this.#actor, states, waitMs), this.#shell.now());
+    return this.#status(await this.#once((state) => isSettled(state, states), waitMs));
   }
 
   async summary(states: RunState[] = [], waitMs = 0): Promise<RunSummary> {
-    return summaryOf(await settledRun(this.#entered(), this.#actor, states, waitMs));
+    return summaryOf(await this.#once((state) => isSettled(state, states), waitMs));
   }
 
   async abort({ waitMs, ...abort }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
-    this.#entered({ type: "abort", ...abort });
-    await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
-    return readRun(this.#existing(), this.#shell.now());
+    const hasEnded = ({ record }: AllocationState) => record?.ended !== false;
+    return this.#status(await this.#once(hasEnded, waitMs, { type: "abort", ...abort }));
   }
 
   async restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer> {
@@ -140,22 +154,24 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     const refusal = replayed ? null : whyRefused(this.#existing(), event.request);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
-    return { replayed, status: readRun(this.#existing(), this.#shell.now()) };
+    return { replayed, status: this.#status() };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
     const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
     this.#actor.apply({ type: "update", spec, specIndex, by });
-    return readRun(this.#existing(), this.#shell.now());
+    return this.#status();
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
-    return eventsAfter(this.#entered(), this.#actor, after, waitMs);
+    const { record } = await this.#once((state) => hasEvents(state, after), waitMs);
+    const items = record.events.filter(({ seq }) => seq > after);
+    return { items, dropped: record.eventsDropped, ended: record.ended };
   }
 
   async why(): Promise<Why> {
-    return explainRun(await placedRun(this.#entered(), this.#actor), peersOf(this.env));
+    return explainRun(await this.#once(hasHeardPool, PLACE_KNOWN_MS), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {

@@ -16,16 +16,16 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
-import type { HostSetup, Orders } from "../schema/host.ts";
+import { type HostSetup, type Orders, Report } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
-import { createInstance, destroyInstance } from "./host/cloud.ts";
+import { createInstance, providerOf } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
-import { parseReport, reportOf } from "./host/host-calls.ts";
+import { parsedBody, reportOf } from "./host/host-calls.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
@@ -41,33 +41,25 @@ export const SAMPLE_WAIT_MS = 2_000;
 
 /** The Durable Object of a worker. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
+  readonly #name = this.ctx.id.name ?? "";
   readonly #store = new ValueStore<WorkerRecord>(this.ctx.storage);
   readonly #placements = new SqlRowDisk<PlacementRow>(this.ctx.storage.sql, "placements");
-  readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(
-    this.ctx,
-    workerMachine,
-    { type: "tick" },
-    {
-      load: () => {
-        const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
-        return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
-      },
-      save: (state) => {
-        state.placements.flush();
-        if (state.record !== null) this.#store.write(state.record);
-      },
-      send: (message) => this.#send(message),
-      violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
+  readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(this.ctx, workerMachine, {
+    load: () => {
+      const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
+      return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
     },
-  );
+    save: (state) => {
+      state.placements.flush();
+      if (state.record !== null) this.#store.write(state.record);
+    },
+    send: (message) => this.#send(message),
+    violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
+  });
   readonly #actor = this.#shell.actor;
   readonly #pace = new HostPace(this.#actor, droverNow);
-  readonly #auth = new HostAuth(this.#actor, () => this.#name, this.env, this.#pace);
+  readonly #auth = new HostAuth(this.#actor, this.#name, this.env, this.#pace);
   readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
-
-  get #name(): string {
-    return this.ctx.id.name ?? "";
-  }
 
   override async alarm(): Promise<void> {
     this.#session.listen();
@@ -89,7 +81,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
         return { type: "create_answered", answer: await createInstance(this.env, message.body) };
       case "destroy": {
         const { provider, instance } = message.body;
-        return { type: "destroy_answered", answer: await destroyInstance(provider, instance) };
+        return { type: "destroy_answered", answer: await providerOf(provider).destroy(instance) };
       }
       default:
         return post(peersOf(this.env), message);
@@ -138,7 +130,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     if (text === undefined) return;
     this.#session.received(hostSocket(this.ctx, socket), () => {
       this.#pace.report(text.length);
-      return parseReport(text);
+      return parsedBody(Report, text);
     });
   }
 

@@ -41,40 +41,28 @@ import { until } from "./waiting.ts";
 
 /** The Durable Object of a pool. */
 export class Pool extends DurableObject<Env> implements PoolStub {
+  readonly #name = this.ctx.id.name ?? "";
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
   readonly #lists = new RunLists(this.#runs);
-  readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(
-    this.ctx,
-    poolMachine,
-    { type: "tick" },
-    {
-      load: () =>
-        loadedPool(
-          this.#store.read(),
-          new Rows(this.#runs, isLiveRun),
-          new Rows(this.#workers, isLiveWorker),
-        ),
-      save: (state) => {
-        state.runs.flush();
-        state.workers.flush();
-        if (state.record !== null) this.#store.write(state.record);
-      },
-      send: (message) => this.#send(message),
-      violated: (count) => this.#actor.state.memo.counting.violated("pool", count),
+  readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(this.ctx, poolMachine, {
+    load: () =>
+      loadedPool(this.#store.read(), new Rows(this.#runs, isLiveRun), new Rows(this.#workers, isLiveWorker)),
+    save: (state) => {
+      state.runs.flush();
+      state.workers.flush();
+      if (state.record !== null) this.#store.write(state.record);
     },
-  );
+    send: (message) => this.#send(message),
+    violated: (count) => this.#actor.state.memo.counting.violated("pool", count),
+  });
   readonly #actor = this.#shell.actor;
   readonly #waits = new RunWaits();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#actor.watch(() => this.#waits.changed(this.#actor.state));
-  }
-
-  get #name(): string {
-    return this.ctx.id.name ?? "";
   }
 
   /** The number of clients that wait for runs of this pool. */

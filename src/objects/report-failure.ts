@@ -1,5 +1,6 @@
 // How is a failed message logged?
 import type { Envelope } from "../shared/machine.ts";
+import { errorText } from "../shared/words.ts";
 
 /**
  * Logs a failed message at its first try, and then each time the number of tries doubles, so that a peer that
@@ -7,6 +8,12 @@ import type { Envelope } from "../shared/machine.ts";
  */
 export function logFailure(from: string, message: Envelope, error: unknown, tries: number): void {
   if (!Number.isInteger(Math.log2(tries))) return;
-  const text = error instanceof Error ? error.message : String(error);
-  console.warn({ event: "message_failed", from, to: message.to, kind: message.kind, tries, error: text });
+  console.warn({
+    event: "message_failed",
+    from,
+    to: message.to,
+    kind: message.kind,
+    tries,
+    error: errorText(error),
+  });
 }

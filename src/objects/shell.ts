@@ -21,6 +21,11 @@ export interface Wiring<State, Event, Message> {
   violated?(count: number): void;
 }
 
+/** Nothing has happened but time. */
+interface Tick {
+  type: "tick";
+}
+
 const { DROVER_CHECK_EVERY }: Partial<Env> = env;
 
 /** One step in this many in this isolate is checked, whichever object takes it. */
@@ -33,20 +38,17 @@ function isChecked(): boolean {
 }
 
 /** The actor of a Durable Object, with the platform's clock, transactions and alarm. */
-export class Shell<State, Event extends { type: string }, Message extends Envelope> {
-  readonly actor: Actor<State, Event, Message>;
+export class Shell<State, Event, Message extends Envelope> {
+  readonly actor: Actor<State, Event | Tick, Message>;
   readonly now = droverNow;
   readonly #alarm: LazyAlarm;
-  readonly #tick: Event;
   #firing = false;
 
   constructor(
     ctx: DurableObjectState,
-    machine: Machine<State, Event, Message>,
-    tick: Event,
+    machine: Machine<State, Event | Tick, Message>,
     wiring: Wiring<State, Event, Message>,
   ) {
-    this.#tick = tick;
     this.#alarm = new LazyAlarm(ctx.storage);
     this.actor = new Actor(machine, {
       now: droverNow,
@@ -71,7 +73,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
   }
 
   /** Applies an event, at least a tick: every entry is billed, and repairs what a crash left undone. */
-  enter(event: Event = this.#tick): State {
+  enter(event: Event | Tick = { type: "tick" }): State {
     this.count();
     return this.actor.apply(event);
   }
@@ -83,7 +85,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
 
   /** The alarm has fired. This does not throw: the actor repeats what fails. */
   alarm(): void {
-    this.#alarm.fired();
+    this.#alarm.disarmed();
     this.#firing = true;
     this.enter();
     this.#firing = false;
@@ -91,6 +93,6 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
 
   /** The storage was emptied, and with it the alarm. */
   emptied(): void {
-    this.#alarm.emptied();
+    this.#alarm.disarmed();
   }
 }

@@ -1,4 +1,6 @@
 // How does a request wait until something has changed?
+import { DroverError } from "../shared/errors.ts";
+import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Millis } from "../shared/machine.ts";
 
 /**
@@ -46,4 +48,10 @@ export async function until(
     const stopTimer = timer(waitMs, () => look(true));
     const unwatch = source.watch(() => look(false));
   });
+}
+
+/** Waits until another object has confirmed. Throws `not_acknowledged` with this text if it is too late. */
+export async function acknowledged(source: Watchable, holds: () => boolean, text: string): Promise<void> {
+  if (await until(source, holds, ACKNOWLEDGE_MS)) return;
+  throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
 }

@@ -32,7 +32,7 @@ const events = operation({
   request: {
     query: z.strictObject({
       pool: Name.default("default"),
-      after: ChangeNumber.optional().meta({ description: "only changes after this one" }),
+      after: ChangeNumber.optional().describe("only changes after this one"),
       wait: Wait.optional(),
     }),
     headers: z.object({ "last-event-id": ChangeNumber.optional() }),

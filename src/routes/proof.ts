@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
+import { base64Url, keyOfText, mac } from "../signing/mac.ts";
 import type { EdgeApp } from "./edge.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer } from "./openapi/params.ts";
@@ -9,14 +10,14 @@ import { jsonAnswer } from "./openapi/params.ts";
 const Nonce = z
   .string()
   .regex(/^[\w-]{22,86}$/, "must be 22 to 86 characters of base64url, random")
-  .meta({ description: "random bytes in base64url, 128 bits or more, new for each request" });
+  .describe("random bytes in base64url, 128 bits or more, new for each request");
 
 const Proof = z
   .object({
-    address: z.string().meta({ description: "where this Drover listens, as `host:port`" }),
-    proof: z.string().meta({
-      description: "HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url",
-    }),
+    address: z.string().describe("where this Drover listens, as `host:port`"),
+    proof: z
+      .string()
+      .describe("HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url"),
   })
   .meta({ id: "Proof" });
 
@@ -38,27 +39,18 @@ const proof = operation({
 
 /** Adds the proof of a local Drover. It is open, and costs one short HMAC. */
 export function proofRoute(app: EdgeApp): void {
-  app.openapi(proof, async (c) => {
-    const address = loopbackAddress(c.env.url);
+  app.openapi(proof, (c) => {
     // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
-    if (address === undefined || !c.env.adminToken) {
-      throw new DroverError(
-        "not_found",
-        "only a Drover on loopback gives a proof; elsewhere verify the certificate",
-      );
-    }
+    const address = provenAddress(c.env.adminToken ? c.env.url : "");
     const text = proofText(address, c.req.valid("query").nonce);
-    return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);
+    return c.json({ address, proof: base64Url(mac(keyOfText(c.env.adminToken), text)) }, 200);
   });
 }
 
-async function hmac(secret: string, text: string): Promise<string> {
-  const encoder = new TextEncoder();
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign"]);
-  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text)));
-  return btoa(String.fromCharCode(...signature))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+/** The address on loopback that is to be proven. Throws `not_found` for a Drover with a certificate. */
+export function provenAddress(url: string): string {
+  const address = loopbackAddress(url);
+  if (address !== undefined) return address;
+  const text = "only a Drover on loopback gives a proof; elsewhere verify the certificate";
+  throw new DroverError("not_found", text);
 }

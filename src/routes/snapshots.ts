@@ -1,7 +1,6 @@
 // The routes of snapshots, for clients and for hosts: upload, download, resume (api.md#snapshots).
 import { z } from "zod";
-import type { SnapshotStore } from "../objects/rpc.ts";
-import { Name, SnapshotId } from "../schema/common.ts";
+import { SnapshotId } from "../schema/common.ts";
 import { DroverError } from "../shared/errors.ts";
 import { MAX_SNAPSHOT_BYTES } from "../shared/limits.ts";
 import { formatSize } from "../shared/size.ts";
@@ -12,19 +11,16 @@ import { drainBody } from "./http/drain-body.ts";
 import { renderError } from "./http/problem.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
-import { jsonAnswer, notModifiedAnswer } from "./openapi/params.ts";
+import { HostParams, jsonAnswer, notModifiedAnswer } from "./openapi/params.ts";
 import { behindTheEnd, spanOf } from "./runs/log-request.ts";
 
 const archive = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
 
 const Stored = z.object({ id: SnapshotId, bytes: z.int() }).meta({ id: "StoredSnapshot" });
 
-const snapshot = SnapshotId.meta({ description: "`sha256:` and the SHA-256 of the archive, in hexadecimal" });
+const snapshot = SnapshotId.describe("`sha256:` and the SHA-256 of the archive, in hexadecimal");
 const ofClient = { params: z.object({ snapshot }) };
-const ofHost = {
-  params: z.object({ worker: Name.meta({ description: "the worker's id" }), snapshot }),
-  query: z.strictObject({}),
-};
+const ofHost = { params: HostParams.extend({ snapshot }) };
 const Range = z.string().optional().meta({ example: "bytes=1048576-" });
 
 const answers = {
@@ -175,22 +171,8 @@ async function getSnapshot(c: EdgeContext, id: string): Promise<Response> {
     etag,
   };
   if (c.req.header("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });
-  return withBytes(c, store, { id, size, headers });
-}
-
-interface Found {
-  id: string;
-  size: number;
-  headers: Record<string, string>;
-}
-
-async function withBytes(
-  c: EdgeContext,
-  store: SnapshotStore,
-  { id, size, headers }: Found,
-): Promise<Response> {
-  // HEAD ignores ranges (RFC 9110 §14.2).
   const bodyless = c.req.method === "HEAD";
+  // HEAD ignores ranges (RFC 9110 §14.2).
   const span = spanOf(bodyless ? undefined : c.req.header("range"), undefined);
   const from = span.from < 0 ? Math.max(0, size + span.from) : span.from;
   const to = Math.min(span.to ?? size, size);

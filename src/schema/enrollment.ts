@@ -16,7 +16,7 @@ export const EnrollmentRequest = z.strictObject({
   pool: Name.default("default"),
   ttl: Duration.refine(isInRange, { error: `must be ${RANGE}` })
     .default(formatDuration(DEFAULT_ENROLLMENT_MS))
-    .meta({ description: `how long the code is valid, ${RANGE}` }),
+    .describe(`how long the code is valid, ${RANGE}`),
 });
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
 
@@ -27,11 +27,11 @@ export function ttlMs({ ttl }: EnrollmentRequest): number {
 
 export const Enrollment = z
   .object({
-    code: z.string().meta({ description: "lets one machine join, once; anyone who has it can use it" }),
-    worker: z.string().meta({ description: "the worker id that the machine will have" }),
+    code: z.string().describe("lets one machine join, once; anyone who has it can use it"),
+    worker: z.string().describe("the worker id that the machine will have"),
     pool: z.string(),
     expiresAt: InstantText,
-    command: z.string().meta({ description: "what to paste into a shell of that machine" }),
+    command: z.string().describe("what to paste into a shell of that machine"),
   })
   .meta({ id: "Enrollment" });
 export type Enrollment = z.infer<typeof Enrollment>;

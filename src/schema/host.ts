@@ -47,13 +47,14 @@ export const HostSetup = z.object({
   reportUrl: z.string(),
   /** Where a socket can be opened; absent if the control plane has none. */
   socketUrl: z.string().optional(),
-  logsUrl: z.string().optional().meta({
-    description: "where large logs go, followed by /{attempt}/{stream}; absent: logs go into reports",
-  }),
+  logsUrl: z
+    .string()
+    .optional()
+    .describe("where large logs go, followed by /{attempt}/{stream}; absent: logs go into reports"),
   snapshotsUrl: z
     .string()
     .optional()
-    .meta({ description: "where snapshots are, followed by /{snapshot}; absent: this deployment has none" }),
+    .describe("where snapshots are, followed by /{snapshot}; absent: this deployment has none"),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),
@@ -65,7 +66,7 @@ export const JoinRequest = z.strictObject({
   start: z
     .string()
     .regex(/^[\w-]{16,64}$/)
-    .meta({ description: "a random text for this start of the agent, the same in each retry" }),
+    .describe("a random text for this start of the agent, the same in each retry"),
   bootId: z.string().min(1).max(128),
   instanceId: z.string().max(256).optional(),
 });
@@ -81,7 +82,7 @@ export const StartError = z.object({
   recoverable: z
     .boolean()
     .optional()
-    .meta({ description: "another try may help; if absent it cannot (tasks.md#failure-note-2)" }),
+    .describe("another try may help; if absent it cannot (tasks.md#failure-note-2)"),
 });
 export type StartError = z.infer<typeof StartError>;
 
@@ -95,10 +96,9 @@ export type LogPiece = z.infer<typeof LogPiece>;
  * Why a host stopped an attempt on its own: its lease ends, its agent is shutting down, or its machine is
  * about to be interrupted.
  */
-export const HostStop = z.enum(["lease", "agent", "interruption"]).meta({
-  description:
-    "the host's own stop: its lease ends, its agent is shutting down, or its machine is interrupted",
-});
+export const HostStop = z
+  .enum(["lease", "agent", "interruption"])
+  .describe("the host's own stop: its lease ends, its agent is shutting down, or its machine is interrupted");
 export type HostStop = z.infer<typeof HostStop>;
 
 /**
@@ -135,18 +135,18 @@ export const AttemptReport = z.object({
   waits: z
     .boolean()
     .optional()
-    .meta({ description: "it must not be started yet (`startInMs`), and nothing of it exists here" }),
-  timedOut: z.boolean().optional().meta({ description: "the host stopped it at its time limit" }),
+    .describe("it must not be started yet (`startInMs`), and nothing of it exists here"),
+  timedOut: z.boolean().optional().describe("the host stopped it at its time limit"),
   stopped: HostStop.optional(),
-  outputs: Outcome.optional().meta({
-    description: "for a task with `outputs` that ended by itself: its result, or why there is none",
-  }),
-  saved: Outcome.optional().meta({
-    description: "after an order with `save`: the snapshot of its placement's data, or why there is none",
-  }),
-  data: StickyData.optional().meta({
-    description: "for a sticky run that was placed here again: whether its directories have earlier data",
-  }),
+  outputs: Outcome.optional().describe(
+    "for a task with `outputs` that ended by itself: its result, or why there is none",
+  ),
+  saved: Outcome.optional().describe(
+    "after an order with `save`: the snapshot of its placement's data, or why there is none",
+  ),
+  data: StickyData.optional().describe(
+    "for a sticky run that was placed here again: whether its directories have earlier data",
+  ),
   kill: z
     .object({
       tries: z.int().min(0),
@@ -167,9 +167,11 @@ export type AttemptReport = z.infer<typeof AttemptReport>;
 export const Means = z.object({
   kill: z.enum(["cgroup", "processes"]),
   limits: z.array(z.enum(["memory", "pids", "cpu"])),
-  protocol: z.int().min(0).max(MAX_HOST_NUMBER).meta({
-    description: "what the host speaks: 0 takes commands only, 1 is the agent of 0.1.0",
-  }),
+  protocol: z
+    .int()
+    .min(0)
+    .max(MAX_HOST_NUMBER)
+    .describe("what the host speaks: 0 takes commands only, 1 is the agent of 0.1.0"),
 });
 export type Means = z.infer<typeof Means>;
 
@@ -177,11 +179,7 @@ export type Means = z.infer<typeof Means>;
 export const Sample = z
   .object({
     cpuMs: z.number().min(0),
-    cpus: z
-      .number()
-      .min(0)
-      .optional()
-      .meta({ description: "since the previous sample; absent: there is none" }),
+    cpus: z.number().min(0).optional().describe("since the previous sample; absent: there is none"),
     memoryBytes: Bytes,
     pids: Bytes,
   })
@@ -200,9 +198,11 @@ export type Usage = z.infer<typeof Usage>;
 export const Report = z.object({
   incarnation: z.int().min(1),
   seq: Seq,
-  clock: z.number().min(0).optional().meta({
-    description: "milliseconds since the boot of this machine when the report was sent: shows its delay",
-  }),
+  clock: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("milliseconds since the boot of this machine when the report was sent: shows its delay"),
   full: z.boolean(),
   ordersSeen: z.int().min(0).max(MAX_HOST_NUMBER),
   boot: z
@@ -210,24 +210,23 @@ export const Report = z.object({
     .nullable()
     .optional(),
   broken: Text.nullable().optional(),
-  draining: Text.nullable().optional().meta({
-    description:
-      "why this machine must take no more runs: a notice of the provider, maintenance by an operator",
-  }),
-  goneInMs: z
-    .number()
-    .min(0)
+  draining: Text.nullable()
     .optional()
-    .meta({ description: "with `draining`: when the machine will be gone" }),
+    .describe(
+      "why this machine must take no more runs: a notice of the provider, maintenance by an operator",
+    ),
+  goneInMs: z.number().min(0).optional().describe("with `draining`: when the machine will be gone"),
   stale: z
     .array(z.union([Name, z.object({ run: Name, holder: Text.optional() })]))
     .max(10_000)
     .optional()
-    .meta({ description: "runs whose supervisor is gone while something still holds their resources" }),
+    .describe("runs whose supervisor is gone while something still holds their resources"),
   attempts: z.array(AttemptReport).max(10_000),
-  kept: z.array(PlacementId).max(1_000).optional().meta({
-    description: "ended placements of sticky runs whose data is kept here; absent: none",
-  }),
+  kept: z
+    .array(PlacementId)
+    .max(1_000)
+    .optional()
+    .describe("ended placements of sticky runs whose data is kept here; absent: none"),
   resources: HostResources.optional(),
   means: Means.optional(),
   usage: Usage.optional(),

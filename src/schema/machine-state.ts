@@ -12,4 +12,4 @@ export const MachineState = z.enum(["asked", "refused", "unconfirmed", "made"]).
 /** The number of booting workers without a machine yet, by outcome of the request. */
 export const Unmade = z
   .object({ asked: z.int(), refused: z.int(), unconfirmed: z.int().optional() })
-  .meta({ description: "booting workers without a machine yet, by outcome of the request" });
+  .describe("booting workers without a machine yet, by outcome of the request");

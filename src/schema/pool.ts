@@ -5,7 +5,7 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
-import { contradictions, type Ruled } from "./pool-rules.ts";
+import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
 
@@ -16,13 +16,15 @@ export const InstanceType = z
     memory: Size,
     disk: Size.default("0"),
     gpus: z.int().min(0).max(64).default(0),
-    price: z.number().min(0).optional().meta({
-      description: "the list price of an hour, in your currency; absent: unknown, 0: free",
-    }),
-    preemptible: z.boolean().optional().meta({ description: "the provider may interrupt these machines" }),
-    quotaGroup: Name.optional().meta({
-      description: "types of one group share a quota; its preemptible types share a separate one",
-    }),
+    price: z
+      .number()
+      .min(0)
+      .optional()
+      .describe("the list price of an hour, in your currency; absent: unknown, 0: free"),
+    preemptible: z.boolean().optional().describe("the provider may interrupt these machines"),
+    quotaGroup: Name.optional().describe(
+      "types of one group share a quota; its preemptible types share a separate one",
+    ),
   })
   .meta({ id: "InstanceType" });
 export type InstanceType = z.output<typeof InstanceType>;
@@ -39,10 +41,13 @@ export const ProviderConfig = z.strictObject({
     .min(1)
     .max(1_024)
     .optional()
-    .meta({ description: "a command by which a machine ends itself, so that it costs nothing any more" }),
-  notice: z.string().min(1).max(1_024).optional().meta({
-    description: "a command that prints the provider's notice of an interruption, or nothing",
-  }),
+    .describe("a command by which a machine ends itself, so that it costs nothing any more"),
+  notice: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .describe("a command that prints the provider's notice of an interruption, or nothing"),
 });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
@@ -61,17 +66,17 @@ export const Timeouts = z
   .strictObject({
     boot: Interval.default("10m"),
     probe: Interval.default("10m"),
-    idle: Duration.default("1m").meta({ description: "0s: a machine without runs is destroyed at once" }),
+    idle: Duration.default("1m").describe("0s: a machine without runs is destroyed at once"),
     shutdown: Interval.default("10s"),
-    staleRun: Interval.default(formatDuration(STALE_RUN_MS)).meta({
-      description: "how long an ended run may leave something behind before its machine counts as broken",
-    }),
-    unlisted: Interval.default(formatDuration(UNLISTED_MS)).meta({
-      description: "how long a new machine may be missing from listings",
-    }),
-    maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).meta({
-      description: "the longest `killTimeout` of a run, longer ones are cut",
-    }),
+    staleRun: Interval.default(formatDuration(STALE_RUN_MS)).describe(
+      "how long an ended run may leave something behind before its machine counts as broken",
+    ),
+    unlisted: Interval.default(formatDuration(UNLISTED_MS)).describe(
+      "how long a new machine may be missing from listings",
+    ),
+    maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).describe(
+      "the longest `killTimeout` of a run, longer ones are cut",
+    ),
     lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
       error: "must be at least 2m",
     }).default("30m"),
@@ -88,10 +93,8 @@ export const PoolProbe = z
 /** How long ended runs and logs are kept. The pool checks once a minute. */
 export const PoolRetention = z
   .strictObject({
-    runs: PositiveDuration.default("7d").meta({ description: "how long ended runs are kept" }),
-    logs: PositiveDuration.optional().meta({
-      description: "how long their logs are kept; as long as the runs if absent",
-    }),
+    runs: PositiveDuration.default("7d").describe("how long ended runs are kept"),
+    logs: PositiveDuration.optional().describe("how long their logs are kept; as long as the runs if absent"),
   })
   .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
     error: "must not be longer than `runs`, since logs are deleted with their run",
@@ -107,29 +110,33 @@ const Fields = z.strictObject({
     .refine((types) => Object.keys(types).length >= 1, { error: "must name at least one instance type" }),
   minInstances: z.int().min(0).max(10_000).default(0),
   maxInstances: z.int().min(0).max(10_000).default(64),
-  maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
+  maxRunsPerInstance: z.int().min(0).default(0).describe("0: as many as fit"),
   maxConcurrentCreates: z.int().min(1).default(10),
-  priceFactor: z.number().min(1).max(1_000).default(1.5).meta({
-    description: "highest price of a machine, as a multiple of the cheapest that fits",
-  }),
+  priceFactor: z
+    .number()
+    .min(1)
+    .max(1_000)
+    .default(1.5)
+    .describe("highest price of a machine, as a multiple of the cheapest that fits"),
   maxCloudOpsPerSecond: z
     .int()
     .min(1)
     .max(1_000)
     .default(10)
-    .meta({
-      description:
-        "the most calls to the provider per second: listings first, then destroys, then creates; " +
+    .describe(
+      "the most calls to the provider per second: listings first, then destroys, then creates; " +
         "killing a worker by id is not delayed by this limit",
-    }),
+    ),
   tags: Tags.default({}),
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),
   allowFakeDriver: z.boolean().default(false),
-  allowRunsWithoutGpus: z.boolean().default(false).meta({
-    description:
+  allowRunsWithoutGpus: z
+    .boolean()
+    .default(false)
+    .describe(
       "whether runs without GPUs may use machines with GPUs although a type without GPUs could hold them",
-  }),
+    ),
   image: z.string().max(256).default(""),
   probe: PoolProbe.prefault({}),
   timeouts: Timeouts.prefault({}),
@@ -138,7 +145,7 @@ const Fields = z.strictObject({
 });
 
 function refuseContradictions(config: Ruled, { addIssue }: z.RefinementCtx): void {
-  for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
+  addContradictions(config, (path, message) => addIssue({ code: "custom", path, message }));
 }
 
 export const PoolConfig = Fields.superRefine(refuseContradictions);
@@ -148,9 +155,9 @@ export type PoolConfigInput = z.input<typeof PoolConfig>;
 /** A pool's configuration in a PUT. One from a GET has no secret, and can be sent back as it is. */
 export const PutPoolConfig = Fields.extend({
   provider: ProviderConfig.extend({
-    secret: ProviderConfig.shape.secret.optional().meta({
-      description: "if absent, the stored secret is kept, if the pool exists and has the same `url`",
-    }),
+    secret: ProviderConfig.shape.secret
+      .optional()
+      .describe("if absent, the stored secret is kept, if the pool exists and has the same `url`"),
   }).meta({ id: "Provider" }),
 })
   .superRefine(refuseContradictions)
@@ -173,22 +180,23 @@ export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "inv
 
 export const HoldOff = z
   .object({
-    scope: z.string().meta({ description: "`all`, `group:NAME`, `group:NAME:spot`, `type:NAME`, or `list`" }),
+    scope: z.string().describe("`all`, `group:NAME`, `group:NAME:spot`, `type:NAME`, or `list`"),
     cause: z.enum(HOLD_CAUSES),
-    until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
-    trying: z.boolean().meta({ description: "it has expired, and one machine at a time is tried" }),
-    tries: z.int().meta({ description: "failures in a row" }),
+    until: InstantText.nullable().describe("null: until the configuration changes"),
+    trying: z.boolean().describe("it has expired, and one machine at a time is tried"),
+    tries: z.int().describe("failures in a row"),
     reason: z.string(),
   })
   .meta({ id: "HoldOff" });
 
 export const PoolSpend = z
   .object({
-    perHour: z.number().meta({ description: "cost per hour of all machines that may exist" }),
-    unpriced: z.int().meta({ description: "machines of unknown price, not in `perHour`" }),
-    worstPerHour: z.number().nullable().meta({
-      description: "cost of `maxInstances` of the most expensive type; null: unknown",
-    }),
+    perHour: z.number().describe("cost per hour of all machines that may exist"),
+    unpriced: z.int().describe("machines of unknown price, not in `perHour`"),
+    worstPerHour: z
+      .number()
+      .nullable()
+      .describe("cost of `maxInstances` of the most expensive type; null: unknown"),
   })
   .meta({ id: "PoolSpend" });
 export type PoolSpend = z.infer<typeof PoolSpend>;
@@ -196,47 +204,41 @@ export type PoolSpend = z.infer<typeof PoolSpend>;
 export const PoolView = z
   .object({
     name: z.string(),
-    config: ShownPoolConfig.meta({ description: "as it was sent, without the provider's secret" }),
+    config: ShownPoolConfig.describe("as it was sent, without the provider's secret"),
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
-    workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
+    workers: z.record(z.string(), z.int()).describe("number of workers by state"),
     unmade: Unmade.optional(),
     holdOffs: z.array(HoldOff),
-    leaving: z
-      .boolean()
-      .optional()
-      .meta({ description: "it takes no more runs, and is deleted once it is empty" }),
+    leaving: z.boolean().optional().describe("it takes no more runs, and is deleted once it is empty"),
     spend: PoolSpend.optional(),
-    strangers: z.array(z.string()).optional().meta({
-      description: "machines with the pool's tag that belong to no worker; Drover leaves them alone",
-    }),
-    cloudError: z
-      .string()
-      .nullable()
-      .meta({ description: "why the provider's machines could not be listed" }),
+    strangers: z
+      .array(z.string())
+      .optional()
+      .describe("machines with the pool's tag that belong to no worker; Drover leaves them alone"),
+    cloudError: z.string().nullable().describe("why the provider's machines could not be listed"),
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
 
-/** A machine that may still exist at the provider after a forced end. */
+/** A machine that may still exist although Drover has stopped waiting for proof of its end. */
 export const LeftBehind = z
   .object({
     worker: z.string(),
-    instance: z.string().nullable().meta({ description: "its id at the provider; null: unknown" }),
-    provider: z.string().meta({ description: "the address of its provider" }),
+    instance: z.string().nullable().describe("its id at the provider; null: unknown"),
+    provider: z.string().describe("the address of its provider"),
   })
   .meta({ id: "LeftBehind" });
+export type LeftBehind = z.infer<typeof LeftBehind>;
 
 export const PoolDeletion = z
   .object({
     name: z.string(),
-    deleted: z
-      .boolean()
-      .meta({ description: "false: it will be deleted once its runs and machines have ended" }),
+    deleted: z.boolean().describe("false: it will be deleted once its runs and machines have ended"),
     leftBehind: z
       .array(LeftBehind)
       .optional()
-      .meta({ description: "with `force`: machines that may be left at the provider; look for them there" }),
+      .describe("with `force`: machines that may be left at the provider; look for them there"),
   })
   .meta({ id: "PoolDeletion" });
 export type PoolDeletion = z.infer<typeof PoolDeletion>;
@@ -253,7 +255,7 @@ export const WorkerHistoryEntry = z
     code: z
       .string()
       .optional()
-      .meta({ description: "only if this entry is about a refusal: its reason, as a code for programs" }),
+      .describe("only if this entry is about a refusal: its reason, as a code for programs"),
     message: z.string(),
   })
   .meta({ id: "WorkerHistoryEntry" });
@@ -275,46 +277,45 @@ export const WorkerSummary = z
     state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
-    providerType: z.string().nullable().meta({
-      description: "the provider's name of that type; null: no provider made it",
-    }),
-    own: z.boolean().meta({
-      description: "it is self-hosted: it joined by a code, and no provider made it or will destroy it",
-    }),
+    providerType: z
+      .string()
+      .nullable()
+      .describe("the provider's name of that type; null: no provider made it"),
+    own: z
+      .boolean()
+      .describe("it is self-hosted: it joined by a code, and no provider made it or will destroy it"),
     instance: z.string().nullable(),
     address: z.string().nullable(),
-    price: z.number().nullable().meta({
-      description: "per hour: the provider's price, or else the type's list price; null: unknown",
-    }),
+    price: z
+      .number()
+      .nullable()
+      .describe("per hour: the provider's price, or else the type's list price; null: unknown"),
     resources: MachineResources,
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
-    machine: MachineState.nullable().optional().meta({
-      description: "the outcome of asking the provider for its machine; null: it is a self-hosted machine",
-    }),
+    machine: MachineState.nullable()
+      .optional()
+      .describe("the outcome of asking the provider for its machine; null: it is a self-hosted machine"),
     doubles: z
       .array(z.string())
       .optional()
-      .meta({
-        description:
-          "other machines that the provider lists under this worker's name; they cost money, and are not " +
+      .describe(
+        "other machines that the provider lists under this worker's name; they cost money, and are not " +
           "destroyed until this worker is gone, since its host may run on any of them",
-      }),
-    reason: z.string().meta({ description: "why it is in this state" }),
+      ),
+    reason: z.string().describe("why it is in this state"),
   })
   .meta({ id: "WorkerSummary" });
 export type WorkerSummary = z.infer<typeof WorkerSummary>;
 
 /** A worker in a list of workers, with its last activity. */
 export const ListedWorker = WorkerSummary.extend({
-  idleSince: InstantText.nullable().meta({
-    description: "since when it has been idle; null: it is not, or unknown",
-  }),
+  idleSince: InstantText.nullable().describe("since when it has been idle; null: it is not, or unknown"),
   lastRun: z
     .object({ run: z.string(), endedAt: InstantText })
     .nullable()
-    .meta({ description: "the run that ended last on this worker; null: unknown" }),
+    .describe("the run that ended last on this worker; null: unknown"),
 }).meta({ id: "ListedWorker" });
 export type ListedWorker = z.infer<typeof ListedWorker>;
 
@@ -331,7 +332,7 @@ export const WorkerStatus = ListedWorker.extend({
   version: z.int(),
   prices: z
     .array(z.object({ price: z.number(), since: InstantText }))
-    .meta({ description: "each price per hour that its provider has named, latest last" }),
+    .describe("each price per hour that its provider has named, latest last"),
   bootProbe: z
     .object({
       ok: z.boolean(),
@@ -340,24 +341,24 @@ export const WorkerStatus = ListedWorker.extend({
         .int()
         .nullable()
         .optional()
-        .meta({ description: "of the probe's command; null: ended by a signal, or unknown" }),
+        .describe("of the probe's command; null: ended by a signal, or unknown"),
     })
     .nullable(),
   bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
   notice: z
     .object({ text: z.string(), goneAt: InstantText.nullable() })
     .nullable()
-    .meta({ description: "its host's notice that the machine will end soon; it drains meanwhile" }),
+    .describe("its host's notice that the machine will end soon; it drains meanwhile"),
   stale: z
     .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
-    .meta({ description: "runs that have ended on this worker but left something behind" }),
+    .describe("runs that have ended on this worker but left something behind"),
   createdAt: InstantText.nullable(),
   joinedAt: InstantText.nullable(),
   lastReportAt: InstantText.nullable(),
   leaseUntil: InstantText.nullable(),
-  leftBehind: LeftBehind.optional().meta({
-    description: "its end was forced, so this machine may be left at the provider: look for it there",
-  }),
+  leftBehind: LeftBehind.optional().describe(
+    "its end was forced, so this machine may be left at the provider: look for it there",
+  ),
   incarnation: z.int(),
   ordersRevision: z.int(),
   orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
@@ -368,7 +369,7 @@ export type WorkerStatus = z.infer<typeof WorkerStatus>;
 /** A changed run or worker of a pool, as it is now. */
 export const PoolChange = z
   .object({
-    number: z.int().meta({ description: "number of its latest change; higher is later" }),
+    number: z.int().describe("number of its latest change; higher is later"),
     run: RunSummary.optional(),
     worker: WorkerSummary.optional(),
   })
@@ -378,14 +379,15 @@ export type PoolChange = z.infer<typeof PoolChange>;
 export const PoolEventList = z
   .object({
     items: z.array(PoolChange),
-    next: z.int().meta({ description: "the `after` of the next request" }),
+    next: z.int().describe("the `after` of the next request"),
   })
   .meta({ id: "PoolEventList" });
 export type PoolEventList = z.infer<typeof PoolEventList>;
 
 export const KillRequest = z.strictObject({
   reason: z.string().max(1_024).optional(),
-  force: z.boolean().optional().meta({
-    description: "do not wait until the provider stops listing the machine, which may be left behind",
-  }),
+  force: z
+    .boolean()
+    .optional()
+    .describe("do not wait until the provider stops listing the machine, which may be left behind"),
 });

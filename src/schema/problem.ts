@@ -19,20 +19,21 @@ export const Problem = z
     errors: z
       .array(
         z.object({
-          pointer: z.string().meta({
-            description:
+          pointer: z
+            .string()
+            .describe(
               "where it is wrong: a JSON pointer into the body (`/runs/3/argv`), a query parameter " +
-              "(`?wait`), a part of the path (`{id}`), or a header (`Range:`)",
-          }),
+                "(`?wait`), a part of the path (`{id}`), or a header (`Range:`)",
+            ),
           detail: z.string(),
         }),
       )
       .optional(),
-    runs: z.array(z.string()).optional().meta({ description: "the ids that are unknown or expired" }),
+    runs: z.array(z.string()).optional().describe("the ids that are unknown or expired"),
     stored: z
       .array(z.string())
       .optional()
-      .meta({ description: "for a partly stored batch: the ids of the runs that exist" }),
+      .describe("for a partly stored batch: the ids of the runs that exist"),
   })
   .meta({ id: "Problem" });
 export type Problem = z.infer<typeof Problem>;

@@ -49,12 +49,16 @@ export const CreateInstance = z.strictObject({
 });
 export type CreateInstance = z.infer<typeof CreateInstance>;
 
-/** The body of every error answer of a provider. */
+/** The body of every error answer of a provider (host-protocol.md#provider-errors). */
 export const ProviderProblem = z.object({
   class: z.enum(["rate_limit", "quota", "capacity", "invalid", "temporary"]),
   text: z.string(),
-  /** Whether the problem concerns all machines, a quota group, or the instance type. */
+  /**
+   * Whether the problem concerns all machines, a quota group, or the instance type. Absent: depends on the
+   * class (decisions/pool.md#d18).
+   */
   scope: z.enum(["all", "group", "type"]).optional(),
   /** The least time before the next try. */
   retryAfterMs: z.number().min(0).optional(),
 });
+export type ProviderProblem = z.infer<typeof ProviderProblem>;

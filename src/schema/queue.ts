@@ -7,14 +7,14 @@ import { Next } from "./why.ts";
 export const QueuedRun = z
   .object({
     id: z.string(),
-    position: z.int().meta({ description: "its place in the queue: 1 is the first" }),
+    position: z.int().describe("its place in the queue: 1 is the first"),
     priority: z.int(),
-    command: z.string().meta({ description: "the beginning of the command line" }),
+    command: z.string().describe("the beginning of the command line"),
     submittedAt: InstantText,
-    ageMs: z.int().meta({ description: "how long ago it was submitted" }),
+    ageMs: z.int().describe("how long ago it was submitted"),
     reason: z
       .object({ code: z.string(), text: z.string() })
-      .meta({ description: "why it waits, as in `GET /v1/runs/{id}/why`" }),
+      .describe("why it waits, as in `GET /v1/runs/{id}/why`"),
     next: Next,
   })
   .meta({ id: "QueuedRun" });
@@ -24,7 +24,7 @@ export const Queue = z
   .object({
     items: z.array(QueuedRun),
     next: z.string().nullable(),
-    queued: z.int().meta({ description: "how many runs wait in all" }),
+    queued: z.int().describe("how many runs wait in all"),
   })
   .meta({ id: "Queue" });
 export type Queue = z.infer<typeof Queue>;

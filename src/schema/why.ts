@@ -30,16 +30,11 @@ export const AWAITED = ["pool", "worker", "host", "provider", "command", "operat
 export const Next = z
   .object({
     action: z.string(),
-    at: InstantText.nullable().meta({
-      description:
-        "when Drover does it by itself, unless something happens first; null: it waits for `waitsFor`",
-    }),
-    code: z.enum(NEXT_CODES).optional().meta({ description: "the action, for programs" }),
-    waitsFor: z
-      .enum(AWAITED)
-      .nullable()
-      .optional()
-      .meta({ description: "who can change it sooner; null: nobody" }),
+    at: InstantText.nullable().describe(
+      "when Drover does it by itself, unless something happens first; null: it waits for `waitsFor`",
+    ),
+    code: z.enum(NEXT_CODES).optional().describe("the action, for programs"),
+    waitsFor: z.enum(AWAITED).nullable().optional().describe("who can change it sooner; null: nobody"),
   })
   .meta({ id: "Next" });
 

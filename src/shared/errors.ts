@@ -121,19 +121,18 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
+const FAULTS_OF_COMMANDS: readonly FailureCode[] = [
+  "command_not_found",
+  "not_executable",
+  "directory_not_found",
+  "arguments_too_long",
+  "user_not_found",
+  "task_failed",
+];
+
 /** Whether a failure is the fault of the command or of the infrastructure (api.md#blame). */
 export function failureClass(code: FailureCode): "task" | "infrastructure" {
-  switch (code) {
-    case "command_not_found":
-    case "not_executable":
-    case "directory_not_found":
-    case "arguments_too_long":
-    case "user_not_found":
-    case "task_failed":
-      return "task";
-    default:
-      return "infrastructure";
-  }
+  return FAULTS_OF_COMMANDS.includes(code) ? "task" : "infrastructure";
 }
 
 /** The answer to every invalid signature. It does not reveal whether the named worker exists. */

@@ -1,6 +1,6 @@
 // How the control plane signs an answer to a host, and how the host verifies it (protocol.md).
 import { contentDigest, isSame, type Key, keyOf, mac } from "./mac.ts";
-import { type SignedHeaders, signatureIn } from "./request.ts";
+import { type SignedHeaders, signatureIn, signedHeaders } from "./request.ts";
 
 /** An answer as received; nothing in it is verified. */
 export interface ClaimedAnswer {
@@ -31,12 +31,7 @@ export function signAnswer(
 ): SignedHeaders {
   const digest = contentDigest(body);
   const params = `${COVERED};created=${created};keyid="${keyid}";tag="drover-answer"`;
-  const signature = mac(keyOf(key), answerBase(status, digest, params));
-  return {
-    "content-digest": digest,
-    "signature-input": `drover=${params}`,
-    signature: `drover=:${signature}:`,
-  };
+  return signedHeaders(digest, params, mac(keyOf(key), answerBase(status, digest, params)));
 }
 
 /** When an answer was signed, in seconds since 1970; undefined unless it is signed with this key. */

@@ -1,5 +1,5 @@
 // What is in an enrollment code, and which secret do host and control plane derive from it?
-import { type Key, keyOf, keyOfText, mac } from "./mac.ts";
+import { base64Url, type Key, keyOf, keyOfText, mac } from "./mac.ts";
 
 /** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: lets a machine join as a worker. */
 const CODE = /^drvc_((?:[a-z0-9][a-z0-9-]{0,62})\.\d{1,12})\.([A-Za-z0-9_-]{43})$/;
@@ -46,8 +46,4 @@ export function hostSecret(code: Key, salt: string): string {
 
 function codeMac(claim: string, signingKey: string): string {
   return mac(keyOfText(signingKey), "drvc_", claim);
-}
-
-function base64Url(base64: string): string {
-  return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }

@@ -21,6 +21,11 @@ export function textOfKey(key: Key): string {
   return btoa(String.fromCharCode(...key));
 }
 
+/** Base64 as it may stand in a URL. */
+export function base64Url(base64: string): string {
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
 /** HMAC-SHA256 of concatenated texts, in base64. */
 export function mac(key: Key, ...texts: string[]): string {
   const hmac = createHmac("sha256", key);

@@ -63,11 +63,15 @@ const MAX_HEADER_CHARS = 400;
 /** Signs a request. `digest` is the value of `Content-Digest` for its body. */
 export function signRequest(key: Key, request: Request, digest: string, params: Params): SignedHeaders {
   const signed = paramsText(params);
-  const signature = mac(key, requestBase(request, digest, signed));
+  return signedHeaders(digest, signed, mac(key, requestBase(request, digest, signed)));
+}
+
+/** The headers of a message with this digest, whose parameters and signature (base64) are these. */
+export function signedHeaders(digest: string, params: string, signature: string): SignedHeaders {
   return {
     "content-digest": digest,
-    "signature-input": `${LABEL}=${signed}`,
-    signature: signatureField(signature),
+    "signature-input": `${LABEL}=${params}`,
+    signature: `${LABEL}=:${signature}:`,
   };
 }
 
@@ -79,11 +83,10 @@ export function claimedRequest(
   request: Request,
   header: (name: keyof SignedHeaders) => string | undefined,
 ): ClaimedRequest | undefined {
-  const [digest, input, field] = [header("content-digest"), header("signature-input"), header("signature")];
-  const isShort = [digest, input, field].every((text = "") => text.length <= MAX_HEADER_CHARS);
-  if (!isShort || digest === undefined || !DIGEST.test(digest)) return undefined;
-  const [, signature] = SIGNATURE.exec(field ?? "") ?? [];
-  const [, created, nonce, keyid, tag] = INPUT.exec(input ?? "") ?? [];
+  const [digest = "", input = ""] = [header("content-digest"), header("signature-input")];
+  if (Math.max(digest.length, input.length) > MAX_HEADER_CHARS || !DIGEST.test(digest)) return undefined;
+  const signature = signatureIn(header("signature"));
+  const [, created, nonce, keyid, tag] = INPUT.exec(input) ?? [];
   const purpose = PURPOSES.find((one) => one === tag);
   if (signature === undefined || nonce === undefined || keyid === undefined || purpose === undefined) {
     return undefined;
@@ -112,10 +115,6 @@ function requestBase({ method, path, query }: Request, digest: string, params: s
 
 function paramsText({ created, nonce, keyid, purpose }: Params): string {
   return `${COVERED};created=${created};nonce="${nonce}";keyid="${keyid}";tag="drover-${purpose}"`;
-}
-
-function signatureField(signature: string): string {
-  return `${LABEL}=:${signature}:`;
 }
 
 /** The signature in its header, in base64; undefined if malformed. */

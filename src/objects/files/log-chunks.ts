@@ -2,7 +2,7 @@
 import { logObjectKey } from "../../core/allocation/output/chunks.ts";
 import { parseAttemptId } from "../../shared/attempt-id.ts";
 import { DroverError, otherBody } from "../../shared/errors.ts";
-import { digestField } from "../../signing/mac.ts";
+import { contentDigest } from "../../signing/mac.ts";
 import type { LogBucket, LogObject, Objects, SignedChunk } from "../rpc.ts";
 
 /** The log bucket at the edge. */
@@ -33,7 +33,7 @@ export class LogChunks implements LogBucket {
       throw new DroverError(answer.kind === "foreign" ? "forbidden" : "unknown_attempt", text);
     };
     try {
-      if ((await digestOf(bytes)) !== chunk.digest) throw otherBody();
+      if (contentDigest(bytes) !== chunk.digest) throw otherBody();
       const stored = await storeUpTo(0);
       if (length === 0 || stored !== from) return stored;
       await bucket.put(logObjectKey(chunk), bytes);
@@ -59,11 +59,6 @@ export class LogChunks implements LogBucket {
 /** Frees memory now: the garbage collector is slow with memory outside its heap, and 64 MiB pile up. */
 function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
-async function digestOf(bytes: Uint8Array): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return digestField(btoa(String.fromCharCode(...digest)));
 }
 
 /**

@@ -1,12 +1,11 @@
 // How is a provider asked to create, list and destroy machines?
-import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../../core/messages.ts";
+import type { CreateAnswer, CreateWorker } from "../../core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
 import { httpProvider } from "../../providers/http.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { enrollmentCode } from "../../signing/code.ts";
-
 import { droverNow } from "../clock.ts";
 import { type Env, urlOf } from "../env.ts";
 import { userDataScript } from "./user-data.ts";
@@ -37,11 +36,6 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
     tags: { ...intent.tags, [WORKER_TAG]: worker, [POOL_TAG]: pool },
     resources: resourcesOfType(type),
   });
-}
-
-/** Asks the provider to destroy an instance. The answer is no proof. */
-export function destroyInstance(provider: ProviderConfig, instance: string): Promise<DestroyAnswer> {
-  return providerOf(provider).destroy(instance);
 }
 
 /** The provider of a configuration. */

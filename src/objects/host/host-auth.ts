@@ -7,7 +7,8 @@ import {
   isSupersededJoin,
 } from "../../core/worker/host/enrollment.ts";
 import { isPlaced } from "../../core/worker/placements.ts";
-import type { HostSetup } from "../../schema/host.ts";
+import type { ExistingWorker } from "../../core/worker/state.ts";
+import { EnrollRequest, type HostSetup, JoinRequest } from "../../schema/host.ts";
 import { DroverError, notKnown, otherBody } from "../../shared/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../../shared/limits.ts";
 import { answerKey } from "../../signing/answer.ts";
@@ -19,7 +20,7 @@ import { droverNow } from "../clock.ts";
 import type { Env } from "../env.ts";
 import type { EnrollCall, SignedAnswer, SignedCall } from "../rpc.ts";
 import { existingWorker, type WorkerActor } from "./exchange.ts";
-import { hostSetup, parseEnrollment, parseJoin } from "./host-calls.ts";
+import { hostSetup, parsedBody } from "./host-calls.ts";
 import type { HostPace } from "./host-pace.ts";
 import { Nonces } from "./nonces.ts";
 import { warnOfStranger } from "./strangers.ts";
@@ -37,12 +38,12 @@ const WHILE_ENDING = new Set<Purpose>(["report"]);
  */
 export class HostAuth {
   readonly #actor: WorkerActor;
-  readonly #name: () => string;
+  readonly #name: string;
   readonly #env: Env;
   readonly #pace: HostPace;
   readonly #nonces = new Nonces();
 
-  constructor(actor: WorkerActor, name: () => string, env: Env, pace: HostPace) {
+  constructor(actor: WorkerActor, name: string, env: Env, pace: HostPace) {
     this.#actor = actor;
     this.#pace = pace;
     this.#name = name;
@@ -51,7 +52,7 @@ export class HostAuth {
 
   /** Makes the machine with the worker's code its host. The edge has verified the code. */
   async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
-    const { salt, bootId, resources } = parseEnrollment(body);
+    const { salt, bootId, resources } = parsedBody(EnrollRequest, body);
     const secret = hostSecret(keyOf(codeKey), salt);
     return this.recordRefusals(async () => {
       // The first answer may have been lost: a caller with this secret was in time.
@@ -59,14 +60,16 @@ export class HostAuth {
       if (!enrolled && droverNow() > expiresAt) {
         throw new DroverError("enrollment_over", "this enrollment code has expired; boot a new machine");
       }
-      const { record } = existingWorker(this.#actor, this.#name());
+      const { record } = this.#worker();
       if (record.phase === "shutdown" || record.phase === "gone") throw this.#terminated();
-      if (isLateEnrollment({ ...this.#actor.state, record }, { secret, bootId }))
-        throw this.#startedInAnotherBoot();
+      if (isLateEnrollment({ ...this.#actor.state, record }, { secret, bootId })) {
+        const text = "has started in another boot since; it must join instead of enrolling";
+        throw new DroverError("enrollment_over", `the host of worker "${this.#name}" ${text}`);
+      }
       const cloned = record.secret === secret && isClone(record, bootId);
       this.#actor.apply({ type: "enroll", secret, bootId, resources });
       if (cloned) throw clonedHost();
-      const living = existingWorker(this.#actor, this.#name());
+      const living = this.#worker();
       if (living.record.secret === secret) return hostSetup(living, this.#env);
       throw new DroverError("code_used", "this enrollment code has been used, by another machine");
     });
@@ -76,16 +79,18 @@ export class HostAuth {
   join(call: SignedCall): Promise<SignedAnswer<HostSetup>> {
     return this.answer(call, async () => {
       this.#pace.start();
-      const { start: id, bootId } = parseJoin(call.body);
+      const { start: id, bootId } = parsedBody(JoinRequest, call.body);
       const signedAt = call.created * 1_000;
       return this.recordRefusals(async () => {
-        const { record } = existingWorker(this.#actor, this.#name());
-        if (isSupersededJoin(record, id)) throw supersededJoin();
+        const { record } = this.#worker();
+        if (isSupersededJoin(record, id)) {
+          throw new DroverError("stale_incarnation", "a later start of this host's agent has joined since");
+        }
         if (isLateJoin(record, { id, signedAt })) throw lateJoin();
         const cloned = isRefusedClone(record, id, bootId);
         this.#actor.apply({ type: "join", id, signedAt, bootId });
         if (cloned) throw clonedHost();
-        return hostSetup(existingWorker(this.#actor, this.#name()), this.#env);
+        return hostSetup(this.#worker(), this.#env);
       });
     });
   }
@@ -103,8 +108,10 @@ export class HostAuth {
     return this.answer(call, async () => {
       // Anybody who has seen a hello can repeat it for ever, so it costs the host nothing.
       if (call.purpose !== "hello") this.#pace.bytes();
-      const living = existingWorker(this.#actor, this.#name());
-      if (attempt !== undefined && !isPlaced(living, attempt)) throw notPlaced(this.#name(), attempt);
+      if (attempt !== undefined && !isPlaced(this.#worker(), attempt)) {
+        const text = `attempt "${attempt}" was never placed on worker "${this.#name}"`;
+        throw new DroverError("unknown_attempt", text);
+      }
       return null;
     });
   }
@@ -120,7 +127,7 @@ export class HostAuth {
     const { secret } = this.#actor.state.record ?? {};
     const key = secret === null || secret === undefined ? NO_KEY : keyOf(secret);
     if (!isSignedWith(key, call) || key === NO_KEY) {
-      warnOfStranger(this.#name(), droverNow());
+      warnOfStranger(this.#name, droverNow());
       throw notKnown();
     }
     const signed = { answerKey: answerKey(key, call.signature) };
@@ -147,6 +154,10 @@ export class HostAuth {
     }
   }
 
+  #worker(): ExistingWorker {
+    return existingWorker(this.#actor, this.#name);
+  }
+
   #check({ created, digest, body, purpose, nonce }: ClaimedRequest & { body?: string }): void {
     const now = droverNow();
     if (Math.abs(now - created * 1_000) > SIGNATURE_TOLERANCE_MS) {
@@ -154,10 +165,10 @@ export class HostAuth {
       throw new DroverError("bad_signature", text);
     }
     if (body !== undefined && contentDigest(body) !== digest) throw otherBody();
-    const { phase } = existingWorker(this.#actor, this.#name()).record;
+    const { phase } = this.#worker().record;
     if (phase === "gone" || (phase === "shutdown" && purpose === "join")) throw this.#terminated();
     if (phase === "shutdown" && !WHILE_ENDING.has(purpose)) {
-      throw new DroverError("forbidden", `worker "${this.#name()}" is ending: its host may only report`);
+      throw new DroverError("forbidden", `worker "${this.#name}" is ending: its host may only report`);
     }
     if (ONLY_ONCE.has(purpose) && !this.#nonces.isNew(nonce, now)) {
       throw new DroverError("bad_signature", "this call was made before; sign each call with a new nonce");
@@ -165,23 +176,9 @@ export class HostAuth {
   }
 
   #terminated(): DroverError {
-    const text = `worker "${this.#name()}" has been terminated; shut this machine down`;
+    const text = `worker "${this.#name}" has been terminated; shut this machine down`;
     return new DroverError("enrollment_over", text);
   }
-
-  #startedInAnotherBoot(): DroverError {
-    const host = `the host of worker "${this.#name()}"`;
-    const text = `${host} has started in another boot since; it must join instead of enrolling`;
-    return new DroverError("enrollment_over", text);
-  }
-}
-
-function notPlaced(worker: string, attempt: string): DroverError {
-  return new DroverError("unknown_attempt", `attempt "${attempt}" was never placed on worker "${worker}"`);
-}
-
-function supersededJoin(): DroverError {
-  return new DroverError("stale_incarnation", "a later start of this host's agent has joined since");
 }
 
 /** Temporary: an agent whose clock was set back signs again by the time of this answer. */

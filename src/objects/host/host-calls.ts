@@ -4,7 +4,7 @@ import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts"
 import { AGENT } from "../../generated/agent-bundle.ts";
 import { plainReport } from "../../probes/plain-text.ts";
 import { fieldErrors } from "../../schema/field-errors.ts";
-import { EnrollRequest, type HostSetup, JoinRequest, Report } from "../../schema/host.ts";
+import { type HostSetup, Report } from "../../schema/host.ts";
 import { lostNames } from "../../schema/lost-names.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { type Env, urlOf } from "../env.ts";
@@ -28,32 +28,12 @@ export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
 
 /** The report of a verified call, as JSON or plain text. Throws `malformed_json` or `invalid_request`. */
 export function reportOf({ body, plain, created }: SignedCall, worker: ExistingWorker): Report {
-  if (!plain) return parseReport(body);
+  if (!plain) return parsedBody(Report, body);
   return plainReport(body, created, worker.record.incarnation, livePlacements(worker));
 }
 
-/** Parses a verified report. Throws `malformed_json` or `invalid_request`. */
-export function parseReport(body: string): Report {
-  return parseBody(Report, body);
-}
-
-/** Parses a verified enrollment. Throws `malformed_json` or `invalid_request`. */
-export function parseEnrollment(body: string): EnrollRequest {
-  return parseBody(EnrollRequest, body);
-}
-
-/** Parses a verified join. Throws `malformed_json` or `invalid_request`. */
-export function parseJoin(body: string): JoinRequest {
-  return parseBody(JoinRequest, body);
-}
-
-interface Schema<T> {
-  safeParse(
-    value: unknown,
-  ): { success: true; data: T } | { success: false; error: { issues: z.core.$ZodIssue[] } };
-}
-
-function parseBody<T>(schema: Schema<T>, body: string): T {
+/** The body of a verified call, checked. Throws `malformed_json` or `invalid_request`. */
+export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
   let value: unknown;
   try {
     value = JSON.parse(body);
@@ -63,7 +43,5 @@ function parseBody<T>(schema: Schema<T>, body: string): T {
   const result = schema.safeParse(value);
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;
-  throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", {
-    fields,
-  });
+  throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", { fields });
 }

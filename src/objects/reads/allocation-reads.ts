@@ -1,52 +1,15 @@
 // How does an allocation answer reads that must wait or ask other objects?
-import { hasHeardPool } from "../../core/allocation/machine.ts";
 import { statsOf } from "../../core/allocation/read/stats.ts";
 import { whyOf } from "../../core/allocation/read/why.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../core/allocation/state.ts";
-import type { RunState } from "../../schema/run/run.ts";
 import type { RunStats } from "../../schema/run/stats.ts";
 import type { Why } from "../../schema/why.ts";
 import { droverNow } from "../clock.ts";
 import type { Peers } from "../messages/stubs.ts";
-import type { AllocationApi } from "../rpc.ts";
-import { until, type Watchable } from "../waiting.ts";
-import { existing, isSettled } from "./existing.ts";
 
-/** How long a reader of a run waits for its pool to say where the run is. */
-export const PLACE_KNOWN_MS = 1_000;
-
-/** The run; waits a moment for its pool if perhaps only the pool knows where the run is placed. */
-export async function placedRun(
-  { record }: Existing,
-  actor: Watchable & { readonly state: AllocationState },
-): Promise<Existing> {
-  await until(actor, () => hasHeardPool(actor.state), PLACE_KNOWN_MS);
-  return existing(actor.state, record.id);
-}
-
-/** The run once it is in one of these states or can no longer be, or after `waitMs` (api.md#waiting). */
-export async function settledRun(
-  { record }: Existing,
-  actor: Watchable & { readonly state: AllocationState },
-  states: RunState[],
-  waitMs: number,
-): Promise<Existing> {
-  await until(actor, () => isSettled(actor.state, states), waitMs);
-  return existing(actor.state, record.id);
-}
-
-/** The run's events after number `after`; waits up to `waitMs` for one (api.md#run-events). */
-export async function eventsAfter(
-  state: Existing,
-  actor: Watchable & { readonly state: AllocationState },
-  after: number,
-  waitMs: number,
-): ReturnType<AllocationApi["events"]> {
-  const now = () => existing(actor.state, state.record.id).record;
-  const newer = () => now().events.filter((event) => event.seq > after);
-  await until(actor, () => newer().length > 0 || now().ended, waitMs);
-  const { eventsDropped, ended } = now();
-  return { items: newer(), dropped: eventsDropped, ended };
+/** Whether the answer with a run's events after number `after` need not wait (api.md#run-events). */
+export function hasEvents({ record }: AllocationState, after: number): boolean {
+  return record === null || record.ended || record.events.some(({ seq }) => seq > after);
 }
 
 /** Why a run is in its state: as it knows itself, and as its pool or worker says. */

@@ -4,12 +4,12 @@ import type { PoolRecord } from "../../core/pool/record.ts";
 import { nextWorkerName } from "../../core/pool/rows/workers.ts";
 import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";
+import { MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";
 import type { Millis } from "../../shared/machine.ts";
 import { enrollmentCode } from "../../signing/code.ts";
 import type { Actor } from "../actor.ts";
 import type { Invitation, InvitationRequest } from "../rpc.ts";
-import { until } from "../waiting.ts";
+import { acknowledged } from "../waiting.ts";
 
 /** When a client should try again if there are too many unused codes. */
 const BUSY_RETRY_MS: Millis = 60_000;
@@ -41,10 +41,8 @@ export async function invite(
     const text = "this Idempotency-Key was used before with another ttl; use a new key for a new code";
     throw new DroverError("idempotency_mismatch", text);
   }
-  if (!(await until(actor, () => row()?.phase !== "asked", ACKNOWLEDGE_MS))) {
-    const text = "the enrollment is stored, but its worker has not confirmed it in time; try again";
-    throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
-  }
+  const text = "the enrollment is stored, but its worker has not confirmed it in time; try again";
+  await acknowledged(actor, () => row()?.phase !== "asked", text);
   const code = enrollmentCode(worker, invited.notAfter, signingKey);
   return { worker, code, expiresAt: invited.notAfter, replayed };
 }

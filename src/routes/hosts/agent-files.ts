@@ -1,6 +1,7 @@
 // The files that a machine downloads to become a host: the agent, its installer, their digests.
 import { etag } from "hono/etag";
 import { z } from "zod";
+import { contentDigest } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { headersOf } from "../openapi/answer-headers.ts";
 import { operation } from "../openapi/operation.ts";
@@ -92,14 +93,9 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
       "content-type": `${type}; charset=utf-8`,
       "cache-control": "no-cache",
       etag: `"${digest}"`,
-      "repr-digest": `sha-256=:${base64OfHex(digest)}:`,
+      "repr-digest": contentDigest(body),
     };
     return new Response(body, { headers });
   });
   app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200));
-}
-
-function base64OfHex(hex: string): string {
-  const bytes = hex.match(/../g)?.map((two) => Number.parseInt(two, 16)) ?? [];
-  return btoa(String.fromCharCode(...bytes));
 }

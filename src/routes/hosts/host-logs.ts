@@ -1,6 +1,5 @@
 // The route by which hosts upload logs that are too large for a report (host-protocol.md#logs).
 import { z } from "zod";
-import { Name } from "../../schema/common.ts";
 import { AttemptId } from "../../schema/host.ts";
 import { STREAMS } from "../../shared/attempt-id.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -10,7 +9,7 @@ import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { drainBody } from "../http/drain-body.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
-import { jsonAnswer } from "../openapi/params.ts";
+import { HostParams, jsonAnswer } from "../openapi/params.ts";
 import { admit, SignatureHeaders } from "./signature.ts";
 
 const chunk = operation({
@@ -25,8 +24,7 @@ const chunk = operation({
     "Raw bytes of one stream from `offset` on, signed like a report. They are stored only if they continue " +
     "what is stored already; either way the answer says how far that reaches. An empty body only asks.",
   request: {
-    params: z.object({
-      worker: Name.meta({ description: "the worker's id" }),
+    params: HostParams.extend({
       attempt: AttemptId.meta({ description: "the attempt's id, URL-encoded", example: "run/main/1.1" }),
       stream: z.enum(STREAMS),
     }),
@@ -44,9 +42,7 @@ const chunk = operation({
         }),
     }),
     headers: SignatureHeaders,
-    body: {
-      content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
-    },
+    body: { content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } } },
   },
   responses: {
     200: jsonAnswer("how far the stream is stored", z.object({ stored: z.int() })),

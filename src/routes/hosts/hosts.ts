@@ -1,16 +1,16 @@
 // The routes by which hosts enroll, join, report, and open a socket (host-protocol.md#exchange).
 import { z } from "zod";
 import type { SignedCall, SocketRefusal } from "../../objects/rpc.ts";
-import { Name, Wait } from "../../schema/common.ts";
+import { Wait } from "../../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report } from "../../schema/host.ts";
 import { DroverError, otherBody } from "../../shared/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../../shared/limits.ts";
-import { loopbackAddress } from "../../shared/proof.ts";
 import { contentDigest, textOfKey } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { utf8Text } from "../http/json-body.ts";
 import { operation } from "../openapi/operation.ts";
-import { jsonAnswer, waitMs } from "../openapi/params.ts";
+import { HostParams, jsonAnswer, waitMs } from "../openapi/params.ts";
+import { provenAddress } from "../proof.ts";
 import { unlessTooFast } from "./host-pace.ts";
 import { answerHello, claimByCode, claimOfHost, SignatureHeaders, unwrapAnswer } from "./signature.ts";
 
@@ -25,7 +25,7 @@ const OrdersDocument = z.custom<Orders>().meta({
 });
 
 const headers = SignatureHeaders;
-const signed = { params: z.object({ worker: Name.meta({ description: "the worker's id" }) }), headers };
+const signed = { params: HostParams, headers };
 
 /** The body is documented, but not parsed here: its signature must be verified first. */
 function signedBody(body: z.ZodType) {
@@ -56,7 +56,7 @@ const enroll = operation({
 });
 
 const Hello = z
-  .object({ address: z.string().meta({ description: "where this Drover listens, as `host:port`" }) })
+  .object({ address: z.string().describe("where this Drover listens, as `host:port`") })
   .meta({ id: "Hello" });
 
 const hello = operation({
@@ -72,7 +72,7 @@ const hello = operation({
     "first on each connection, signed with its secret or, to enroll, with its code: the answer's signature " +
     "is the proof, for the address to which the host is connected. A Drover that is reached by HTTPS " +
     "answers `not_found`.",
-  request: { ...signed },
+  request: signed,
   responses: { 200: jsonAnswer("a signed answer", Hello) },
 });
 
@@ -93,7 +93,7 @@ const join = operation({
   access: "host",
   codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A start of the agent: a new incarnation",
-  request: { ...signedRequest(JoinRequest) },
+  request: signedRequest(JoinRequest),
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup) },
 });
 
@@ -125,7 +125,7 @@ const socket = operation({
     "The first frame is a challenge; each frame has a number and an HMAC in its first line. Orders come " +
     "whenever they change. `ping` is answered with `pong`. A refused report closes the socket, after " +
     "a frame that says why.",
-  request: { ...signed },
+  request: signed,
   responses: { 101: { description: "the socket" } },
 });
 
@@ -134,20 +134,12 @@ export function hostRoutes(app: EdgeApp): void {
   app.openapi(enroll, async (c) => {
     const { worker, expiresAt, codeKey, digest } = claimByCode(c, "enroll");
     const { body } = await bodyOf(c);
-    if (contentDigest(body) !== digest) {
-      throw otherBody();
-    }
+    if (contentDigest(body) !== digest) throw otherBody();
     const call = { body, codeKey: textOfKey(codeKey), expiresAt };
     return c.json(await c.env.objects.worker(worker).enroll(call), 200);
   });
   app.openapi(hello, async (c) => {
-    const address = loopbackAddress(c.env.url);
-    if (address === undefined) {
-      throw new DroverError(
-        "not_found",
-        "only a Drover on loopback gives a proof; elsewhere verify the certificate",
-      );
-    }
+    const address = provenAddress(c.env.url);
     await answerHello(c, c.req.valid("param").worker);
     return c.json({ address }, 200);
   });

@@ -12,9 +12,9 @@ import { unlessTooFast } from "./host-pace.ts";
 
 /** The headers of a signed call, for the document. `claimOfHost` checks that they are there. */
 export const SignatureHeaders = z.object({
-  "content-digest": z.string().optional().meta({ description: "required; sha-256 of the body (RFC 9530)" }),
-  "signature-input": z.string().optional().meta({ description: "required; what is signed (RFC 9421)" }),
-  signature: z.string().optional().meta({ description: "required; drover=:<base64 HMAC-SHA256>:" }),
+  "content-digest": z.string().optional().describe("required; sha-256 of the body (RFC 9530)"),
+  "signature-input": z.string().optional().describe("required; what is signed (RFC 9421)"),
+  signature: z.string().optional().describe("required; drover=:<base64 HMAC-SHA256>:"),
 });
 
 /** Signs answers to hosts, including refusals. The bytes of an archive are proven by its name instead. */

@@ -20,27 +20,32 @@ export function renderError(error: unknown, c: Context, more: Record<string, str
   const known = classify(error, c);
   const instance = `urn:uuid:${crypto.randomUUID()}`;
   if (known.code === "internal") logFault(error, c, instance);
-  const status: number = STATUS_OF_CODE[known.code];
   const again = known.temporary ? (known.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS) : known.retryAfterMs;
   const problem: Problem = {
-    type: `urn:drover:error:${known.code}`,
-    title: titleOf(known.code),
-    status,
-    detail: known.message,
-    instance,
-    code: known.code,
-    temporary: known.temporary,
-    ...(again === undefined ? {} : { retryAfterMs: again }),
-    ...(known.fields === undefined
-      ? {}
-      : { errors: known.fields.map(({ pointer, detail }) => ({ pointer, detail })) }),
+    ...problemOf(known, instance),
+    retryAfterMs: again,
+    errors: known.fields?.map(({ pointer, detail }) => ({ pointer, detail })),
     ...known.extra,
   };
   const headers: Record<string, string> = { "content-type": "application/problem+json", ...more };
   if (again !== undefined) headers["retry-after"] = String(Math.ceil(again / 1_000));
   if (known.code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="drover"';
   // The codes of STATUS_OF_CODE are all above 400, where an answer may have a body.
-  return c.body(JSON.stringify(problem), status as ContentfulStatusCode, headers);
+  return c.body(JSON.stringify(problem), problem.status as ContentfulStatusCode, headers);
+}
+
+/** The members that every error answer has. */
+export function problemOf({ code, message, temporary }: PlainError, instance: string): Problem {
+  const words = code.replaceAll("_", " ");
+  return {
+    type: `urn:drover:error:${code}`,
+    title: words.charAt(0).toUpperCase() + words.slice(1),
+    status: STATUS_OF_CODE[code],
+    detail: message,
+    instance,
+    code,
+    temporary,
+  };
 }
 
 /** Whether an error is one of ours, seen from either side of an object's boundary. */
@@ -130,10 +135,4 @@ function logFault(error: unknown, c: Context, instance: string): void {
     message,
     stack,
   });
-}
-
-/** A code as a title for people. */
-export function titleOf(code: ErrorCode): string {
-  const words = code.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -19,7 +19,7 @@ function messageOf(issue: RawIssue): string {
     case "unrecognized_keys":
       return unknownField(issue.inst);
     case "invalid_value":
-      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(textOf).join(", ")}`;
+      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}`;
     case "too_small":
       return `must ${bound(issue.origin, "at least", issue.minimum)}`;
     case "too_big":
@@ -65,8 +65,4 @@ const NOUNS: Record<string, string> = {
 
 function withArticle(kind: string): string {
   return NOUNS[kind] ?? `a ${kind}`;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : String(value);
 }

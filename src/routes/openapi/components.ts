@@ -1,88 +1,55 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
-import { HostResources, LogPiece, Sample, SavedFiles } from "../../schema/host.ts";
-import { MachineState } from "../../schema/machine-state.ts";
-import {
-  HoldOff,
-  IdleBehavior,
-  InstanceType,
-  MachineResources,
-  PoolProbe,
-  PoolRetention,
-  PutPoolConfig,
-  ShownPoolConfig,
-  Timeouts,
-  WorkerHistoryEntry,
-  WorkerStateName,
-} from "../../schema/pool.ts";
-import { ErrorCode, Problem } from "../../schema/problem.ts";
-import {
-  Abort,
-  AllocStatus,
-  Attempt,
-  Exit,
-  Failure,
-  RunSpec,
-  RunState,
-  ServiceStatus,
-  TaskState,
-} from "../../schema/run/run.ts";
-import {
-  Artifact,
-  FakeInput,
-  Lifecycle,
-  RescheduleInput,
-  ResourcesWanted,
-  RestartInput,
-  Signal,
-  StartErrorCode,
-  TaskInput,
-  TaskResources,
-} from "../../schema/run/task.ts";
-import { Flag, StateWord } from "./params.ts";
+import * as host from "../../schema/host.ts";
+import * as machine from "../../schema/machine-state.ts";
+import * as pool from "../../schema/pool.ts";
+import * as problem from "../../schema/problem.ts";
+import * as run from "../../schema/run/run.ts";
+import * as task from "../../schema/run/task.ts";
+import * as params from "./params.ts";
 
 /**
  * Schemas that become components before any route is read. The library makes other named schemas components
  * where it first meets them, including what belongs to that place alone, such as a default or null.
  */
 export const COMPONENTS: readonly z.ZodType[] = [
-  StateWord,
-  Flag,
-  AllocStatus,
-  TaskState,
-  HostResources,
-  LogPiece,
-  Sample,
-  SavedFiles,
-  IdleBehavior,
-  PoolProbe,
-  PoolRetention,
-  Timeouts,
-  Signal,
-  Lifecycle,
-  RestartInput,
-  RescheduleInput,
-  ResourcesWanted,
-  TaskResources,
-  Artifact,
-  StartErrorCode,
-  FakeInput,
-  TaskInput,
-  RunSpec,
-  RunState,
-  Exit,
-  Attempt,
-  Abort,
-  Failure,
-  ErrorCode,
-  Problem,
-  ServiceStatus,
-  WorkerStateName,
-  WorkerHistoryEntry,
-  MachineResources,
-  MachineState,
-  HoldOff,
-  InstanceType,
-  PutPoolConfig,
-  ShownPoolConfig,
+  params.StateWord,
+  params.Flag,
+  run.AllocStatus,
+  run.TaskState,
+  host.HostResources,
+  host.LogPiece,
+  host.Sample,
+  host.SavedFiles,
+  pool.IdleBehavior,
+  pool.PoolProbe,
+  pool.PoolRetention,
+  pool.Timeouts,
+  task.Signal,
+  task.Lifecycle,
+  task.RestartInput,
+  task.RescheduleInput,
+  task.ResourcesWanted,
+  task.TaskResources,
+  task.Artifact,
+  task.StartErrorCode,
+  task.FakeInput,
+  task.TaskInput,
+  run.RunSpec,
+  run.RunState,
+  run.Exit,
+  run.Attempt,
+  run.Abort,
+  run.Failure,
+  problem.ErrorCode,
+  problem.Problem,
+  run.ServiceStatus,
+  pool.WorkerStateName,
+  pool.WorkerHistoryEntry,
+  pool.MachineResources,
+  machine.MachineState,
+  pool.HoldOff,
+  pool.InstanceType,
+  pool.PutPoolConfig,
+  pool.ShownPoolConfig,
 ];

@@ -1,9 +1,9 @@
 // The route `/openapi.json`: how the document is made from the declared routes.
 import { etag } from "hono/etag";
-import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
+import { ErrorCode, type Problem } from "../../schema/problem.ts";
+import { DroverError } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
-import { titleOf } from "../http/problem.ts";
-import { sha256 } from "../runs/submission.ts";
+import { problemOf } from "../http/problem.ts";
 import { headersOf } from "./answer-headers.ts";
 import { COMPONENTS } from "./components.ts";
 import { withHeads } from "./document-heads.ts";
@@ -24,6 +24,9 @@ const DESCRIPTION =
   "`512MiB`; instants are RFC 3339 in UTC. Unknown fields are refused. Every error is a `Problem` " +
   "(RFC 9457), whose `code` is for programs.";
 
+/** The `instance` of the example errors. */
+const INSTANCE = "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00";
+
 const route = operation({
   method: "get",
   path: "/openapi.json",
@@ -37,10 +40,7 @@ const route = operation({
   },
 });
 
-/**
- * Adds the document of all declared routes. It is made at the first request and cached with its tag, since it
- * cannot change.
- */
+/** Adds the document of all declared routes. It is made at the first request and kept: it cannot change. */
 export function openApiRoute(app: EdgeApp, version: string): void {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
@@ -49,25 +49,16 @@ export function openApiRoute(app: EdgeApp, version: string): void {
     // A schema created before the library was imported lacks the library's methods; its clone has them.
     app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
-  let made: Made | undefined;
+  let made: string | undefined;
   app.use("/openapi.json", etag());
-  app.openapi(route, async () => {
-    // Only the value is shared: another request cannot safely await this request's promise.
-    made ??= await makeDocument(app, version);
-    const { text, tag } = made;
-    return new Response(text, {
-      headers: { "content-type": "application/json", "cache-control": "no-cache", etag: tag },
-    });
+  app.openapi(route, () => {
+    made ??= makeDocument(app, version);
+    const headers = { "content-type": "application/json", "cache-control": "no-cache" };
+    return new Response(made, { headers });
   });
 }
 
-interface Made {
-  text: string;
-  /** Its `ETag`. */
-  tag: string;
-}
-
-async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
+function makeDocument(app: EdgeApp, version: string): string {
   const document = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
@@ -87,31 +78,12 @@ async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
     schemas: document.components?.schemas ?? {},
   });
   const components = { ...document.components, schemas, examples: examplesIn(JSON.stringify(paths)) };
-  const text = JSON.stringify({ ...document, paths, components });
-  return { text, tag: `"${await sha256(text)}"` };
+  return JSON.stringify({ ...document, paths, components });
 }
 
-/** One example for each error code of any route. */
-function examplesIn(paths: string): Record<string, { summary: string; value: object }> {
-  return Object.fromEntries(
-    Object.entries(STATUS_OF_CODE)
-      .filter(([code]) => paths.includes(`"#/components/examples/${code}"`))
-      .map(([name, status]) => {
-        const code = name as ErrorCode; // the keys of that table are the codes
-        return [code, { summary: titleOf(code), value: refusal(code, status) }];
-      }),
-  );
-}
-
-/** An example error, without the optional fields. */
-function refusal(code: ErrorCode, status: number): object {
-  return {
-    type: `urn:drover:error:${code}`,
-    title: titleOf(code),
-    status,
-    detail: MEANING_OF_CODE[code],
-    instance: "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00",
-    code,
-    temporary: status === 429 || status === 503,
-  };
+/** One example for each error code of any route, without the optional fields. */
+function examplesIn(paths: string): Record<string, { summary: string; value: Problem }> {
+  const codes = ErrorCode.options.filter((code) => paths.includes(`"#/components/examples/${code}"`));
+  const problems = codes.map((code) => problemOf(new DroverError(code, MEANING_OF_CODE[code]), INSTANCE));
+  return Object.fromEntries(problems.map((value) => [value.code, { summary: value.title, value }]));
 }

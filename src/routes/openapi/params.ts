@@ -64,11 +64,12 @@ export const Limit = z
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")
-  .meta({ description: "the same key with the same body finds the same result again" });
+  .describe("the same key with the same body finds the same result again");
 
-export const RunParams = z.object({ id: Name.meta({ description: "the run's id" }) });
-export const WorkerParams = z.object({ id: Name.meta({ description: "the worker's id" }) });
-export const PoolParams = z.object({ name: Name.meta({ description: "the pool's name" }) });
+export const RunParams = z.object({ id: Name.describe("the run's id") });
+export const WorkerParams = z.object({ id: Name.describe("the worker's id") });
+export const HostParams = z.object({ worker: Name.describe("the worker's id") });
+export const PoolParams = z.object({ name: Name.describe("the pool's name") });
 
 /** The error response of every route. */
 export const problemAnswer = {

@@ -1,7 +1,7 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { Duration, Name, PositiveDuration, SnapshotId } from "../common.ts";
-import { specFaults } from "./spec-rules.ts";
+import { addFaults } from "./spec-rules.ts";
 import {
   Argv,
   Directory,
@@ -35,9 +35,9 @@ const Fields = z.strictObject({
   meta: TextMap.default({}),
   env: Environment.default({}),
   dir: Directory.optional(),
-  umask: Umask.optional().meta({
-    description: "permissions that new files and directories of the command do not get; 022 if absent",
-  }),
+  umask: Umask.optional().describe(
+    "permissions that new files and directories of the command do not get; 022 if absent",
+  ),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
   outputs: Outputs.optional(),
@@ -52,15 +52,14 @@ const Fields = z.strictObject({
   sticky: z
     .boolean()
     .optional()
-    .meta({
-      description:
-        "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
+    .describe(
+      "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
         "worker is preferred; any other gets them from a snapshot",
-    }),
+    ),
   compat: z
     .enum(["nomad"])
     .optional()
-    .meta({ description: "also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`" }),
+    .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()
@@ -74,8 +73,7 @@ const Fields = z.strictObject({
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.
-  for (const { path, message } of specFaults(spec))
-    context.addIssue({ code: "custom", path, message, continue: false });
+  addFaults(spec, (path, message) => context.addIssue({ code: "custom", path, message, continue: false }));
 }).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
 /** A submission as stored, with every default that does not depend on its form or type. */
 export type RunSpec = z.output<typeof RunSpec>;

@@ -73,9 +73,9 @@ export type EventList = z.infer<typeof EventList>;
 /** The cost of a run, from list prices and the run's share of its machines. */
 export const RunCost = z
   .object({
-    amount: z.number().nullable().meta({ description: "so far, or in total; null: no price is known" }),
-    unpriced: z.int().meta({ description: "placements of unknown price, not in `amount`" }),
-    perHour: z.number().nullable().meta({ description: "while it is placed; null: unknown" }),
+    amount: z.number().nullable().describe("so far, or in total; null: no price is known"),
+    unpriced: z.int().describe("placements of unknown price, not in `amount`"),
+    perHour: z.number().nullable().describe("while it is placed; null: unknown"),
   })
   .meta({ id: "RunCost" });
 export type RunCost = z.infer<typeof RunCost>;
@@ -90,8 +90,8 @@ const Placement = z
     cause: z
       .enum(["interruption"])
       .optional()
-      .meta({ description: "the machine was interrupted, and its host had announced it" }),
-    rate: z.number().optional().meta({ description: "cost per hour; absent: unknown" }),
+      .describe("the machine was interrupted, and its host had announced it"),
+    rate: z.number().optional().describe("cost per hour; absent: unknown"),
   })
   .meta({ id: "Placement" });
 
@@ -105,9 +105,7 @@ const TaskStatus = z
     failed: z.boolean(),
     restarts: z.int(),
     lastRestart: InstantText.nullable().optional(),
-    nextStart: InstantText.nullable()
-      .optional()
-      .meta({ description: "in `backoff`: when it will be restarted" }),
+    nextStart: InstantText.nullable().optional().describe("in `backoff`: when it will be restarted"),
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
     attempts: z.array(Attempt),
@@ -139,108 +137,67 @@ export type AnyRun = z.infer<typeof AnyRun>;
 
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
 /** An abort in progress, or one that failed: an unkillable run is `failed`, or `unknown` if it was lost. */
-const AskedAbort = Abort.nullable().meta({ description: "an abort was requested" });
+const AskedAbort = Abort.nullable().describe("an abort was requested");
 export const Failure = z
   .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
   .meta({ id: "Failure" });
 const LogRef = z
   .string()
   .nullable()
-  .meta({ description: "where the output is; null: there is none, or it is no longer kept" });
+  .describe("where the output is; null: there is none, or it is no longer kept");
 const Result = SnapshotId.nullable()
   .optional()
-  .meta({ description: "the result, in `complete` and `failed`: the files that `outputs` named" });
+  .describe("the result, in `complete` and `failed`: the files that `outputs` named");
 
 // Fields that do not apply to a state are null, so that every state has all fields.
 const none = z.null();
-const noExit = { exitCode: none, signal: none };
-const exit = {
-  exitCode: z.int().nullable().meta({ description: "null: several main tasks and no leader, or no exit" }),
-  signal: z.string().nullable(),
-};
+const noExit = { exitCode: none, signal: none, snapshot: none.optional() };
 const refs = { stdoutRef: LogRef, stderrRef: LogRef };
-const noResult = { snapshot: none.optional() };
 /** For a run that has ended, even if it never started. */
 const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
-
-const PendingRun = AnyRun.extend({
-  state: z.literal("pending"),
-  ...noExit,
-  ...noResult,
-  failure: none,
-  abort: AskedAbort,
-  stdoutRef: none,
-  stderrRef: none,
-  startedAt: none,
-  finishedAt: none,
-}).meta({ id: "PendingRun" });
-
-const RunningRun = AnyRun.extend({
-  state: z.literal("running"),
-  ...noExit,
-  ...noResult,
-  ...refs,
-  failure: none,
-  abort: AskedAbort,
-  startedAt: InstantText,
-  finishedAt: none,
-}).meta({ id: "RunningRun" });
-
-const CompleteRun = AnyRun.extend({
-  state: z.literal("complete"),
-  ...exit,
+/** For a run whose tasks have ended by themselves. */
+const result = {
+  exitCode: z.int().nullable().describe("null: several main tasks and no leader, or no exit"),
+  signal: z.string().nullable(),
   ...ended,
   snapshot: Result,
-  failure: none,
-  abort: none,
-}).meta({ id: "CompleteRun" });
+};
+const noResult = { ...noExit, ...ended };
 
-const FailedRun = AnyRun.extend({
-  state: z.literal("failed"),
-  ...exit,
-  ...ended,
-  snapshot: Result,
-  failure: Failure,
-  abort: AskedAbort,
-}).meta({ id: "FailedRun" });
-
-const UnknownRun = AnyRun.extend({
-  state: z.literal("unknown"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: Failure,
-  abort: AskedAbort,
-}).meta({ id: "UnknownRun" });
-
-const AbortedRun = AnyRun.extend({
-  state: z.literal("aborted"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: none,
-  abort: Abort,
-}).meta({ id: "AbortedRun" });
-
-const TimedOutRun = AnyRun.extend({
-  state: z.literal("timedout"),
-  ...noExit,
-  ...noResult,
-  ...ended,
-  failure: none,
-  abort: none,
-}).meta({ id: "TimedOutRun" });
+/** A run in one state: the fields of every run, and those that depend on the state. */
+function runIn<State extends RunState, Fields extends z.ZodRawShape>(
+  state: State,
+  id: string,
+  fields: Fields,
+) {
+  return AnyRun.extend({ state: z.literal(state), ...fields }).meta({ id });
+}
 
 /** The full status of a run: its state decides which fields have a value (api.md#fields-by-state). */
 export const RunStatus = z
   .discriminatedUnion("state", [
-    PendingRun,
-    RunningRun,
-    CompleteRun,
-    FailedRun,
-    UnknownRun,
-    AbortedRun,
-    TimedOutRun,
+    runIn("pending", "PendingRun", {
+      ...noExit,
+      failure: none,
+      abort: AskedAbort,
+      stdoutRef: none,
+      stderrRef: none,
+      startedAt: none,
+      finishedAt: none,
+    }),
+    runIn("running", "RunningRun", {
+      ...noExit,
+      ...refs,
+      failure: none,
+      abort: AskedAbort,
+      startedAt: InstantText,
+      finishedAt: none,
+    }),
+    runIn("complete", "CompleteRun", { ...result, failure: none, abort: none }),
+    runIn("failed", "FailedRun", { ...result, failure: Failure, abort: AskedAbort }),
+    runIn("unknown", "UnknownRun", { ...noResult, failure: Failure, abort: AskedAbort }),
+    runIn("aborted", "AbortedRun", { ...noResult, failure: none, abort: Abort }),
+    runIn("timedout", "TimedOutRun", { ...noResult, failure: none, abort: none }),
   ])
   .meta({ id: "RunStatus" });
 export type RunStatus = z.infer<typeof RunStatus>;
@@ -258,7 +215,7 @@ export const RunSummary = z
     pool: z.string(),
     labels: z.record(z.string(), z.string()),
     priority: z.int(),
-    command: z.string().meta({ description: "the beginning of the command line" }),
+    command: z.string().describe("the beginning of the command line"),
     exitCode: z.int().nullable(),
     worker: z.string().nullable(),
     submittedAt: InstantText,
@@ -281,10 +238,8 @@ export type ServiceStatus = z.infer<typeof ServiceStatus>;
 /** For a query with `all`: whether all selected runs are in one of the states. */
 const AllOf = z.object({
   holds: z.boolean(),
-  open: z.int().meta({ description: "runs that are in none of the states yet, but can still reach one" }),
-  possible: z
-    .boolean()
-    .meta({ description: "false: a run has ended in another state, so `holds` can never become true" }),
+  open: z.int().describe("runs that are in none of the states yet, but can still reach one"),
+  possible: z.boolean().describe("false: a run has ended in another state, so `holds` can never become true"),
 });
 
 export const RunList = z
@@ -297,9 +252,10 @@ export const RunList = z
   .meta({ id: "RunList" });
 export type RunList = z.infer<typeof RunList>;
 
-const Force = z.boolean().optional().meta({
-  description: "kill everything at once, including poststop tasks, even if a graceful stop has begun",
-});
+const Force = z
+  .boolean()
+  .optional()
+  .describe("kill everything at once, including poststop tasks, even if a graceful stop has begun");
 
 export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional(), force: Force });
 
@@ -315,16 +271,14 @@ const StateWords = z
 export const AbortManyRequest = z
   .strictObject({
     ids: z.array(Name).max(1_000).optional(),
-    labels: TextMap.default({}).meta({ description: "all of them" }),
+    labels: TextMap.default({}).describe("all of them"),
     pool: Name.optional(),
-    states: StateWords.meta({
-      description: "only runs in one of these; ended runs are left as they are",
-    }),
-    all: z.boolean().default(false).meta({ description: "all runs" }),
+    states: StateWords.describe("only runs in one of these; ended runs are left as they are"),
+    all: z.boolean().default(false).describe("all runs"),
     reason: z.string().max(1_024).optional(),
     force: Force,
-    limit: z.int().min(1).max(1_000).optional().meta({ description: "1000 if absent" }),
-    cursor: z.string().max(16_384).optional().meta({ description: "the `next` of an earlier answer" }),
+    limit: z.int().min(1).max(1_000).optional().describe("1000 if absent"),
+    cursor: z.string().max(16_384).optional().describe("the `next` of an earlier answer"),
   })
   .refine(({ all, ids, labels, pool }) => all || ids || pool || Object.keys(labels).length > 0, {
     path: ["all"],
@@ -349,7 +303,7 @@ export const AbortedList = z
     items: z.array(z.object({ id: z.string(), state: RunState })),
     failed: z
       .array(z.object({ id: z.string(), code: ErrorCode, detail: z.string() }))
-      .meta({ description: "repeat the request to abort them" }),
+      .describe("repeat the request to abort them"),
     next: z.string().nullable(),
     service: z.array(ServiceStatus),
   })

@@ -12,11 +12,8 @@ import {
 import { resultTaskOf } from "../../shared/result-task.ts";
 import type { TaskInput } from "./task.ts";
 
-/** A field that breaks a rule: its place, and what is allowed there. */
-export interface SpecFault {
-  path: (string | number)[];
-  message: string;
-}
+/** Notes a field that breaks a rule: its place, and what is allowed there. */
+type Add = (path: (string | number)[], message: string) => void;
 
 /** The fields of a spec that the rules check. */
 interface Ruled {
@@ -28,36 +25,23 @@ interface Ruled {
   outputs?: string[];
 }
 
-/** Lists what is wrong with a spec whose fields are valid one by one (api.md#refused-specs). */
-export function specFaults(spec: Ruled): SpecFault[] {
-  return [
-    ...formFaults(spec),
-    ...groupFaults(spec.tasks ?? []),
-    ...outputFaults(spec),
-    ...policyFaults(spec),
-  ];
+/** Notes what is wrong with a spec whose fields are valid one by one (api.md#refused-specs). */
+export function addFaults(spec: Ruled, add: Add): void {
+  const { argv, tasks } = spec;
+  if (argv !== undefined && tasks !== undefined)
+    add(["argv"], "cannot be combined with `tasks`: a run is one command, or a group of tasks");
+  if (argv === undefined && tasks === undefined)
+    add(["argv"], 'must be a list of strings, such as ["make", "test"]');
+  addGroupFaults(tasks ?? [], add);
+  addOutputFaults(spec, add);
+  addPolicyFaults(spec, add);
 }
 
-function formFaults({ argv, tasks }: Ruled): SpecFault[] {
-  if (argv !== undefined && tasks !== undefined) {
-    return [
-      {
-        path: ["argv"],
-        message: "cannot be combined with `tasks`: a run is one command, or a group of tasks",
-      },
-    ];
-  }
-  if (argv !== undefined || tasks !== undefined) return [];
-  return [{ path: ["argv"], message: 'must be a list of strings, such as ["make", "test"]' }];
-}
-
-function groupFaults(tasks: TaskInput[]): SpecFault[] {
-  const faults: SpecFault[] = [];
+function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
   const names = new Set<string>();
   let leader: string | undefined;
   for (const [i, task] of tasks.entries()) {
-    const add = (field: (string | number)[], message: string) =>
-      faults.push({ path: ["tasks", i, ...field], message });
+    const add: Add = (field, message) => addAt(["tasks", i, ...field], message);
     if (names.has(task.name)) add(["name"], `is used twice in this group: "${task.name}"`);
     names.add(task.name);
     if (task.leader === true && leader !== undefined)
@@ -73,32 +57,29 @@ function groupFaults(tasks: TaskInput[]): SpecFault[] {
       add(["fake"], 'is only allowed with `driver: "fake"`');
   }
   if (tasks.length > 0 && tasks.every((task) => task.lifecycle?.hook !== undefined))
-    faults.push({ path: ["tasks"], message: "must have a main task: one whose `lifecycle` has no `hook`" });
-  return faults;
+    addAt(["tasks"], "must have a main task: one whose `lifecycle` has no `hook`");
 }
 
 /** The outputs of a run come from one task, so it must be clear which. */
-function outputFaults({ tasks, outputs }: Ruled): SpecFault[] {
-  const mains = (tasks ?? []).filter(({ lifecycle }) => lifecycle?.hook === undefined);
-  if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks ?? []) !== undefined) return [];
+function addOutputFaults({ tasks = [], outputs }: Ruled, add: Add): void {
+  const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);
+  if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks) !== undefined) return;
   const names = mains.map(({ name }) => name).join(", ");
-  const message = `must come from one task: make one of ${names} the leader`;
-  return [{ path: ["outputs"], message }];
+  add(["outputs"], `must come from one task: make one of ${names} the leader`);
 }
 
-function policyFaults({ argv, tasks, type = "batch", restart, reschedule }: Ruled): SpecFault[] {
+function addPolicyFaults(spec: Ruled, add: Add): void {
+  const { argv, tasks = [], type = "batch", restart, reschedule } = spec;
   const short = argv !== undefined;
-  const faults: SpecFault[] = [];
-  const add = (path: (string | number)[], fault: PolicyFault | null) => {
-    if (fault !== null) faults.push({ path: [...path, fault.field], message: fault.detail });
+  const addAt = (path: (string | number)[], fault: PolicyFault | null) => {
+    if (fault !== null) add([...path, fault.field], fault.detail);
   };
-  add(["reschedule"], rescheduleFault(reschedulePolicy(type, short, reschedule)));
+  addAt(["reschedule"], rescheduleFault(reschedulePolicy(type, short, reschedule)));
   const ofGroup = restartFault(restartPolicy(type, short, restart, undefined));
-  add(["restart"], ofGroup);
+  addAt(["restart"], ofGroup);
   // A fault that a task inherits is reported once, at the group.
-  for (const [i, task] of ofGroup === null ? (tasks ?? []).entries() : []) {
+  for (const [i, task] of ofGroup === null ? tasks.entries() : []) {
     if (task.restart === undefined) continue;
-    add(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));
+    addAt(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));
   }
-  return faults;
 }

@@ -8,16 +8,16 @@ import { TaskState } from "./run.ts";
 export const RunStats = z
   .object({
     run: z.string(),
-    at: InstantText.nullable().meta({ description: "when it was measured; null: not yet" }),
+    at: InstantText.nullable().describe("when it was measured; null: not yet"),
     tasks: z.array(
       z.object({
         name: z.string(),
         state: TaskState,
-        attempt: z.string().nullable().meta({ description: "the running attempt; null: none" }),
+        attempt: z.string().nullable().describe("the running attempt; null: none"),
         usage: Sample.nullable(),
       }),
     ),
-    total: Sample.nullable().meta({ description: "sum of the running tasks, as far as they were measured" }),
+    total: Sample.nullable().describe("sum of the running tasks, as far as they were measured"),
   })
   .meta({ id: "RunStats" });
 export type RunStats = z.infer<typeof RunStats>;

@@ -59,11 +59,12 @@ export const Umask = z
 export const ResourcesWanted = z
   .strictObject({
     vcpus: ResourceFields.vcpus.default(1),
-    memory: ResourceFields.memory.optional().meta({
-      description:
+    memory: ResourceFields.memory
+      .optional()
+      .describe(
         "reserved on the machine, and the limit of each task; if absent, 256MiB are reserved " +
-        "and the only limit is the machine's",
-    }),
+          "and the only limit is the machine's",
+      ),
     disk: ResourceFields.disk.default("0"),
     gpus: ResourceFields.gpus.default(0),
   })
@@ -168,6 +169,7 @@ export const FakeInput = z
         recoverable: z.boolean().default(false),
       })
       .optional(),
+    /** It ends as if out of memory. */
     oomKilled: z.boolean().optional(),
     blockStart: Duration.default("0s"),
     ignoreSignals: z.boolean().default(false),
@@ -206,17 +208,9 @@ export const TaskInput = z
 export type TaskInput = z.output<typeof TaskInput>;
 
 /** What the fake driver simulates: everything that a process could do. */
-export interface FakeScript {
+export interface FakeScript extends Omit<z.output<typeof FakeInput>, "runFor" | "blockStart"> {
   runForMs: number;
-  exitCode: number;
-  signal?: SignalName;
-  startError?: { text: string; code?: StartErrorCode; recoverable: boolean };
-  /** It ends as if out of memory. */
-  oomKilled?: boolean;
   blockStartMs: number;
-  ignoreSignals: boolean;
-  output: string[];
-  dieWithAgent: boolean;
 }
 
 /** One task of a run as its host needs it. The short form has one, called `main`. */
