@@ -88,3 +88,6 @@ export type HostEvent =
   /** The agent was asked to end. `by: "lease"`: the watchdog ends the attempts of a dead agent. */
   | { type: "shutdown"; by?: HostStop }
   | { type: "tick" };
+
+/** An event of this type. */
+export type EventOf<Type extends HostEvent["type"]> = Extract<HostEvent, { type: Type }>;

@@ -197,5 +197,5 @@ function dueReport(state: HostState, now: Instant): HostMessage[] {
 
 function dueProbe({ setup, boot, ending }: HostState): HostMessage[] {
   if (setup === undefined || !boot.running || ending !== undefined) return [];
-  return [{ to: "boot", kind: "probe", repeatedBy: "self", command: setup.probe.boot }];
+  return [{ to: "boot", kind: "probe", command: setup.probe.boot }];
 }

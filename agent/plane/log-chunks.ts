@@ -5,20 +5,22 @@ import { stat } from "node:fs/promises";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
-import type { HostMessage } from "../core/messages.ts";
+import type { MessageOf } from "../core/messages.ts";
 import { say } from "../say.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
 
-type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
-
 /** How many bytes of a file are in memory while a chunk is signed and sent. */
 const READ_BYTES = 256 * 1024;
 
 /** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */
-export async function shipLog(plane: ControlPlane, message: ShipMessage, file: string): Promise<HostEvent> {
+export async function shipLog(
+  plane: ControlPlane,
+  message: MessageOf<"ship_log">,
+  file: string,
+): Promise<HostEvent> {
   const { id, stream, from, bytes } = message;
   try {
     // The announced length must be true, but a task can truncate its file.
