@@ -33,12 +33,10 @@ export async function shipLog(
     const stored = storedIn(await plane.put(url, "log", { bytes, open }, signal));
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : undefined;
-    const { isFinal: refused = false, retryAfterMs } = refusal ?? {};
+    const { isFinal: refused = false, retryAfterMs } = error instanceof Refusal ? error : {};
     if (refused)
       say(`a chunk of ${stream} of ${id} is refused, so it goes into reports: ${errorText(error)}`);
-    const failed: HostEvent = { type: "chunk_failed", id, stream, random: Math.random(), refused };
-    return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+    return { type: "chunk_failed", id, stream, random: Math.random(), refused, retryAfterMs };
   }
 }
 
