@@ -1,5 +1,5 @@
 // How does the agent carry out what its machine decides?
-import type { Instant, Millis } from "../src/shared/machine.ts";
+import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
@@ -19,6 +19,9 @@ import { say } from "./say.ts";
 const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
 /** The shortest timer: no tight loop while something due waits for work in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
+
+/** One step in this many is checked (shell.md#assertions). */
+const CHECK_EVERY = Number(process.env.DROVER_CHECK_EVERY || 64);
 
 export interface HostAgentOptions {
   now: () => Instant;
@@ -44,6 +47,8 @@ export class HostAgent {
   #isWatchingOutput = false;
   /** Whether the journal is complete. */
   #journaled = true;
+  #steps = 0;
+  #violations = 0;
   readonly #awake: Awake;
 
   constructor(state: HostState, options: HostAgentOptions) {
@@ -90,8 +95,16 @@ export class HostAgent {
 
   /** Applies an event and writes the journal: nothing that follows from the event is done before that. */
   #apply(event: HostEvent, at: Instant): void {
-    this.#state = hostMachine.apply(this.#state, event, at);
+    const before = this.#state;
+    this.#state = hostMachine.apply(before, event, at);
+    this.#steps += 1;
+    const violations = this.#steps % CHECK_EVERY === 0 ? check(hostMachine, before, this.#state, at) : [];
+    // Even a broken state is kept: a wrong state can be mended, but a lost one cannot.
     this.#journaled = this.#options.journal.keep(this.#state);
+    for (const { rule, what } of violations) {
+      this.#violations += 1;
+      say(`invariant_violated (${this.#violations} so far) ${rule}: ${what}`);
+    }
   }
 
   /** Carries out one message. What needs the control plane is not due before this host has joined. */

@@ -90,8 +90,8 @@ export class Supervisor {
   }
 
   /**
-   * Carries out a message, and resolves with the event that confirms it (`HostMessage`). Undefined if it is in
-   * flight. A kill aborts the start of its attempt.
+   * Carries out a message, and resolves with the event that confirms it (`HostMessage`). Undefined if the
+   * message is in flight. A kill aborts the start of its attempt.
    */
   perform(message: LocalMessage): Promise<HostEvent> | undefined {
     const key = keyOf(message);
