@@ -22,6 +22,8 @@ export interface Source {
   /** Name and code for a fault (`The artifact …`). */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
+  /** The digest of the content, in hex. */
+  sha256: string;
   /** Signs one try. Absent: the source is public, and redirects are followed. */
   sign?: (url: string) => SignedTry;
 }

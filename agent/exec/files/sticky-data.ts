@@ -84,7 +84,7 @@ export class StickyData {
       await this.#allocs.clear(root);
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
-      await fetchVerified({ source, sha256: id.slice(id.indexOf(":") + 1) }, part, { signal });
+      await fetchVerified(source, part, { signal });
       // The archive is from another host, which is not trusted: only its data are taken, not its notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
       await stripPlacement(root, STORED_OF_TASK);
