@@ -7,7 +7,7 @@ import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { MessageOf } from "../core/messages.ts";
 import { say } from "../say.ts";
-import { type ControlPlane, Refusal } from "./control-plane.ts";
+import { type ControlPlane, membersOf, Refusal } from "./control-plane.ts";
 
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
@@ -41,8 +41,7 @@ export async function shipLog(
 }
 
 function storedIn(answer: unknown): number {
-  const stored: unknown =
-    typeof answer === "object" && answer !== null ? Reflect.get(answer, "stored") : null;
+  const { stored } = membersOf(answer);
   if (typeof stored === "number" && Number.isSafeInteger(stored) && stored >= 0) return stored;
   throw new Error("The answer to a chunk of a log is incomplete: is this the control plane?");
 }
