@@ -16,10 +16,9 @@ export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resourc
 }
 
 function parseResources(text: string): Resources {
-  const resources: unknown = JSON.parse(text);
-  const fields = typeof resources === "object" && resources !== null ? resources : {};
+  const fields: Partial<Record<keyof Resources, unknown>> = Object(JSON.parse(text));
   const amount = (name: keyof Resources): number => {
-    const value: unknown = Reflect.get(fields, name);
+    const value = fields[name];
     if (typeof value === "number" && value >= 0) return value;
     throw new Error(`DROVER_RESOURCES must have a number "${name}" that is not negative.`);
   };

@@ -1,46 +1,33 @@
 // How does the agent carry out what its machine decides?
-import { join } from "node:path";
-import type { Instant, Millis } from "../src/shared/machine.ts";
+import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
-import type { HostEvent } from "./core/events.ts";
+import type { EventOf, HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
 import { isFree } from "./core/lease.ts";
 import type { HostMessage } from "./core/messages.ts";
 import type { HostState } from "./core/types.ts";
-import { runBootProbe } from "./exec/boot-probe.ts";
-import { punchLog } from "./exec/files/punch.ts";
-import type { Origin } from "./exec/files/sticky-data.ts";
-import { lookForNotice } from "./exec/notice.ts";
-import type { Supervisor } from "./exec/supervisor.ts";
+import { keyOf, type LocalMessage, type Supervisor } from "./exec/supervisor.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
-import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";
-import { shipLog } from "./plane/log-chunks.ts";
+import { Exchange } from "./plane/exchange.ts";
 import { Snapshots } from "./plane/snapshots.ts";
-import { SocketExchange } from "./plane/socket-exchange.ts";
 import { say } from "./say.ts";
-
-type ReportMessage = Extract<HostMessage, { kind: "report" }>;
-type Effect = Exclude<HostMessage, { kind: "report" | "connect" | "hang_up" | "exit" }>;
 
 /** The longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
 /** The shortest timer: no tight loop while something due waits for work in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
-/** How long a report whose answer is held back may go on waiting once a newer report is sent. */
-const SUPERSEDED_MS: Millis = 1_000;
+/** One step in this many is checked (shell.md#assertions). */
+const CHECK_EVERY = Number(process.env.DROVER_CHECK_EVERY || 64);
 
 export interface HostAgentOptions {
   now: () => Instant;
-  stateDir: string;
+  supervisor: Supervisor;
   /** Stores the state that outlives this process. */
   journal: Pick<Journal, "keep">;
-  instance: string | undefined;
-  /** Asks the provider whether it takes the machine back. */
-  noticeCommand: string | undefined;
   /** Written by `drover up` while it is awake; undefined: the control plane is on another machine. */
   awakeFile: string | undefined;
   /** Ends this process, and with `powerOff` the machine, if it can power itself off. */
@@ -48,22 +35,20 @@ export interface HostAgentOptions {
 }
 
 /**
- * The shell around the host's machine: apply an event, carry out what is due, set one timer. It has no rules.
- * After a crash the state of the next start makes lost work due again.
+ * The shell around the host's machine: apply an event, write the journal, carry out what is due, set one
+ * timer. It has no rules. After a crash the state of the next start makes lost work due again.
  */
 export class HostAgent {
   readonly #options: HostAgentOptions;
   #state: HostState;
-  #supervisor: Supervisor | undefined;
-  #plane: ControlPlane | undefined;
-  readonly #inFlight = new Set<string>();
-  #report: AbortController | undefined;
-  #socket: SocketExchange | undefined;
+  /** Undefined before this host has joined. */
+  #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isWatchingOutput = false;
   /** Whether the journal is complete. */
   #journaled = true;
-  #reachable = true;
+  #steps = 0;
+  #violations = 0;
   readonly #awake: Awake;
 
   constructor(state: HostState, options: HostAgentOptions) {
@@ -72,15 +57,9 @@ export class HostAgent {
     this.#awake = watchSleep(options.awakeFile, options.now, () => this.tell({ type: "tick" }));
   }
 
-  /** Begins to carry out what is due for attempts. */
-  supervise(supervisor: Supervisor): void {
-    this.#supervisor = supervisor;
-    this.tell({ type: "tick" });
-  }
-
   /** Begins to report. */
-  connect(plane: ControlPlane, event: Extract<HostEvent, { type: "joined" }>): void {
-    this.#plane = plane;
+  connect(plane: ControlPlane, event: EventOf<"joined">): void {
+    this.#exchange = new Exchange(plane, this.#options.supervisor.streams, (heard) => this.tell(heard));
     this.tell(event);
   }
 
@@ -97,161 +76,74 @@ export class HostAgent {
   /** The snapshots of the control plane, if it has any. */
   get snapshots(): Snapshots | undefined {
     const url = this.#state.setup?.snapshotsUrl;
-    return this.#plane === undefined || url === undefined ? undefined : new Snapshots(this.#plane, url);
+    return this.#exchange && url !== undefined ? new Snapshots(this.#exchange.plane, url) : undefined;
   }
 
   /** Applies an event, and then carries out what is due. */
   tell(event: HostEvent): void {
-    const { now } = this.#options;
-    const at = now();
-    const before = this.#state;
+    const at = this.#options.now();
     const sleep = this.#awake(at);
     // A sleep is applied first: it may extend a lease that has ended meanwhile.
-    const woken = sleep === undefined ? before : hostMachine.apply(before, { type: "slept", ...sleep }, at);
-    this.#state = hostMachine.apply(woken, event, at);
-    this.#journaled = this.#options.journal.keep(this.#state);
+    if (sleep !== undefined) this.#apply({ type: "slept", ...sleep }, at);
+    this.#apply(event, at);
     const due = hostMachine.due(this.#state, at);
-    const transfers = due.filter(({ kind }) => kind === "collect" || kind === "begin" || kind === "save");
-    this.#supervisor?.keepTransfers(transfers.map(({ to }) => to));
+    this.#options.supervisor.keepTransfers(due);
     for (const message of due) this.#carry(message, at);
     this.#arm(at);
     this.#watchOutput();
   }
 
+  /** Applies an event and writes the journal: nothing that follows from the event is done before that. */
+  #apply(event: HostEvent, at: Instant): void {
+    const before = this.#state;
+    this.#state = hostMachine.apply(before, event, at);
+    this.#steps += 1;
+    const violations = this.#steps % CHECK_EVERY === 0 ? check(hostMachine, before, this.#state, at) : [];
+    // Even a broken state is kept: a wrong state can be mended, but a lost one cannot.
+    this.#journaled = this.#options.journal.keep(this.#state);
+    for (const { rule, what } of violations) {
+      this.#violations += 1;
+      say(`invariant_violated (${this.#violations} so far) ${rule}: ${what}`);
+    }
+  }
+
+  /** Carries out one message. What needs the control plane is not due before this host has joined. */
   #carry(message: HostMessage, at: Instant): void {
-    if (message.kind === "report") this.#send(message, at);
-    else if (message.kind === "connect") this.#connect(message, at);
-    else if (message.kind === "hang_up") this.#socket?.hangUp();
-    else if (message.kind === "exit") this.#options.exit(message.code, message.reason, message.powerOff);
-    else this.#begin(message);
+    switch (message.kind) {
+      case "report":
+        this.#apply({ type: "report_sent", seq: message.seq }, at);
+        this.#exchange?.send(message);
+        break;
+      case "connect":
+        this.#apply({ type: "socket_opening" }, at);
+        this.#exchange?.connect(message);
+        break;
+      case "hang_up":
+        this.#exchange?.hangUp();
+        break;
+      case "ship_log": {
+        const { id, stream, from, bytes } = message;
+        this.#apply({ type: "chunk_sent", id, stream, from, bytes }, at);
+        this.#exchange?.ship(message);
+        break;
+      }
+      case "exit":
+        this.#options.exit(message.code, message.reason, message.powerOff);
+        break;
+      default:
+        // The journal must have a signal before it is sent, or it could be sent twice.
+        if (message.kind !== "pass_on" || this.#journaled) this.#perform(message);
+    }
   }
 
-  #connect(message: Extract<HostMessage, { kind: "connect" }>, at: Instant): void {
-    if (this.#plane === undefined) return;
-    this.#state = hostMachine.apply(this.#state, { type: "socket_opening" }, at);
-    this.#socket = new SocketExchange(this.#plane, message, ({ event, failure }) => {
-      this.#noteContact(failure);
-      this.tell(event);
-    });
-  }
-
-  #begin(message: Effect): void {
-    const key = `${message.kind} ${message.to}`;
-    const work = this.#inFlight.has(key) ? undefined : this.#perform(message);
-    if (work === undefined) return;
-    this.#inFlight.add(key);
-    work.then(
-      (event) => {
-        this.#inFlight.delete(key);
-        this.tell(event);
-      },
+  #perform(message: LocalMessage): void {
+    this.#options.supervisor.perform(message)?.then(
+      (event) => this.tell(event),
       (error: unknown) => {
         // The message is still due, so the next event tries it again: at the latest, the next answer.
-        this.#inFlight.delete(key);
-        say(`${key} has failed, and will be retried: ${errorText(error)}`);
+        say(`${keyOf(message)} has failed, and will be retried: ${errorText(error)}`);
       },
     );
-  }
-
-  /** Carries out one message. Undefined if something that it needs is missing: then it stays due. */
-  #perform(message: Effect): Promise<HostEvent> | undefined {
-    switch (message.kind) {
-      case "start":
-        return this.#supervisor?.start(message.id, message.task);
-      case "prepare":
-        return this.#supervisor?.prepare(message.id, message.task);
-      case "signal":
-        return this.#supervisor?.signal(message.id, message.signal);
-      case "pass_on":
-        // The journal must have the signal before it is sent, or it could be sent twice.
-        return this.#journaled ? this.#supervisor?.passOn(message.id, message) : undefined;
-      case "kill_tree":
-        return this.#supervisor?.killTree(message.id, message.waitMs);
-      case "collect":
-        return this.#supervisor?.collect(message.id, message.globs, this.snapshots);
-      case "forget":
-        return this.#supervisor?.forget(message.id);
-      case "clear":
-        return this.#supervisor?.clear(message.placement);
-      case "begin":
-        return this.#supervisor?.begin(message.placement, this.#originOf(message));
-      case "save":
-        return this.#supervisor?.save(message.placement, this.snapshots);
-      case "drop":
-        return this.#supervisor?.drop(message.placement);
-      case "probe":
-        return this.#probe(message.command);
-      case "look":
-        return this.#look();
-      case "sample":
-        return this.#supervisor?.sample(message.ids);
-      case "ship_log":
-        return this.#ship(message);
-      case "punch":
-        return this.#punch(message);
-    }
-  }
-
-  #originOf({ from, snapshot }: Extract<HostMessage, { kind: "begin" }>): Origin {
-    return {
-      from,
-      snapshot: snapshot === undefined ? undefined : { id: snapshot, snapshots: this.snapshots },
-    };
-  }
-
-  #ship(message: Extract<HostMessage, { kind: "ship_log" }>): Promise<HostEvent> | undefined {
-    const [plane, supervisor] = [this.#plane, this.#supervisor];
-    if (plane === undefined || supervisor === undefined) return undefined;
-    const { id, stream, from, bytes } = message;
-    const sent: HostEvent = { type: "chunk_sent", id, stream, from, bytes };
-    this.#state = hostMachine.apply(this.#state, sent, this.#options.now());
-    return shipLog(plane, message, supervisor.streams.fileOf(id, stream));
-  }
-
-  #punch(message: Extract<HostMessage, { kind: "punch" }>): Promise<HostEvent> | undefined {
-    const file = this.#supervisor?.streams.fileOf(message.id, message.stream);
-    return file === undefined ? undefined : punchLog(message, file);
-  }
-
-  async #probe(command: string): Promise<HostEvent> {
-    const { stateDir, instance } = this.#options;
-    return { type: "probed", ...(await runBootProbe(command, join(stateDir, "boot-probe.log"), instance)) };
-  }
-
-  async #look(): Promise<HostEvent> {
-    const { stateDir, instance, noticeCommand: command } = this.#options;
-    return { type: "noticed", raw: await lookForNotice({ stateDir, instance, command }) };
-  }
-
-  /** Sends a report. An older one whose answer is held back is soon aborted: the new report includes it. */
-  #send(message: ReportMessage, at: Instant): void {
-    const [plane, supervisor] = [this.#plane, this.#supervisor];
-    if (plane === undefined || supervisor === undefined) return;
-    const older = this.#report;
-    if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
-    this.#report = undefined;
-    this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
-    const readLog: ReadLog = (...args) => supervisor.streams.read(...args);
-    if (message.by === "socket") {
-      this.#socket?.send(bodyOf(message, readLog));
-      return;
-    }
-    const report = new AbortController();
-    this.#report = report;
-    void exchangeReport(plane, message, readLog, report.signal).then(({ event, failure }) => {
-      if (this.#report === report) this.#report = undefined;
-      if (event === undefined) return;
-      this.#noteContact(failure);
-      this.tell(event);
-    });
-  }
-
-  #noteContact(failure: string | undefined): void {
-    const reachable = failure === undefined;
-    if (reachable !== this.#reachable) {
-      say(reachable ? "the control plane answers again" : `cannot report, and keeps trying: ${failure}`);
-    }
-    this.#reachable = reachable;
   }
 
   #arm(at: Instant): void {
@@ -268,7 +160,7 @@ export class HostAgent {
     this.#isWatchingOutput = true;
     setTimeout(() => {
       this.#isWatchingOutput = false;
-      this.#supervisor?.streams.lookAll();
+      this.#options.supervisor.streams.lookAll();
       this.#watchOutput();
     }, OUTPUT_REPORT_DELAY_MS);
   }

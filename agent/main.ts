@@ -165,20 +165,20 @@ async function startAgent(
       fake: new FakeDriver({ store, now, ended }),
       exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
     }),
+    snapshots: () => agent.snapshots,
+    stateDir,
+    instance,
+    noticeCommand: notice,
     tell: (event) => agent.tell(event),
   });
   const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);
-  const lease = journal.readLease();
-  const powersOff = powerOff !== undefined;
-  const placements = allocs.found();
+  const found = { attempts, placements: allocs.found(), sticky: sticky.found(), lease: journal.readLease() };
   const means = { ...groups.means, protocol: PROTOCOL };
-  const found = { attempts, placements, sticky: sticky.found(), lease };
-  const state = initialHost({ ...found, means, powersOff }, now());
+  const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now());
   const exitWith = exitFunction(powerOff);
-  const shellOptions = { journal: { keep }, noticeCommand: notice, exit: exitWith };
   const awakeFile = process.env.DROVER_AWAKE_FILE;
-  const agent = new HostAgent(state, { now, stateDir, instance, awakeFile, ...shellOptions });
-  agent.supervise(supervisor);
+  const agent = new HostAgent(state, { now, supervisor, journal: { keep }, awakeFile, exit: exitWith });
+  agent.tell({ type: "tick" });
   return agent;
 }
 

@@ -21,7 +21,7 @@ export type HostEvent =
   /** The report `seq` was answered. */
   | { type: "orders"; seq: number; orders: Orders }
   /** The report `seq` got no answer, or an error. `random`: jitter of the back-off, in [0, 1). */
-  | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
+  | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis | undefined }
   /** The socket is being opened; it is open; it was closed, or could not be opened (`random`: jitter). */
   | { type: "socket_opening" }
   | { type: "socket_opened" }
@@ -65,7 +65,7 @@ export type HostEvent =
       stream: StreamName;
       random: number;
       refused: boolean;
-      retryAfterMs?: Millis;
+      retryAfterMs?: Millis | undefined;
     }
   /** The disk space of these bytes was given back. */
   | { type: "punched"; id: string; stream: StreamName; from: number; end: number }
@@ -88,3 +88,6 @@ export type HostEvent =
   /** The agent was asked to end. `by: "lease"`: the watchdog ends the attempts of a dead agent. */
   | { type: "shutdown"; by?: HostStop }
   | { type: "tick" };
+
+/** An event of this type. */
+export type EventOf<Type extends HostEvent["type"]> = Extract<HostEvent, { type: Type }>;

@@ -20,6 +20,7 @@ import {
   withoutData,
 } from "./attempts/sticky.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
+import { hostInvariants } from "./check.ts";
 import type { HostEvent } from "./events.ts";
 import { adopt, adoptLease, adoptSticky, type FoundHost } from "./journal.ts";
 import { foldSleep, mayStart } from "./lease.ts";
@@ -80,7 +81,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
 /** What the agent decides (host-protocol.md#orders). Files, processes and sockets belong to its shell. */
 export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   name: "host",
-  invariants: [], // its worker judges what it reports (shell.md#assertions)
+  invariants: hostInvariants,
 
   apply(state, event, now) {
     return withNewsOf(state, elapse(fold(state, event, now), now), now);
@@ -108,7 +109,8 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
 
   wakeAt(state) {
     const exchangeAt = earliest(reportDueAt(state), socketWakesAt(state), chunkRetryAt(state));
-    return earliest(exchangeAt, elapsesAt(state), state.ending?.by);
+    const at = earliest(exchangeAt, elapsesAt(state), state.ending?.by);
+    return at === undefined ? undefined : Math.ceil(at);
   },
 };
 
@@ -197,5 +199,5 @@ function dueReport(state: HostState, now: Instant): HostMessage[] {
 
 function dueProbe({ setup, boot, ending }: HostState): HostMessage[] {
   if (setup === undefined || !boot.running || ending !== undefined) return [];
-  return [{ to: "boot", kind: "probe", repeatedBy: "self", command: setup.probe.boot }];
+  return [{ to: "boot", kind: "probe", command: setup.probe.boot }];
 }

@@ -1,7 +1,7 @@
 // What can the host's machine order its shell to do?
 import type { Report, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
-import type { Envelope, Millis } from "../../src/shared/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import type { NumberedSignal } from "./types.ts";
 
 /** Log bytes for a report: `bytes` of them, from offset `from` on. */
@@ -14,68 +14,70 @@ export interface LogPiecePlan {
 
 /**
  * What the shell must do. Each message is idempotent, and due until an event confirms it; the events that may
- * follow are named with it. One message of a kind is in flight per destination (rule R7), but a newer
- * `report` replaces one whose answer is held back.
+ * follow are named with it. One message of a kind is in flight for each `to` (rule R7), but a newer `report`
+ * replaces one whose answer is held back.
  */
-export type HostMessage = Envelope &
-  (
-    | {
-        kind: "report";
-        seq: number;
-        by: "socket" | "webhook";
-        /** How long the control plane may hold back its answer; 0: not at all. */
-        waitMs: Millis;
-        /** Everything but the log bytes: the shell adds those of `pieces` as `log.<stream>.data`. */
-        report: Report;
-        pieces: LogPiecePlan[];
-      }
-    /** Open the socket, with a heartbeat. `socket_opening`, then `socket_opened` or `socket_closed`. */
-    | { kind: "connect"; heartbeatMs: Millis }
-    /** Close the socket, on which no answer has come. `socket_closed`. */
-    | { kind: "hang_up" }
-    /**
-     * Fetch the artifacts and the snapshot of a task. `prepared`, `launch_failed`, or `refused` after a
-     * `kill_tree`.
-     */
-    | { kind: "prepare"; id: string; task: TaskSpec }
-    /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
-    | { kind: "start"; id: string; task: TaskSpec }
-    /** Signal the main process, as the first step of a stop. `signaled`. */
-    | { kind: "signal"; id: string; signal: SignalName }
-    /** Signal the main process for a user. `passing_on`, before the signal is sent. */
-    | ({ kind: "pass_on"; id: string } & NumberedSignal)
-    /**
-     * Kill whatever lives of it, and never start it from now on. `exited` (if the main process was running),
-     * then `tree_gone`; or `kill_failed` if something lives after `waitMs`.
-     */
-    | { kind: "kill_tree"; id: string; waitMs: Millis }
-    /** Collect and store its outputs; aborted when no longer due. `collected`. */
-    | { kind: "collect"; id: string; globs: string[] }
-    /** Delete its data, and remember its id. `forgotten`. */
-    | { kind: "forget"; id: string }
-    /** Delete the directories of a placement; of a sticky one, all but its data. `cleared` or `kept`. */
-    | { kind: "clear"; placement: string }
-    /**
-     * Create the directory of a sticky placement from the kept data of `from`, else from a snapshot; aborted
-     * when no longer due. `begun`.
-     */
-    | { kind: "begin"; placement: string; from?: string | undefined; snapshot?: string | undefined }
-    /** Store the data of a sticky placement as a snapshot; aborted when no longer due. `saved`. */
-    | { kind: "save"; placement: string }
-    /** Delete the kept data of a placement. `cleared`. */
-    | { kind: "drop"; placement: string }
-    /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
-    | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
-    /**
-     * Give back the disk space of these log bytes; all others keep their offsets. `punched`, `punch_failed`.
-     */
-    | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
-    /** Run the boot probe. `probed`. */
-    | { kind: "probe"; command: string }
-    /** Measure the usage of these attempts and of the machine. `sampled`. */
-    | { kind: "sample"; ids: string[] }
-    /** Check whether the machine is about to be taken away. `noticed`. */
-    | { kind: "look" }
-    /** End this process, and with `powerOff` the machine, if it can power itself off. */
-    | { kind: "exit"; code: number; reason: string; powerOff: boolean }
-  );
+export type HostMessage = { to: string } & (
+  | {
+      kind: "report";
+      seq: number;
+      by: "socket" | "webhook";
+      /** How long the control plane may hold back its answer; 0: not at all. */
+      waitMs: Millis;
+      /** Everything but the log bytes: the shell adds those of `pieces` as `log.<stream>.data`. */
+      report: Report;
+      pieces: LogPiecePlan[];
+    }
+  /** Open the socket, with a heartbeat. `socket_opening`, then `socket_opened` or `socket_closed`. */
+  | { kind: "connect"; heartbeatMs: Millis }
+  /** Close the socket, on which no answer has come. `socket_closed`. */
+  | { kind: "hang_up" }
+  /**
+   * Fetch the artifacts and the snapshot of a task. `prepared`, `launch_failed`, or `refused` after a
+   * `kill_tree`.
+   */
+  | { kind: "prepare"; id: string; task: TaskSpec }
+  /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
+  | { kind: "start"; id: string; task: TaskSpec }
+  /** Signal the main process, as the first step of a stop. `signaled`. */
+  | { kind: "signal"; id: string; signal: SignalName }
+  /** Signal the main process for a user. `passing_on`, before the signal is sent. */
+  | ({ kind: "pass_on"; id: string } & NumberedSignal)
+  /**
+   * Kill whatever lives of it, and never start it from now on. `exited` (if the main process was running),
+   * then `tree_gone`; or `kill_failed` if something lives after `waitMs`.
+   */
+  | { kind: "kill_tree"; id: string; waitMs: Millis }
+  /** Collect and store its outputs; aborted when no longer due. `collected`. */
+  | { kind: "collect"; id: string; globs: string[] }
+  /** Delete its data, and remember its id. `forgotten`. */
+  | { kind: "forget"; id: string }
+  /** Delete the directories of a placement; of a sticky one, all but its data. `cleared` or `kept`. */
+  | { kind: "clear"; placement: string }
+  /**
+   * Create the directory of a sticky placement from the kept data of `from`, else from a snapshot; aborted
+   * when no longer due. `begun`.
+   */
+  | { kind: "begin"; placement: string; from?: string | undefined; snapshot?: string | undefined }
+  /** Store the data of a sticky placement as a snapshot; aborted when no longer due. `saved`. */
+  | { kind: "save"; placement: string }
+  /** Delete the kept data of a placement. `cleared`. */
+  | { kind: "drop"; placement: string }
+  /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
+  | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
+  /**
+   * Give back the disk space of these log bytes; all others keep their offsets. `punched`, `punch_failed`.
+   */
+  | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
+  /** Run the boot probe. `probed`. */
+  | { kind: "probe"; command: string }
+  /** Measure the usage of these attempts and of the machine. `sampled`. */
+  | { kind: "sample"; ids: string[] }
+  /** Check whether the machine is about to be taken away. `noticed`. */
+  | { kind: "look" }
+  /** End this process, and with `powerOff` the machine, if it can power itself off. */
+  | { kind: "exit"; code: number; reason: string; powerOff: boolean }
+);
+
+/** A message of this kind. */
+export type MessageOf<Kind extends HostMessage["kind"]> = Extract<HostMessage, { kind: Kind }>;

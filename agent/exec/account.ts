@@ -1,8 +1,10 @@
 // As which user does a command run, and can that user reach it?
 import { execFile } from "node:child_process";
+import { basename } from "node:path";
 import { promisify } from "node:util";
 import { isStarved } from "../../posix/errors.ts";
 import type { Millis } from "../../src/shared/machine.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { baseEnvironment } from "./environment.ts";
 import { closedParent } from "./files/reach.ts";
 import { MAX_FIRST_LINE_BYTES } from "./files/resolve.ts";
@@ -47,10 +49,15 @@ export async function accountOf(
   limits: Limits = {},
   ownUid = process.geteuid?.(),
 ): Promise<Account> {
-  const account = parseAccount(await lineOf(user, limits));
-  if (account === undefined) {
-    throw new StartFault("user_not_found", `There is no user "${user}" on this machine.`);
-  }
+  const unknown = new StartFault("user_not_found", `There is no user "${user}" on this machine.`);
+  const line = await ask([limits.getent ?? "getent", "passwd", "--", user], limits, (error, why) =>
+    // With an exit code, `getent` answers that there is no such user.
+    typeof codeOf(error) === "number"
+      ? unknown
+      : new StartFault("start_failed", `This machine cannot look up the user "${user}": ${why}`),
+  );
+  const account = parseAccount(line);
+  if (account === undefined) throw unknown;
   if (ownUid !== 0 && account.uid !== ownUid) {
     const text = `The agent of this machine is not root, so it cannot run a command as user "${user}".`;
     throw new StartFault("start_failed", `${text} Run the agent as root, or leave \`user\` out.`);
@@ -63,34 +70,32 @@ export function isOwn({ uid }: Account): boolean {
   return uid === process.geteuid?.();
 }
 
-async function lineOf(user: string, limits: Limits): Promise<string> {
+/** The output of a program of the system. If it fails, rejects with the fault that this means. */
+async function ask(
+  [program = "", ...args]: string[],
+  { signal, withinMs = ANSWER_WITHIN_MS }: Limits,
+  faultOf: (error: unknown, why: string) => StartFault,
+): Promise<string> {
+  const options = {
+    cwd: "/",
+    env: baseEnvironment(),
+    timeout: withinMs,
+    killSignal: "SIGKILL",
+    signal,
+  } as const;
   try {
-    const { stdout } = await run(limits.getent ?? "getent", ["passwd", "--", user], optionsOf(limits));
-    return stdout;
+    return (await run(program, args, options)).stdout;
   } catch (error) {
-    limits.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     if (isStarved(error)) throw error;
-    // With an exit code, `getent` answers that there is no such user.
-    if (typeof codeOf(error) === "number") return "";
-    const text = `This machine cannot look up the user "${user}": ${reasonOf(error, "getent", limits)}`;
-    throw new StartFault("start_failed", text);
+    const isLate = error instanceof Error && "killed" in error && error.killed === true;
+    const late = `\`${basename(program)}\` has not answered within ${withinMs / 1_000} s.`;
+    throw faultOf(error, isLate ? late : errorText(error));
   }
-}
-
-function optionsOf({ signal, withinMs = ANSWER_WITHIN_MS }: Limits) {
-  const options = { cwd: "/", env: baseEnvironment(), timeout: withinMs, killSignal: "SIGKILL" as const };
-  return signal === undefined ? options : { ...options, signal };
 }
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
-}
-
-/** Why a program of the system has not answered. */
-function reasonOf(error: unknown, program: string, { withinMs = ANSWER_WITHIN_MS }: Limits): string {
-  const isLate = error instanceof Error && "killed" in error && error.killed === true;
-  if (isLate) return `\`${program}\` has not answered within ${withinMs / 1_000} s.`;
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Reads a line of the system's list of users (`passwd(5)`); undefined if it is not valid. */
@@ -105,17 +110,11 @@ export function parseAccount(line: string): Account | undefined {
  * cannot list them, or with the reason of the signal.
  */
 export async function memberOf(account: Account, group: number, limits: Limits = {}): Promise<Member> {
-  try {
-    const { stdout } = await run("id", ["-G", "--", account.name], optionsOf(limits));
-    const groupIds = stdout.split(/\s+/).filter((word) => /^\d+$/.test(word));
-    return { ...account, groups: [...groupIds.map(Number), group] };
-  } catch (error) {
-    limits.signal?.throwIfAborted();
-    if (isStarved(error)) throw error;
-    const why = reasonOf(error, "id", limits);
+  const ids = await ask(["id", "-G", "--", account.name], limits, (_, why) => {
     const text = `This machine cannot look up the groups of user "${account.name}": ${why}`;
-    throw new StartFault("start_failed", text);
-  }
+    return new StartFault("start_failed", text);
+  });
+  return { ...account, groups: [...(ids.match(/\b\d+\b/g) ?? []).map(Number), group] };
 }
 
 /**
@@ -143,27 +142,15 @@ function closedText(account: Member, dir: string): string {
  * afterwards a command that cannot be executed looks like a command that exits with 126 or 127. Rejects with
  * a `StartFault`.
  */
-export async function checkReach(
-  account: Member,
-  dir: string,
-  file: string,
-  limits: Limits = {},
-): Promise<string> {
+export function checkReach(account: Member, dir: string, file: string, limits: Limits = {}): Promise<string> {
   const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}
 head -c ${MAX_FIRST_LINE_BYTES} <"$2" 2>/dev/null; exit 0`;
-  const [setpriv = "", ...args] = [...asMember(account), "sh", "-c", check, "sh", dir, file];
-  try {
-    return (await run(setpriv, args, optionsOf(limits))).stdout;
-  } catch (error) {
-    limits.signal?.throwIfAborted();
-    if (isStarved(error)) throw error;
-    throw faultOf(error, account, dir, file, limits);
-  }
+  const argv = [...asMember(account), "sh", "-c", check, "sh", dir, file];
+  return ask(argv, limits, (error, why) => faultOf(codeOf(error), why, account, dir, file));
 }
 
-function faultOf(error: unknown, account: Member, dir: string, file: string, limits: Limits): StartFault {
+function faultOf(code: unknown, why: string, account: Member, dir: string, file: string): StartFault {
   const { name } = account;
-  const code = codeOf(error);
   if (code === NO_DIRECTORY) {
     return new StartFault(
       "directory_not_found",
@@ -177,6 +164,5 @@ function faultOf(error: unknown, account: Member, dir: string, file: string, lim
     const text = 'This machine needs "setpriv" to run a command as another user.';
     return new StartFault("start_failed", `${text} Install util-linux, which contains it.`);
   }
-  const why = reasonOf(error, "setpriv", limits);
   return new StartFault("start_failed", `This machine cannot run a command as user "${name}": ${why}`);
 }

@@ -9,7 +9,7 @@ import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "
 import { baseEnvironment, readNode } from "./environment.ts";
 import type { AllocDirs, TaskDirs } from "./files/alloc-dirs.ts";
 import { fetchArtifacts } from "./files/artifacts.ts";
-import { resolveCommand, scriptProblem } from "./files/resolve.ts";
+import { checkScript, resolveCommand } from "./files/resolve.ts";
 import { fetchSnapshot } from "./files/snapshot.ts";
 import { giveAllIn } from "./files/tree.ts";
 import { StartFault } from "./start-fault.ts";
@@ -72,18 +72,15 @@ export class Prestart {
     const dir = workingDir(dirs, task, ready);
     const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
     const [name = "", ...args] = argv;
-    const resolved = resolveCommand(name, env.PATH ?? "", dir);
-    if (!resolved.ok) throw new StartFault(resolved.startError.code, resolved.startError.text);
+    const file = resolveCommand(name, env.PATH ?? "", dir);
     if (account !== undefined && !isOwn(account)) {
       const member = await memberOf(account, this.#giveOnce(id, dirs, account), { signal });
-      const beginning = await checkReach(member, dir, resolved.file, { signal });
       // If `setpriv` cannot start the command, its exit 127 would look like the command's own.
-      const problem = scriptProblem(resolved.file, beginning, dir);
-      if (problem !== undefined) throw new StartFault(problem.code, problem.text);
-      return { argv: [...asMember(member), resolved.file, ...args], dir, env, stdin };
+      checkScript(file, await checkReach(member, dir, file, { signal }), dir);
+      return { argv: [...asMember(member), file, ...args], dir, env, stdin };
     }
     // `exec` would take a name that begins with a dash for an option.
-    return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env, stdin };
+    return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
   }
 
   async #setUp(id: string, task: TaskSpec, signal: AbortSignal): Promise<TaskSetup> {

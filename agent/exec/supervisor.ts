@@ -1,13 +1,10 @@
-// Who carries out what is due for an attempt or a placement, and in which order?
-import { errorCode, isDiskFull, isStarved } from "../../posix/errors.ts";
-import type { StartError } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+// How is what is due on this machine carried out, and in which order?
+import { join } from "node:path";
 import type { DriverName } from "../../src/schema/run/task.ts";
-import type { Millis } from "../../src/shared/machine.ts";
-import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
-import type { NumberedSignal, RawUsage } from "../core/types.ts";
+import type { HostMessage, MessageOf } from "../core/messages.ts";
+import type { RawUsage } from "../core/types.ts";
 import {
   type Driver,
   driverOf,
@@ -16,15 +13,25 @@ import {
   type TaskEnd,
 } from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
+import { runBootProbe } from "./boot-probe.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
-import type { Origin, StickyData } from "./files/sticky-data.ts";
+import { punchLog } from "./files/punch.ts";
+import type { StickyData } from "./files/sticky-data.ts";
+import { lookForNotice } from "./notice.ts";
 import type { Prestart } from "./prestart.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
-import { noSpace, starved } from "./processes/shim.ts";
 import { measureHost } from "./processes/usage.ts";
-import { StartFault } from "./start-fault.ts";
+import { startErrorOf } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
+
+/** What is done on this machine, without the control plane or with its snapshots. */
+export type LocalMessage = Exclude<
+  HostMessage,
+  { kind: "report" | "connect" | "hang_up" | "ship_log" | "exit" }
+>;
+/** These move data between this machine and the control plane, and are aborted when no longer due. */
+const TRANSFERS: readonly string[] = ["collect", "begin", "save"];
 
 /** The drivers of this host, in the order in which they are asked to recover an attempt. */
 export type Drivers = Record<DriverName, Driver>;
@@ -35,14 +42,20 @@ export interface SupervisorOptions {
   sticky: StickyData;
   prestart: Pick<Prestart, "prepare">;
   drivers: (ended: OnTaskEnd) => Drivers;
+  /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
+  snapshots: () => Snapshots | undefined;
+  stateDir: string;
+  /** Marks every process of this host (`DROVER_INSTANCE`). */
+  instance: string | undefined;
+  /** Asks the provider whether it takes the machine back. */
+  noticeCommand: string | undefined;
   /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
 }
 
 /**
- * Prepares, starts, signals and kills attempts, each by the driver of its task. It decides nothing. Calls for
- * one attempt are carried out in their order, so that a kill never overtakes the start before it. Each call
- * resolves with the event for the machine.
+ * Carries out messages: what concerns an attempt by the driver of its task. It decides nothing. Messages for
+ * one attempt are carried out in their order, so that a kill never overtakes the start before it.
  */
 export class Supervisor {
   readonly streams: Streams;
@@ -51,10 +64,8 @@ export class Supervisor {
   /** The driver that has started or recovered an attempt. */
   readonly #owners = new Map<string, Driver>();
   readonly #queues = new Map<string, Promise<unknown>>();
-  /** Attempts that are being prepared or started. */
-  readonly #starting = new Map<string, AbortController>();
-  /** Transfers, by attempt or placement. They are aborted when they are no longer due. */
-  readonly #transfers = new Map<string, AbortController>();
+  /** The messages in flight, by their keys: starts and transfers can be aborted. */
+  readonly #inFlight = new Map<string, { kind: string; stop: AbortController }>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -78,138 +89,137 @@ export class Supervisor {
     return { id, journal, main: found.main };
   }
 
-  /** Does the slow steps before a start: `prepared`, `launch_failed`, or `refused` if it was stopped. */
-  prepare(id: string, task: TaskSpec): Promise<HostEvent> {
-    return this.#startStep(id, async (stop) => {
-      try {
-        await this.#options.prestart.prepare(id, task, stop);
-        return { type: "prepared", id };
-      } catch (error) {
-        if (stop.aborted) return { type: "refused", id };
-        throw error;
-      }
-    });
+  /**
+   * Carries out a message, and resolves with the event that confirms it (`HostMessage`). Undefined if the
+   * message is in flight. A kill aborts the start of its attempt.
+   */
+  perform(message: LocalMessage): Promise<HostEvent> | undefined {
+    const key = keyOf(message);
+    if (this.#inFlight.has(key)) return undefined;
+    if (message.kind === "kill_tree") {
+      for (const kind of ["prepare", "start"]) this.#inFlight.get(`${kind} ${message.to}`)?.stop.abort();
+    }
+    const stop = new AbortController();
+    this.#inFlight.set(key, { kind: message.kind, stop });
+    const queue = "placement" in message ? runOf(message.placement) : message.to;
+    const done = this.#inOrder(queue, () => this.#act(message, stop.signal));
+    return done.finally(() => this.#inFlight.delete(key));
   }
 
-  /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
-  start(id: string, task: TaskSpec): Promise<HostEvent> {
-    return this.#startStep(id, async (stop) => {
-      if (!this.#options.store.claim(id)) return { type: "refused", id };
+  /** Aborts the transfers that are no longer due. */
+  keepTransfers(due: readonly HostMessage[]): void {
+    const keys = new Set(due.map(keyOf));
+    for (const [key, { kind, stop }] of this.#inFlight) {
+      if (TRANSFERS.includes(kind) && !keys.has(key)) stop.abort();
+    }
+  }
+
+  async #act(message: LocalMessage, stop: AbortSignal): Promise<HostEvent> {
+    const { store, allocs, sticky, stateDir, instance, noticeCommand: command } = this.#options;
+    switch (message.kind) {
+      case "prepare":
+      case "start":
+        return this.#startStep(message, stop);
+      case "signal":
+        await this.#owners.get(message.id)?.signal(message.id, message.signal);
+        return { type: "signaled", id: message.id };
+      case "pass_on":
+        return this.#passOn(message);
+      case "kill_tree":
+        return this.#kill(message);
+      case "forget":
+        await store.forget(message.id);
+        return { type: "forgotten", id: message.id };
+      case "collect":
+      case "begin":
+      case "save":
+        return this.#transfer(message, stop);
+      case "clear": {
+        const { placement } = message;
+        if (await sticky.keep(placement)) return { type: "kept", placement };
+        await allocs.clear(allocs.rootOf(placement));
+        return { type: "cleared", placement };
+      }
+      case "drop":
+        await allocs.clear(allocs.keptRootOf(message.placement));
+        return { type: "cleared", placement: message.placement };
+      case "punch":
+        return punchLog(message, this.streams.fileOf(message.id, message.stream));
+      case "sample":
+        return { type: "sampled", host: measureHost(), attempts: this.#measure(message.ids) };
+      case "probe": {
+        const outcome = await runBootProbe(message.command, join(stateDir, "boot-probe.log"), instance);
+        return { type: "probed", ...outcome };
+      }
+      case "look":
+        return { type: "noticed", raw: await lookForNotice({ stateDir, instance, command }) };
+    }
+  }
+
+  /** Carries out a step towards the start, which a kill can stop. An attempt is started only once. */
+  async #startStep(
+    { kind, id, task }: MessageOf<"prepare" | "start">,
+    stop: AbortSignal,
+  ): Promise<HostEvent> {
+    const refused: HostEvent = { type: "refused", id };
+    if (stop.aborted) return refused;
+    try {
+      if (kind === "prepare") {
+        await this.#options.prestart.prepare(id, task, stop);
+        return { type: "prepared", id };
+      }
+      if (!this.#options.store.claim(id)) return refused;
       const driver = this.#drivers[driverOf(task)];
       this.#owners.set(id, driver);
       this.streams.watch(id);
       const by = await driver.start(id, task, stop);
-      return by === undefined ? { type: "refused", id } : { type: "launched", id, by };
-    });
-  }
-
-  /** Signals the main process: `signaled`, even if it has ended. */
-  signal(id: string, signal: SignalName): Promise<HostEvent> {
-    return this.#inOrder(id, async () => {
-      await this.#owners.get(id)?.signal(id, signal);
-      return { type: "signaled", id };
-    });
+      return by === undefined ? refused : { type: "launched", id, by };
+    } catch (error) {
+      if (kind === "prepare" && stop.aborted) return refused;
+      return { type: "launch_failed", id, startError: startErrorOf(error) };
+    }
   }
 
   /**
    * Passes a signal on to the main process. The event comes first: an agent that dies in between may lose a
    * signal, but never sends one twice.
    */
-  passOn(id: string, { signal, n }: NumberedSignal): Promise<HostEvent> {
-    return this.#inOrder(id, async () => {
-      const event: HostEvent = { type: "passing_on", id, n };
-      await this.#owners.get(id)?.signal(id, signal, () => this.#options.tell(event));
-      return event;
-    });
+  async #passOn({ id, n, signal }: MessageOf<"pass_on">): Promise<HostEvent> {
+    const event: HostEvent = { type: "passing_on", id, n };
+    await this.#owners.get(id)?.signal(id, signal, () => this.#options.tell(event));
+    return event;
   }
 
-  /** Kills all processes of an attempt and bans its id: `tree_gone` or `kill_failed`. */
-  killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    this.#starting.get(id)?.abort();
-    return this.#inOrder(id, () => this.#kill(id, waitMs));
-  }
-
-  /** Collects and stores the outputs of an attempt whose tree is gone: `collected`, or `tick` if aborted. */
-  collect(id: string, globs: string[], snapshots: Snapshots | undefined): Promise<HostEvent> {
-    return this.#transfer(id, id, async (signal) => {
-      const dirs = this.#options.allocs.of(id);
-      const outputs = await collectOutputs(globs, { dirs, snapshots, signal });
-      return { type: "collected", id, outputs };
-    });
-  }
-
-  /** Aborts the transfers of all other attempts and placements. */
-  keepTransfers(ids: readonly string[]): void {
-    for (const [id, stop] of this.#transfers) if (!ids.includes(id)) stop.abort();
-  }
-
-  /** Moves data between this machine and the control plane, until that is done or no longer due. */
-  #transfer(id: string, queue: string, act: (signal: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
-    return this.#inOrder(queue, async () => {
-      const stop = new AbortController();
-      this.#transfers.set(id, stop);
-      try {
-        return await act(stop.signal);
-      } catch (error) {
-        if (stop.signal.aborted) return { type: "tick" };
-        throw error;
-      } finally {
-        this.#transfers.delete(id);
+  async #transfer(message: MessageOf<"collect" | "begin" | "save">, signal: AbortSignal): Promise<HostEvent> {
+    const { allocs, sticky, snapshots } = this.#options;
+    try {
+      signal.throwIfAborted();
+      switch (message.kind) {
+        case "collect": {
+          const { id, globs } = message;
+          const place = { dirs: allocs.of(id), snapshots: snapshots(), signal };
+          return { type: "collected", id, outputs: await collectOutputs(globs, place) };
+        }
+        case "begin": {
+          const { placement, from } = message;
+          return { type: "begun", placement, from, data: await sticky.begin(message, snapshots(), signal) };
+        }
+        case "save": {
+          const { placement } = message;
+          return { type: "saved", placement, outcome: await sticky.save(placement, snapshots(), signal) };
+        }
       }
-    });
-  }
-
-  /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
-  forget(id: string): Promise<HostEvent> {
-    return this.#inOrder(id, async () => {
-      await this.#options.store.forget(id);
-      return { type: "forgotten", id };
-    });
-  }
-
-  /** Measures the usage of the machine and of these attempts: `sampled`. */
-  async sample(ids: string[]): Promise<HostEvent> {
-    const attempts: Record<string, RawUsage> = {};
-    for (const driver of Object.values(this.#drivers)) {
-      const own = ids.filter((id) => this.#owners.get(id) === driver);
-      Object.assign(attempts, driver.usage(own));
+    } catch (error) {
+      if (signal.aborted) return { type: "tick" };
+      throw error;
     }
-    return { type: "sampled", host: measureHost(), attempts };
   }
 
-  /** Deletes the directories of a placement without attempts: `cleared`, or `kept` if its data stay. */
-  clear(placement: string): Promise<HostEvent> {
-    const { allocs, sticky } = this.#options;
-    return this.#inOrder(runOf(placement), async () => {
-      if (await sticky.keep(placement)) return { type: "kept", placement };
-      await allocs.clear(allocs.rootOf(placement));
-      return { type: "cleared", placement };
-    });
-  }
-
-  /** Deletes the kept data of a placement: `cleared`. */
-  drop(placement: string): Promise<HostEvent> {
-    const { allocs } = this.#options;
-    return this.#inOrder(runOf(placement), async () => {
-      await allocs.clear(allocs.keptRootOf(placement));
-      return { type: "cleared", placement };
-    });
-  }
-
-  /** Creates the directory of a sticky placement: `begun`, or `tick` if aborted. */
-  begin(placement: string, origin: Origin): Promise<HostEvent> {
-    return this.#transfer(placement, runOf(placement), async (signal) => {
-      const data = await this.#options.sticky.begin(placement, origin, signal);
-      return { type: "begun", placement, from: origin.from, data };
-    });
-  }
-
-  /** Stores the data of a sticky placement: `saved`, or `tick` if aborted. */
-  save(placement: string, snapshots: Snapshots | undefined): Promise<HostEvent> {
-    return this.#transfer(placement, runOf(placement), async (signal) => {
-      const outcome = await this.#options.sticky.save(placement, snapshots, signal);
-      return { type: "saved", placement, outcome };
-    });
+  /** Measures the usage of these attempts, each by its driver. */
+  #measure(ids: string[]): Record<string, RawUsage> {
+    const drivers = Object.values(this.#drivers);
+    const ownedBy = (driver: Driver) => ids.filter((id) => this.#owners.get(id) === driver);
+    return Object.assign({}, ...drivers.map((driver) => driver.usage(ownedBy(driver))));
   }
 
   #recover(id: string, journal: AttemptJournal): { driver: Driver; main: RecoveredState } | undefined {
@@ -220,8 +230,8 @@ export class Supervisor {
     return undefined;
   }
 
-  /** Kills an attempt. If its driver is not known, any driver may have started it. */
-  async #kill(id: string, waitMs: Millis): Promise<HostEvent> {
+  /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */
+  async #kill({ id, waitMs }: MessageOf<"kill_tree">): Promise<HostEvent> {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
     let killed = false;
@@ -239,21 +249,6 @@ export class Supervisor {
     this.streams.look(id);
     if ("startError" in end) this.#options.tell({ type: "launch_failed", id, startError: end.startError });
     else this.#options.tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
-  }
-
-  /** Carries out a step towards the start, which a kill can stop. */
-  #startStep(id: string, act: (stop: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
-    return this.#inOrder(id, async () => {
-      const stop = new AbortController();
-      this.#starting.set(id, stop);
-      try {
-        return await act(stop.signal);
-      } catch (error) {
-        return { type: "launch_failed", id, startError: startErrorOf(error) };
-      } finally {
-        this.#starting.delete(id);
-      }
-    });
   }
 
   /** Carries out calls with the same id one after the other. */
@@ -277,14 +272,7 @@ function runOf(placement: string): string {
   return placement.slice(0, placement.indexOf("/"));
 }
 
-function startErrorOf(error: unknown): StartError {
-  if (error instanceof StartFault) return error.startError;
-  if (errorCode(error) === "E2BIG") {
-    const text =
-      "The arguments and the environment together are larger than this machine can pass to a process.";
-    return { code: "arguments_too_long", text };
-  }
-  if (isDiskFull(error)) return noSpace();
-  if (isStarved(error)) return starved(error);
-  return new StartFault("start_failed", `The command could not be started: ${errorText(error)}`).startError;
+/** One message with a key is in flight. */
+export function keyOf({ kind, to }: HostMessage): string {
+  return `${kind} ${to}`;
 }

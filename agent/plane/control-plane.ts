@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Millis } from "../../src/shared/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import type { Purpose } from "../../src/signing/request.ts";
-import { type Answer, type Bytes, send } from "./http.ts";
+import { type Answer, type Bytes, ConnectionClosed, send } from "./http.ts";
 import { type Hello, ProvenAgent } from "./proven-agent.ts";
 import { openSealedSocket } from "./sealed-socket.ts";
 import { type SignedCall, type Signer, signCall } from "./sign.ts";
@@ -11,6 +11,9 @@ import { NoSocket, type OpenSocket, type SocketOptions } from "./socket.ts";
 
 /** A smaller clock error is not the reason for a refusal. */
 const CLOCK_ERROR_MS: Millis = 30_000;
+
+/** How often a call is made if its clock was wrong, or its connection was already closed. */
+const MAX_TRIES = 3;
 
 /** 4xx statuses that mean "not now" or "wrong clock", so a retry may succeed. */
 const TEMPORARY = new Set([401, 408, 425, 429]);
@@ -37,15 +40,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A call with a body and its digest. */
-interface Sent {
-  method: string;
-  url: string;
-  purpose: Purpose;
-  body: string | Bytes;
-  digest: string;
-}
-
 /**
  * The calls of one host. An answer counts only if its signature belongs to this call; any other is treated as
  * no answer. Remembers how far this machine's clock is off.
@@ -62,7 +56,7 @@ export class ControlPlane {
 
   /** Posts JSON. Rejects with a `Refusal`, or with the reason why there was no valid answer. */
   post(url: string, purpose: Purpose, body: string, signal: AbortSignal): Promise<unknown> {
-    return this.#content({ method: "POST", url, purpose, body, digest: contentDigest(body) }, signal);
+    return this.#send("POST", url, purpose, body, contentDigest(body), signal);
   }
 
   /** Puts bytes. They are read once for their digest, unless it is given (base64), and once to send them. */
@@ -73,12 +67,12 @@ export class ControlPlane {
     signal: AbortSignal,
   ): Promise<unknown> {
     const digest = digestField(body.sha256 ?? (await sha256Of(body)));
-    return this.#content({ method: "PUT", url, purpose, body, digest }, signal);
+    return this.#send("PUT", url, purpose, body, digest, signal);
   }
 
   /** Opens a socket. Rejects like `post`. */
   async openSocket(options: Omit<SocketOptions, "agent" | "headers">): Promise<OpenSocket> {
-    return this.#withClock(async () => {
+    return this.#again(async () => {
       const call = this.signed("GET", options.url, "socket");
       const signed = { ...options, agent: this.agent, headers: { ...call.headers } };
       try {
@@ -99,8 +93,7 @@ export class ControlPlane {
    * signed with the control plane's time. Throws `Unproven` if the answer is not signed by the control plane.
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
-    const created = call.proofOf(answer);
-    if (created === undefined) throw new Unproven(unproven(answer));
+    const created = provenAt(call, answer);
     if (answer.status >= 200 && answer.status < 300) return undefined;
     const { detail, retryAfterMs } = problemIn(answer.body);
     const text = detail ?? `status ${answer.status}`;
@@ -108,33 +101,38 @@ export class ControlPlane {
     return new (clockErred ? WrongClock : Refusal)(answer.status, text, retryAfterMs);
   }
 
-  #content(sent: Sent, signal: AbortSignal): Promise<unknown> {
-    return this.#withClock(() => this.#contentOnce(sent, signal));
-  }
-
-  /** Calls once more if the refusal of the first call has corrected the clock. */
-  async #withClock<Result>(call: () => Promise<Result>): Promise<Result> {
-    try {
-      return await call();
-    } catch (error) {
-      if (error instanceof WrongClock) return call();
-      throw error;
-    }
-  }
-
-  async #contentOnce({ method, url, purpose, body, digest }: Sent, signal: AbortSignal): Promise<unknown> {
-    const calls: SignedCall[] = [];
-    const sign = () => {
+  #send(
+    method: string,
+    url: string,
+    purpose: Purpose,
+    body: string | Bytes,
+    digest: string,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    return this.#again(async () => {
       const call = this.signed(method, url, purpose, digest);
-      calls.push(call);
-      return { ...call.headers };
-    };
-    const answer = await send({ method, url, sign, body, signal, agent: this.agent });
-    const refusal = this.refusalIn(calls.at(-1) as SignedCall, answer); // the try that was answered
-    if (refusal !== undefined) throw refusal;
-    const content = parse(answer.body);
-    if (content !== undefined) return content;
-    throw new Error(`The answer with status ${answer.status} is not valid JSON: is this the control plane?`);
+      const headers = { ...call.headers };
+      const answer = await send({ method, url, headers, body, signal, agent: this.agent });
+      const refusal = this.refusalIn(call, answer);
+      if (refusal !== undefined) throw refusal;
+      const content = parse(answer.body);
+      if (content !== undefined) return content;
+      throw new Error(
+        `The answer with status ${answer.status} is not valid JSON: is this the control plane?`,
+      );
+    });
+  }
+
+  /** Calls again, with a new signature, if the clock was corrected, or a connection was already closed. */
+  async #again<Result>(call: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await call();
+      } catch (error) {
+        const mayRetry = error instanceof WrongClock || error instanceof ConnectionClosed;
+        if (!mayRetry || tries === MAX_TRIES) throw error;
+      }
+    }
   }
 
   /** The keyid is the worker's name, or begins with it: a code belongs to one worker. */
@@ -142,9 +140,9 @@ export class ControlPlane {
     const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
     const call = this.signed("GET", `http://localhost${path}`, "hello");
     const verify = (answer: Answer, address: string) => {
-      if (call.proofOf(answer) === undefined) throw new Unproven(unproven(answer));
-      const content: unknown = parse(answer.body);
-      if (answer.status === 200 && isAt(content, address)) return;
+      provenAt(call, answer);
+      // Another program may have relayed the answer of a control plane elsewhere.
+      if (answer.status === 200 && membersOf(parse(answer.body)).address === address) return;
       throw new Unproven(`the control plane is not at ${address}: another program relays to it`);
     };
     return { path, headers: { ...call.headers }, verify };
@@ -166,12 +164,15 @@ export class Unproven extends Error {}
 /** A refusal because of this machine's clock, whose error is now known. */
 export class WrongClock extends Refusal {}
 
-function unproven({ status, body }: Answer): string {
-  const { detail } = problemIn(body);
+/** When an answer was signed, in seconds since 1970. Throws `Unproven` if the control plane has not signed it. */
+function provenAt(call: SignedCall, answer: Answer): number {
+  const created = call.proofOf(answer);
+  if (created !== undefined) return created;
+  const { detail } = problemIn(answer.body);
   const quote = detail === undefined ? "" : ` ("${detail.slice(0, 200)}")`;
-  return (
-    `the answer with status ${status}${quote} is not signed by this host's control plane, so it is ` +
-    "ignored. Is another program at this address, or does Drover no longer know this host?"
+  throw new Unproven(
+    `the answer with status ${answer.status}${quote} is not signed by this host's control plane, so it is ` +
+      "ignored. Is another program at this address, or does Drover no longer know this host?",
   );
 }
 
@@ -189,18 +190,16 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether a control plane confirms this address; its answer may have been relayed. */
-function isAt(content: unknown, address: string): boolean {
-  return typeof content === "object" && content !== null && Reflect.get(content, "address") === address;
+/** The members of a parsed JSON object; none if it is something else. */
+export function membersOf(content: unknown): Partial<Record<string, unknown>> {
+  return Object(content);
 }
 
 /** The members of a problem document; none if it is not one. */
-function problemIn(body: string): { detail?: string; retryAfterMs?: Millis } {
-  const problem = parse(body);
-  if (typeof problem !== "object" || problem === null) return {};
-  const [detail, ms]: unknown[] = [Reflect.get(problem, "detail"), Reflect.get(problem, "retryAfterMs")];
+function problemIn(body: string): { detail: string | undefined; retryAfterMs: Millis | undefined } {
+  const { detail, retryAfterMs: ms } = membersOf(parse(body));
   return {
-    ...(typeof detail === "string" ? { detail } : {}),
-    ...(typeof ms === "number" && ms >= 0 ? { retryAfterMs: ms } : {}),
+    detail: typeof detail === "string" ? detail : undefined,
+    retryAfterMs: typeof ms === "number" && ms >= 0 ? ms : undefined,
   };
 }

@@ -1,69 +1,155 @@
-// How is a report sent by webhook, and which event does its answer become?
-import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
+// How does a host exchange reports for orders, by webhook or socket (host-protocol.md#exchange)?
+import type { HostFrame, Orders } from "../../src/schema/host.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
+import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
-import type { HostMessage } from "../core/messages.ts";
+import type { MessageOf } from "../core/messages.ts";
+import type { Streams } from "../exec/streams.ts";
+import { say } from "../say.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
-
-type ReportMessage = Extract<HostMessage, { kind: "report" }>;
-
-/** Reads log bytes; fewer if there are no more. */
-export type ReadLog = (id: string, stream: StreamName, from: number, bytes: number) => Buffer;
+import { shipLog } from "./log-chunks.ts";
+import type { OpenSocket } from "./socket.ts";
 
 /** Exit code of an agent that the control plane no longer accepts as this host. */
 export const REFUSED_EXIT_CODE = 3;
 
+/** How long a report whose answer is held back may go on waiting once a newer report is sent. */
+const SUPERSEDED_MS: Millis = 1_000;
+
 /**
- * Sends one report and returns the answer as the event to apply. Never rejects. If aborted there is no event,
- * because a newer report is on its way.
+ * The reports of a joined host. Each answer, each frame of the socket, and its end become an event. The
+ * machine decides what is sent when, and whether to open another socket.
  */
-export async function exchangeReport(
-  plane: ControlPlane,
-  message: ReportMessage,
-  readLog: ReadLog,
-  signal: AbortSignal,
-): Promise<{ event?: HostEvent; failure?: string }> {
-  const { seq, waitMs, to } = message;
-  const url = waitMs > 0 ? `${to}?wait=${waitMs}ms` : to;
-  try {
-    const answer = await plane.post(url, "report", bodyOf(message, readLog), signal);
-    return { event: { type: "orders", seq, orders: ordersFrom(answer) } };
-  } catch (error) {
-    if (signal.aborted) return {};
-    const event = error instanceof Refusal ? staleIf(error.status, error.message) : undefined;
-    if (event !== undefined) return { event };
-    const retryAfterMs = error instanceof Refusal ? error.retryAfterMs : undefined;
-    const failed: HostEvent = { type: "report_failed", seq, random: Math.random() };
-    const again = retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
-    return { event: again, failure: errorText(error) };
+export class Exchange {
+  readonly plane: ControlPlane;
+  readonly #streams: Streams;
+  readonly #tell: (event: HostEvent) => void;
+  /** The report by webhook that waits for its answer. */
+  #report: AbortController | undefined;
+  #socket: OpenSocket | undefined;
+  #reachable = true;
+
+  constructor(plane: ControlPlane, streams: Streams, tell: (event: HostEvent) => void) {
+    this.plane = plane;
+    this.#streams = streams;
+    this.#tell = tell;
+  }
+
+  /** Sends a report. An older one whose answer is held back is soon aborted: the new report includes it. */
+  send(message: MessageOf<"report">): void {
+    const older = this.#report;
+    if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
+    this.#report = undefined;
+    if (message.by === "socket") this.#socket?.send(bodyOf(message, this.#streams));
+    else void this.#post(message);
+  }
+
+  /** Opens the socket. */
+  connect({ to, heartbeatMs }: MessageOf<"connect">): void {
+    const frame = (text: string) => this.#frame(text);
+    // Anyone on the path can close a socket with any code; only a sealed frame can give the reason.
+    const closed = (_code: number, reason: string) => this.#ended(0, reason);
+    this.plane.openSocket({ url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
+      (socket) => {
+        this.#socket = socket;
+        this.#heard({ type: "socket_opened" });
+      },
+      (error: unknown) => this.#ended(error instanceof Refusal ? error.status : 0, errorText(error)),
+    );
+  }
+
+  /** Closes the socket. */
+  hangUp(): void {
+    this.#socket?.hangUp();
+  }
+
+  /** Uploads a chunk of a large log. */
+  ship(message: MessageOf<"ship_log">): void {
+    void shipLog(this.plane, message, this.#streams.fileOf(message.id, message.stream)).then(this.#tell);
+  }
+
+  async #post(message: MessageOf<"report">): Promise<void> {
+    const { seq, waitMs, to } = message;
+    const report = new AbortController();
+    this.#report = report;
+    let event: HostEvent;
+    let failure: string | undefined;
+    try {
+      const url = waitMs > 0 ? `${to}?wait=${waitMs}ms` : to;
+      const answer = await this.plane.post(url, "report", bodyOf(message, this.#streams), report.signal);
+      event = { type: "orders", seq, orders: ordersFrom(answer) };
+    } catch (error) {
+      // There is no event, because a newer report is on its way.
+      if (report.signal.aborted) return;
+      const { status = 0, retryAfterMs } = error instanceof Refusal ? error : {};
+      const stale = staleIf(status, errorText(error));
+      event = stale ?? { type: "report_failed", seq, random: Math.random(), retryAfterMs };
+      failure = stale === undefined ? errorText(error) : undefined;
+    }
+    if (this.#report === report) this.#report = undefined;
+    this.#heard(event, failure);
+  }
+
+  #frame(text: string): void {
+    const event = eventOf(text);
+    if (event === undefined) this.hangUp();
+    else this.#heard(event, event.type === "stale" ? event.reason : undefined);
+  }
+
+  #ended(status: number, reason: string): void {
+    this.#socket = undefined;
+    const closed: HostEvent = { type: "socket_closed", random: Math.random() };
+    this.#heard(staleIf(status, reason) ?? closed, reason || "the socket was closed");
+  }
+
+  /** Tells an event, and logs when the control plane is lost or found again. `failure`: why it is lost. */
+  #heard(event: HostEvent, failure?: string): void {
+    const reachable = failure === undefined;
+    if (reachable !== this.#reachable) {
+      say(reachable ? "the control plane answers again" : `cannot report, and keeps trying: ${failure}`);
+    }
+    this.#reachable = reachable;
+    this.#tell(event);
   }
 }
 
 /** The event that ends the agent, if an answer with this status means that. */
-export function staleIf(status: number, text: string): HostEvent | undefined {
+function staleIf(status: number, text: string): HostEvent | undefined {
   if (status !== 409 && status !== 410) return undefined;
   const reason = `the control plane no longer accepts this agent: ${text}`;
   return { type: "stale", code: REFUSED_EXIT_CODE, reason };
 }
 
 /** A report as sent, with the log bytes that it carries. */
-export function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
-  const attempts: Report["attempts"] = report.attempts.map((attempt) => ({
-    ...attempt,
-    ...(attempt.log === undefined ? {} : { log: { ...attempt.log } }),
-  }));
-  const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]));
+function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): string {
+  const sent = structuredClone(report);
+  const byId = new Map(sent.attempts.map((attempt) => [attempt.id, attempt]));
   for (const { id, stream, from, bytes } of pieces) {
     const log = byId.get(id)?.log;
     const piece = log?.[stream];
     if (log === undefined || piece === undefined) continue;
-    log[stream] = { ...piece, from, data: readLog(id, stream, from, bytes).toString("base64") };
+    log[stream] = { ...piece, from, data: streams.read(id, stream, from, bytes).toString("base64") };
   }
-  return JSON.stringify({ ...report, attempts });
+  return JSON.stringify(sent);
+}
+
+/** The event of a frame; undefined if the frame is not valid. */
+function eventOf(text: string): HostEvent | undefined {
+  try {
+    const frame = JSON.parse(text) as HostFrame; // checked right below, as far as it is relied on
+    if ("ask" in frame) return { type: "full_requested" };
+    // A refusal that does not end the agent ends the socket, which closes right after.
+    if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));
+    const orders = ordersFrom(frame);
+    return { type: "orders", seq: orders.answers, orders };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Accepts orders only if they have the fields that the agent relies on. */
-export function ordersFrom(answer: unknown): Orders {
+function ordersFrom(answer: unknown): Orders {
   // The cast is checked right below, as far as the machine relies on it: a schema library would double the
   // memory.
   const orders = answer as Orders;

@@ -1,5 +1,10 @@
 // How does the agent send one HTTP request and read the answer?
-import { type IncomingHttpHeaders, type Agent as PlainAgent, request as plainRequest } from "node:http";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Agent as PlainAgent,
+  request as plainRequest,
+} from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
 import { errorCode } from "../../posix/errors.ts";
@@ -27,8 +32,7 @@ export interface Bytes {
 export interface Call {
   method: string;
   url: string;
-  /** The headers of one try: each try has its own signature. */
-  sign(): Record<string, string>;
+  headers: Readonly<Record<string, string>>;
   /** JSON, or bytes. */
   body: string | Bytes;
   signal: AbortSignal;
@@ -36,25 +40,11 @@ export interface Call {
   agent: PlainAgent;
 }
 
-/**
- * Sends JSON or bytes and reads the answer, whatever its status. Rejects if there is none. If a kept-alive
- * connection turns out to be closed, the call is repeated on a new one.
- */
-export async function send(call: Call): Promise<Answer> {
-  const used = { reused: false };
-  try {
-    return await sendOnce(call, used);
-  } catch (error) {
-    const closed = errorCode(error) === "ECONNRESET" || errorCode(error) === "EPIPE";
-    if (!used.reused || !closed || call.signal.aborted) throw error;
-    return sendOnce(call, used);
-  }
-}
+/** A kept-alive connection turned out to be closed: another call, on a new one, may succeed. */
+export class ConnectionClosed extends Error {}
 
-function sendOnce(
-  { method, url, sign, body, signal, agent }: Call,
-  used: { reused: boolean },
-): Promise<Answer> {
+/** Sends JSON or bytes and reads the answer, whatever its status. Rejects if there is none. */
+export function send({ method, url, headers, body, signal, agent }: Call): Promise<Answer> {
   const target = safeUrl(url);
   const secure = target.protocol === "https:";
   const json = typeof body === "string";
@@ -64,30 +54,30 @@ function sendOnce(
     method,
     agent: secure ? tls : agent,
     signal,
-    headers: { ...sign(), "content-type": type, "content-length": length },
+    headers: { ...headers, "content-type": type, "content-length": length },
   };
   return new Promise((resolve, reject) => {
     const call = secure ? tlsRequest(target, options) : plainRequest(target, options);
-    call.on("response", (response) => {
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (part: Buffer) => {
-        parts.push(part);
-        bytes += part.length;
-        if (bytes > MAX_ANSWER_BYTES)
-          response.destroy(new Error("The answer is too large to be from the control plane."));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        const text = Buffer.concat(parts).toString("utf8");
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
-      });
-    });
+    call.on("response", (response) => readAnswer(response, MAX_ANSWER_BYTES).then(resolve, reject));
     call.on("error", (error) => {
-      used.reused = call.reusedSocket;
-      reject(error);
+      const closed = errorCode(error) === "ECONNRESET" || errorCode(error) === "EPIPE";
+      const mayRetry = closed && call.reusedSocket && !signal.aborted;
+      reject(mayRetry ? new ConnectionClosed(error.message) : error);
     });
     if (json) call.end(body);
     else pipeline(body.open(), call, (error) => error && reject(error));
   });
+}
+
+/** Reads a whole answer. Rejects if it is too large, or is interrupted. */
+export async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<Answer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response) {
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > maxBytes) throw new Error("The answer is too large to be from the control plane.");
+  }
+  const { statusCode: status = 0, headers } = response;
+  return { status, headers, body: Buffer.concat(parts).toString("utf8") };
 }

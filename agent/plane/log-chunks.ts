@@ -5,20 +5,22 @@ import { stat } from "node:fs/promises";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
-import type { HostMessage } from "../core/messages.ts";
+import type { MessageOf } from "../core/messages.ts";
 import { say } from "../say.ts";
-import { type ControlPlane, Refusal } from "./control-plane.ts";
+import { type ControlPlane, membersOf, Refusal } from "./control-plane.ts";
 
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
-
-type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
 
 /** How many bytes of a file are in memory while a chunk is signed and sent. */
 const READ_BYTES = 256 * 1024;
 
 /** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */
-export async function shipLog(plane: ControlPlane, message: ShipMessage, file: string): Promise<HostEvent> {
+export async function shipLog(
+  plane: ControlPlane,
+  message: MessageOf<"ship_log">,
+  file: string,
+): Promise<HostEvent> {
   const { id, stream, from, bytes } = message;
   try {
     // The announced length must be true, but a task can truncate its file.
@@ -31,18 +33,15 @@ export async function shipLog(plane: ControlPlane, message: ShipMessage, file: s
     const stored = storedIn(await plane.put(url, "log", { bytes, open }, signal));
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : undefined;
-    const { isFinal: refused = false, retryAfterMs } = refusal ?? {};
+    const { isFinal: refused = false, retryAfterMs } = error instanceof Refusal ? error : {};
     if (refused)
       say(`a chunk of ${stream} of ${id} is refused, so it goes into reports: ${errorText(error)}`);
-    const failed: HostEvent = { type: "chunk_failed", id, stream, random: Math.random(), refused };
-    return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+    return { type: "chunk_failed", id, stream, random: Math.random(), refused, retryAfterMs };
   }
 }
 
 function storedIn(answer: unknown): number {
-  const stored: unknown =
-    typeof answer === "object" && answer !== null ? Reflect.get(answer, "stored") : null;
+  const { stored } = membersOf(answer);
   if (typeof stored === "number" && Number.isSafeInteger(stored) && stored >= 0) return stored;
   throw new Error("The answer to a chunk of a log is incomplete: is this the control plane?");
 }

@@ -42,6 +42,11 @@ class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
+/** The digest in the name of a snapshot, in hex. */
+export function digestIn(snapshot: string): string {
+  return snapshot.slice(snapshot.indexOf(":") + 1);
+}
+
 /** The snapshots of the control plane, reached by signed calls. */
 export class Snapshots {
   readonly #plane: ControlPlane;
@@ -58,6 +63,7 @@ export class Snapshots {
   sourceOf(snapshot: string): Source {
     return {
       url: `${this.#url}/${snapshot}`,
+      sha256: digestIn(snapshot),
       what: `The snapshot ${snapshot}`,
       code: "snapshot_failed",
       sign: (url) => {
@@ -82,11 +88,11 @@ export class Snapshots {
    * Stores an archive under its digest. Temporary failures are retried, with a growing wait, until
    * `givenUpMs` have passed. Rejects with the last error, or with the reason of the signal.
    */
-  async store({ file, sha256, bytes }: Upload, signal: AbortSignal): Promise<void> {
+  async store(upload: Upload, signal: AbortSignal): Promise<void> {
     let until: number | undefined;
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.#storeOnce({ file, sha256, bytes }, signal);
+        return await this.#storeOnce(upload, signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!isTemporary(error)) throw error;
@@ -103,33 +109,52 @@ export class Snapshots {
 
   async #storeOnce({ file, sha256, bytes }: Upload, signal: AbortSignal): Promise<void> {
     const { stallsMs } = this.#bounds;
-    const stop = new AbortController();
-    const stalled = () => stop.abort(new Error(`nothing was sent or answered for ${stallsMs / 1_000} s`));
-    let timer = setTimeout(stalled, stallsMs);
+    const url = `${this.#url}/sha256:${sha256}`;
+    const digest = Buffer.from(sha256, "hex").toString("base64");
     let unreadable: Unreadable | undefined;
-    async function* watched() {
+    const watched = async function* (onProgress: () => void) {
       try {
         for await (const part of createReadStream(file, { highWaterMark: READ_BYTES })) {
-          clearTimeout(timer);
-          timer = setTimeout(stalled, stallsMs);
+          onProgress();
           yield part;
         }
       } catch (error) {
         unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);
         throw unreadable;
       }
-    }
-    const open = () => Readable.from(watched(), { objectMode: false });
-    const both = AbortSignal.any([signal, stop.signal]);
+    };
     try {
-      const url = `${this.#url}/sha256:${sha256}`;
-      const digest = Buffer.from(sha256, "hex").toString("base64");
-      await this.#plane.put(url, "put-snapshot", { bytes, open, sha256: digest }, both);
+      const why = `nothing was sent or answered for ${stallsMs / 1_000} s`;
+      await unlessStalled(stallsMs, why, signal, (both, onProgress) => {
+        const open = () => Readable.from(watched(onProgress), { objectMode: false });
+        return this.#plane.put(url, "put-snapshot", { bytes, open, sha256: digest }, both);
+      });
     } catch (error) {
-      throw unreadable ?? (stop.signal.aborted ? stop.signal.reason : error);
-    } finally {
-      clearTimeout(timer);
+      throw unreadable ?? error;
     }
+  }
+}
+
+/**
+ * Gives up `work` that makes no progress for too long, with the reason `why`. Then it does not wait for the
+ * work to end: in a file system that hangs, the work never ends.
+ */
+export async function unlessStalled<Result>(
+  stallsMs: Millis,
+  why: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal, onProgress: () => void) => Promise<Result>,
+): Promise<Result> {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new Error(why)), stallsMs);
+  try {
+    const both = AbortSignal.any([signal, stop.signal]);
+    const stopped = new Promise<never>((_, reject) => {
+      both.addEventListener("abort", () => reject(both.reason), { once: true });
+    });
+    return await Promise.race([work(both, () => void timer.refresh()), stopped]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

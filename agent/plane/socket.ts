@@ -2,7 +2,7 @@
 import type { Agent as PlainAgent } from "node:http";
 import WebSocket from "ws";
 import type { Millis } from "../../src/shared/machine.ts";
-import type { Answer } from "./http.ts";
+import { type Answer, readAnswer } from "./http.ts";
 import { safeUrl } from "./safe-url.ts";
 
 /** The largest frame of a control plane. */
@@ -59,21 +59,13 @@ export function openSocket(options: SocketOptions): Promise<OpenSocket> {
   });
   return new Promise((resolve, reject) => {
     socket.once("unexpected-response", (request, response) => {
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      const over = () => {
-        const body = Buffer.concat(parts).toString("utf8");
-        reject(new NoSocket({ status: response.statusCode ?? 0, headers: response.headers, body }));
-        request.destroy();
-      };
-      response.on("data", (part: Buffer) => {
-        parts.push(part);
-        bytes += part.length;
-        if (bytes > MAX_REFUSAL_BYTES) over();
-      });
-      response.once("end", over);
-      response.once("error", over);
-      setTimeout(over, withinMs).unref();
+      const late = setTimeout(() => request.destroy(), withinMs);
+      readAnswer(response, MAX_REFUSAL_BYTES)
+        .then((answer) => reject(new NoSocket(answer)), reject)
+        .finally(() => {
+          clearTimeout(late);
+          request.destroy();
+        });
     });
     // Stays after the opening: a socket that breaks emits an error before its close.
     socket.on("error", reject);

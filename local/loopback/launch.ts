@@ -46,6 +46,8 @@ export function launch(
         DROVER_RESOURCES: JSON.stringify(request.resources),
         DROVER_BOOT_ID: randomUUID(),
         DROVER_AWAKE_FILE: awakeFile,
+        // The tests set this to have each step checked (shell.md#assertions).
+        DROVER_CHECK_EVERY: process.env.DROVER_CHECK_EVERY,
       },
     });
   } finally {

@@ -2,17 +2,18 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { HostEvent } from "../../agent/core/events.ts";
 import type { AttemptJournal } from "../../agent/core/journal.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState } from "../../agent/drivers/driver.ts";
 import { AllocDirs } from "../../agent/exec/files/alloc-dirs.ts";
 import { StickyData } from "../../agent/exec/files/sticky-data.ts";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
 import { StartFault } from "../../agent/exec/start-fault.ts";
-import { Supervisor } from "../../agent/exec/supervisor.ts";
+import { type LocalMessage, Supervisor } from "../../agent/exec/supervisor.ts";
 import { ControlPlane } from "../../agent/plane/control-plane.ts";
 import { makeSalt } from "../../agent/plane/sign.ts";
 import { Snapshots } from "../../agent/plane/snapshots.ts";
-import type { TaskSpec } from "../../src/schema/run/run.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import { keyOf } from "../../src/signing/mac.ts";
 import { FakePlane } from "./support/fake-plane.ts";
 
@@ -78,10 +79,21 @@ let fake: NotingDriver;
 let exec: NotingDriver;
 let supervisor: Supervisor;
 let tellEnd: OnTaskEnd;
+let snapshots: Snapshots | undefined;
+
+async function perform(message: LocalMessage): Promise<HostEvent> {
+  const event = await supervisor.perform(message);
+  if (event === undefined) throw new Error(`${message.kind} is in flight`);
+  return event;
+}
+const start = (id: string, task: TaskSpec) => perform({ kind: "start", to: id, id, task });
+const signal = (name: SignalName) => perform({ kind: "signal", to: ID, id: ID, signal: name });
+const killTree = (id: string) => perform({ kind: "kill_tree", to: id, id, waitMs: 0 });
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drover-supervisor-"));
   log = [];
+  snapshots = undefined;
   fake = new NotingDriver("fake", log);
   exec = new NotingDriver("exec", log);
   const allocs = new AllocDirs(dir);
@@ -94,6 +106,10 @@ beforeEach(() => {
       tellEnd = ended;
       return { fake, exec };
     },
+    snapshots: () => snapshots,
+    stateDir: dir,
+    instance: undefined,
+    noticeCommand: undefined,
     tell: (event) => void log.push(event.type),
   });
 });
@@ -104,26 +120,28 @@ describe("an attempt belongs to the driver of its task", () => {
     ["exec", COMMAND],
     ["fake", SCRIPTED],
   ])("%s: it alone is asked, from the start to the kill", async (name, task) => {
-    expect(await supervisor.start(ID, task)).toEqual({ type: "launched", id: ID, by: "processes" });
-    await supervisor.signal(ID, "SIGTERM");
-    expect(await supervisor.sample([ID])).toMatchObject({ attempts: { [ID]: { pids: 3 } } });
-    expect(await supervisor.killTree(ID, 0)).toEqual({ type: "tree_gone", id: ID, killed: false });
+    expect(await start(ID, task)).toEqual({ type: "launched", id: ID, by: "processes" });
+    await signal("SIGTERM");
+    expect(await perform({ kind: "sample", to: "usage", ids: [ID] })).toMatchObject({
+      attempts: { [ID]: { pids: 3 } },
+    });
+    expect(await killTree(ID)).toEqual({ type: "tree_gone", id: ID, killed: false });
     expect(log).toEqual([`${name} starts`, `${name} sends SIGTERM`, `${name} kills`]);
   });
 
   test("it is the one that finds its trace after a restart; none is asked behind it", async () => {
     fake.found = { kind: "running" };
     expect(supervisor.recover(ID, JOURNAL)).toEqual({ id: ID, journal: JOURNAL, main: { kind: "running" } });
-    await supervisor.signal(ID, "SIGHUP");
+    await signal("SIGHUP");
     expect(log).toEqual(["fake looks", "fake sends SIGHUP"]);
   });
 
   test("what nobody is known to have started is killed by each, and gone when all say so", async () => {
     exec.killed = { killed: true, alive: "process 7 lives" };
     const failed = { type: "kill_failed", id: ID, error: "process 7 lives" };
-    expect(await supervisor.killTree(ID, 0)).toEqual(failed);
+    expect(await killTree(ID)).toEqual(failed);
     exec.killed = { killed: true };
-    expect(await supervisor.killTree(ID, 0)).toEqual({ type: "tree_gone", id: ID, killed: true });
+    expect(await killTree(ID)).toEqual({ type: "tree_gone", id: ID, killed: true });
     expect(log).toEqual(["fake kills", "exec kills", "fake kills", "exec kills"]);
   });
 });
@@ -152,31 +170,31 @@ describe("whatever a task has left, its outputs come to an end (decisions/files.
     const task = new AllocDirs(dir).make(ID).local.replace(/local$/, "");
     rmSync(join(task, name), { recursive: true });
     leave(join(task, name).replace(/\/$/, ""));
-    const snapshots = new Snapshots(
+    snapshots = new Snapshots(
       new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" }),
       `${plane.url}/v1/hosts/w-1/snapshots`,
     );
-    const event = await supervisor.collect(ID, ["**"], snapshots);
+    const event = await perform({ kind: "collect", to: ID, id: ID, globs: ["**"] });
     expect(event).toEqual({ type: "collected", id: ID, outputs: expect.objectContaining(outputs) });
   });
 });
 
 describe("whatever the driver", () => {
   test("an id starts once, and never after a kill", async () => {
-    await supervisor.start(ID, COMMAND);
-    expect((await supervisor.start(ID, SCRIPTED)).type).toBe("refused");
+    await start(ID, COMMAND);
+    expect((await start(ID, SCRIPTED)).type).toBe("refused");
     const other = "build-17/other/1.1";
-    await supervisor.killTree(other, 0);
-    expect((await supervisor.start(other, COMMAND)).type).toBe("refused");
+    await killTree(other);
+    expect((await start(other, COMMAND)).type).toBe("refused");
   });
 
   test("a kill ends a start that waits, and comes after it", async () => {
     exec.starts = (_id, _task, stop) =>
       new Promise((resolve) => stop.addEventListener("abort", () => resolve(undefined)));
-    const start = supervisor.start(ID, COMMAND);
+    const started = start(ID, COMMAND);
     await expect.poll(() => log).toEqual(["exec starts"]);
-    const kill = supervisor.killTree(ID, 0);
-    expect([(await start).type, (await kill).type]).toEqual(["refused", "tree_gone"]);
+    const killed = killTree(ID);
+    expect([(await started).type, (await killed).type]).toEqual(["refused", "tree_gone"]);
   });
 
   test.each([
@@ -184,12 +202,12 @@ describe("whatever the driver", () => {
     ["anything else", new Error("odd"), { code: "start_failed" }],
   ])("a start that fails is told: %s", async (_, error, startError) => {
     exec.starts = () => Promise.reject(error);
-    expect(await supervisor.start(ID, COMMAND)).toMatchObject({ type: "launch_failed", startError });
+    expect(await start(ID, COMMAND)).toMatchObject({ type: "launch_failed", startError });
   });
 
   test("an end is told, and that a signal is passed on is told before it is sent", async () => {
-    await supervisor.start(ID, COMMAND);
-    await supervisor.passOn(ID, { signal: "SIGHUP", n: 1 });
+    await start(ID, COMMAND);
+    await perform({ kind: "pass_on", to: ID, id: ID, signal: "SIGHUP", n: 1 });
     tellEnd(ID, { lost: true });
     expect(log).toEqual(["exec starts", "passing_on", "exec sends SIGHUP", "exited"]);
   });

@@ -9,6 +9,7 @@ import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../.
 import type { LeaseJournal } from "../../agent/core/lease.ts";
 import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
+import { check } from "../../src/shared/machine.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
 import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";
@@ -217,11 +218,19 @@ export class Host {
 
   #apply(event: HostEvent): void {
     if (this.dead || !this.#agentRuns) return;
-    this.#state = hostMachine.apply(this.#state, this.#understood(event), this.#localNow);
+    this.#step(this.#understood(event));
     if (!this.#isFull()) this.#writeJournal();
     // The file of the lease is written in its place, where the disk takes no other.
     this.#lease = leaseOf(this.#state) ?? this.#lease;
     this.#pump();
+  }
+
+  /** One step of its machine, which breaks no invariant (shell.md#assertions). */
+  #step(event: HostEvent): void {
+    const [before, now] = [this.#state, this.#localNow];
+    this.#state = hostMachine.apply(before, event, now);
+    for (const { machine, rule, what } of check(hostMachine, before, this.#state, now))
+      this.#world.violated(`${rule}: ${machine} of ${this.worker}: ${what}`, this.worker);
   }
 
   #writeJournal(): void {
@@ -275,7 +284,7 @@ export class Host {
 
   #connect(): void {
     const life = this.#agentLife;
-    this.#state = hostMachine.apply(this.#state, { type: "socket_opening" }, this.#localNow);
+    this.#step({ type: "socket_opening" });
     let mine: SimSocket | undefined;
     const end: HostEnd = {
       frame: (frame) => {
@@ -331,7 +340,7 @@ export class Host {
     const life = this.#agentLife;
     const { seq, waitMs } = message;
     const report = this.#withTroubles(message.report);
-    this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq }, this.#localNow);
+    this.#step({ type: "report_sent", seq });
     if (message.by === "socket") {
       if (this.#isCutOff()) this.#lose(this.#socket);
       else this.#socket?.report(report);

@@ -77,17 +77,17 @@ export function stopAttempt(
  */
 export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
   const { id, main, stop, task } = attempt;
-  const envelope = { to: id, repeatedBy: "self" as const, id };
-  if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...envelope, kind: "forget" }] : [];
+  const about = { to: id, id };
+  if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...about, kind: "forget" }] : [];
   // A stopped attempt that has not started is killed, too: its start may be in progress.
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
-  if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
-  if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
+  if (main === "over" || overdue) return [{ ...about, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
+  if (stop !== undefined) return stop.signaled ? [] : [{ ...about, kind: "signal", signal: stop.signal }];
   if (main === "waiting" && task !== undefined && mayStart) {
-    return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
+    return [{ ...about, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
   }
   const [next] = main === "running" ? signalsLeft(attempt) : [];
-  return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
+  return next === undefined ? [] : [{ ...about, kind: "pass_on", ...next }];
 }
 
 /** The signals that have not been sent yet, in their order (host-protocol.md#orders). */

@@ -50,5 +50,5 @@ export function dueExit({ ending, setup, attempts, exchange }: HostState, now: I
   const failure = alive.length === 0 ? "" : `; could not end ${alive.map(({ id }) => id).join(", ")}`;
   const code = alive.length === 0 ? ending.code : Math.max(1, ending.code);
   const reason = ending.reason + failure;
-  return [{ to: "process", kind: "exit", repeatedBy: "self", code, reason, powerOff }];
+  return [{ to: "process", kind: "exit", code, reason, powerOff }];
 }

@@ -1,20 +1,18 @@
 // What do the orders in an answer change: which attempts start, stop or are forgotten?
 import type { AttemptOrder, Orders, StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
-import type { HostEvent } from "../events.ts";
+import type { EventOf } from "../events.ts";
 import { reportAnswered } from "../reports/exchange.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { isWaiting, newAttempt, ownStop, planOf, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
 import { withDrops } from "./sticky.ts";
 
-type OrdersEvent = Extract<HostEvent, { type: "orders" }>;
-
 /**
  * Folds in the orders of an answer. Orders are absolute: an attempt that they want is started or kept, any
  * other is stopped. Orders for another incarnation, or of an older revision, change nothing.
  */
-export function applyOrders(before: HostState, { orders, seq }: OrdersEvent, now: Instant): HostState {
+export function applyOrders(before: HostState, { orders, seq }: EventOf<"orders">, now: Instant): HostState {
   let state = before;
   if (orders.incarnation === state.setup?.incarnation && orders.revision >= state.ordersSeen) {
     const newer = orders.revision > state.ordersSeen;

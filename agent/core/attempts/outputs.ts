@@ -31,5 +31,5 @@ export function dueCollections({ setup, attempts }: HostState): HostMessage[] {
   if (setup === undefined) return [];
   return Object.values(attempts)
     .filter(isCollecting)
-    .map(({ id, outputs: globs = [] }) => ({ to: id, repeatedBy: "self", kind: "collect", id, globs }));
+    .map(({ id, outputs: globs = [] }) => ({ to: id, kind: "collect", id, globs }));
 }

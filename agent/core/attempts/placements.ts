@@ -30,5 +30,5 @@ export function dueClears({ placements, attempts, ordersSeen }: HostState): Host
   const needed = new Set(Object.keys(attempts).map(placementOf));
   return placements
     .filter((placement) => !needed.has(placement))
-    .map((placement) => ({ kind: "clear", to: placement, repeatedBy: "self", placement }));
+    .map((placement) => ({ kind: "clear", to: placement, placement }));
 }

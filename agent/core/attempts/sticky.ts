@@ -1,7 +1,7 @@
 // What happens to the data of sticky runs when a placement ends (tasks.md#sticky-data)?
 import type { StickyData } from "../../../src/schema/host.ts";
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
-import type { HostEvent } from "../events.ts";
+import type { EventOf } from "../events.ts";
 import { mayStart } from "../lease.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, KeptData } from "../types.ts";
@@ -40,7 +40,7 @@ export function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
     const [placement, from] = [placementOf(attempt.id), sourceOf(attempt)];
     if (!mayStart(state, attempt, now) || isAlive(state, from)) continue;
     const snapshot = attempt.sticky?.snapshot;
-    due.set(placement, { kind: "begin", to: placement, repeatedBy: "self", placement, from, snapshot });
+    due.set(placement, { kind: "begin", to: placement, placement, from, snapshot });
   }
   return [...due.values()];
 }
@@ -58,14 +58,11 @@ export function dueSaves(state: HostState): HostMessage[] {
   const placements = new Set(unsaved.map(({ id }) => placementOf(id)));
   return [...placements]
     .filter((placement) => !isAlive(state, placement))
-    .map((placement) => ({ kind: "save", to: placement, repeatedBy: "self", placement }));
+    .map((placement) => ({ kind: "save", to: placement, placement }));
 }
 
 /** Records in each attempt of a placement how storing its data went, for the attempts' reports. */
-export function foldSaved(
-  state: HostState,
-  { placement, outcome }: Extract<HostEvent, { type: "saved" }>,
-): HostState {
+export function foldSaved(state: HostState, { placement, outcome }: EventOf<"saved">): HostState {
   const attempts = Object.entries(state.attempts).map(([id, one]): [string, AttemptState] => {
     return [id, one.save && placementOf(id) === placement ? { ...one, saved: outcome } : one];
   });
@@ -76,14 +73,11 @@ export function foldSaved(
 export function dueDrops({ sticky }: HostState): HostMessage[] {
   return Object.entries(sticky.kept)
     .filter(([, { unneeded }]) => unneeded)
-    .map(([placement]) => ({ kind: "drop", to: placement, repeatedBy: "self", placement }));
+    .map(([placement]) => ({ kind: "drop", to: placement, placement }));
 }
 
 /** Notes that a placement has its directory, and with which data. */
-export function foldBegun(
-  state: HostState,
-  { placement, from = "", data }: Extract<HostEvent, { type: "begun" }>,
-): HostState {
+export function foldBegun(state: HostState, { placement, from = "", data }: EventOf<"begun">): HostState {
   const { begun, kept } = state.sticky;
   const next = {
     begun: { ...begun, [placement]: data },

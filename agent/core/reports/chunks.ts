@@ -56,8 +56,7 @@ export function dueChunks(state: HostState): HostMessage[] {
     .slice(0, Math.max(0, MAX_CHUNKS_IN_FLIGHT - underWay))
     .map(({ attempt: { id }, stream, log }) => {
       const bytes = Math.min(unackedBytes(log), log.chunk?.limit ?? MAX_LOG_CHUNK_BYTES);
-      const envelope = { to: `${id} ${stream}`, repeatedBy: "self" as const };
-      return { ...envelope, kind: "ship_log", url, id, stream, from: log.acked, bytes };
+      return { to: `${id} ${stream}`, kind: "ship_log", url, id, stream, from: log.acked, bytes };
     });
 }
 
@@ -136,7 +135,6 @@ export function duePunches(state: HostState): HostMessage[] {
     const stored = { from: log.punched ?? 0, end: log.acked };
     const beyond = { from: log.dropped ?? MAX_LOG_BYTES, end: log.size };
     const range = [stored, beyond].find(({ from, end }) => end - from >= PUNCH_STEP_BYTES);
-    const envelope = { to: `${id} ${stream}`, repeatedBy: "self" as const };
-    return range === undefined ? [] : [{ ...envelope, kind: "punch", id, stream, ...range }];
+    return range === undefined ? [] : [{ to: `${id} ${stream}`, kind: "punch", id, stream, ...range }];
   });
 }

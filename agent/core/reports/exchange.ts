@@ -2,7 +2,7 @@
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { EXCHANGE_TIMEOUT_MS, MAX_REPORT_LOG_BYTES } from "../bounds.ts";
-import type { HostEvent } from "../events.ts";
+import type { EventOf } from "../events.ts";
 import type { ExchangeState, HostState, SentReport } from "../types.ts";
 import { allUnackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
@@ -102,10 +102,8 @@ function withStall(state: HostState, now: Instant): HostState {
   return { ...state, exchange: { ...state.exchange, logStalls: logStalls + 1, logRetryAt: now + delayMs } };
 }
 
-type Failure = Extract<HostEvent, { type: "report_failed" }>;
-
 /** Backs off after a failed report, with full jitter and `Retry-After` (host-protocol.md#back-off). */
-export function reportFailed(state: HostState, failure: Failure, now: Instant): HostState {
+export function reportFailed(state: HostState, failure: EventOf<"report_failed">, now: Instant): HostState {
   const { sent, ...exchange } = state.exchange;
   if (sent?.seq !== failure.seq) return state;
   const delayMs = Math.max(retryDelayMs(exchange.failures, failure.random), failure.retryAfterMs ?? 0);

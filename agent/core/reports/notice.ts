@@ -79,5 +79,5 @@ export function elapseNotice(notice: NoticeState, now: Instant): NoticeState {
 
 /** The check that is due. */
 export function dueLook({ notice, ending }: HostState): HostMessage[] {
-  return notice.looking && ending === undefined ? [{ to: "notice", kind: "look", repeatedBy: "self" }] : [];
+  return notice.looking && ending === undefined ? [{ to: "notice", kind: "look" }] : [];
 }

@@ -6,7 +6,7 @@ import { isWaiting } from "../attempts/attempt.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
 import { MAX_REPORT_LOG_BYTES } from "../bounds.ts";
-import type { HostMessage } from "../messages.ts";
+import type { MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { allUnackedBytes, shareLogBudget } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
@@ -16,14 +16,12 @@ import { usageOf } from "./usage.ts";
 /** Room for what surrounds the log bytes, and for an instant that grows by a digit. */
 const REPORT_SLACK_BYTES = 1_024;
 
-type ReportMessage = Extract<HostMessage, { kind: "report" }>;
-
 /**
  * The next report. By webhook every report is full; on a socket some are, and the others have only what has
  * changed (host-protocol.md#report). The state comes first; log bytes fill the rest of 1 MiB. The control
  * plane may hold back its answer only if the report has no log bytes to acknowledge.
  */
-export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
+export function makeReport(state: HostState, now: Instant): MessageOf<"report"> | undefined {
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
   const onSocket = state.socket.phase === "open";
@@ -51,8 +49,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   const pieces = shareLogBudget(state, carriers, logBudget(report));
   const waitMs = onSocket || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onSocket ? "socket" : "webhook";
-  const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
-  return { ...envelope, kind: "report", seq: report.seq, by, waitMs, report, pieces };
+  return { to: setup.reportUrl, kind: "report", seq: report.seq, by, waitMs, report, pieces };
 }
 
 /** An ended attempt is reported until the orders no longer name it (host-protocol.md#report). */

@@ -113,10 +113,9 @@ export function dueSocket(state: HostState, now: Instant): HostMessage[] {
   const { setup, socket, ending } = state;
   const to = setup?.socketUrl;
   if (setup === undefined || to === undefined || ending?.silent === true) return [];
-  const envelope = { to, repeatedBy: "self" as const };
-  if (socket.phase === "open") return hangUpAt(state) <= now ? [{ ...envelope, kind: "hang_up" }] : [];
+  if (socket.phase === "open") return hangUpAt(state) <= now ? [{ to, kind: "hang_up" }] : [];
   if (socket.phase === "opening" || now < socket.notBefore) return [];
-  return [{ ...envelope, kind: "connect", heartbeatMs: setup.probe.intervalMs }];
+  return [{ to, kind: "connect", heartbeatMs: setup.probe.intervalMs }];
 }
 
 function hangUpAt({ exchange: { sent } }: HostState): Instant {

@@ -39,7 +39,7 @@ export function sampleDueAt(state: HostState): Instant | undefined {
 /** The sample to take. */
 export function dueSample(state: HostState): HostMessage[] {
   if (!state.usage.sampling) return [];
-  return [{ to: "usage", kind: "sample", repeatedBy: "self", ids: sampledIds(state) }];
+  return [{ to: "usage", kind: "sample", ids: sampledIds(state) }];
 }
 
 /** Folds in a sample. `cpus`: the CPU time since the previous sample, divided by the time since then. */

@@ -1,12 +1,11 @@
 // How are the artifacts of a task fetched before it starts?
 import { createHash } from "node:crypto";
-import { chmodSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, renameSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
-import { readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { Artifact } from "../../../src/schema/run/run.ts";
 import { StartFault } from "../start-fault.ts";
 import { type Source, shownUrl } from "./download.ts";
-import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetch.ts";
+import { type FetchPlace, fetchOnce, unpackFetched } from "./fetch.ts";
 import { NoDirectory } from "./placing.ts";
 
 /** How many artifacts of one task are fetched at the same time (tasks.md#prepare-11). */
@@ -30,7 +29,7 @@ export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): 
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       place.signal.throwIfAborted();
-      await fetchOnce(next, place).catch((error: unknown) => errors.push(error));
+      await fetchArtifact(next, place).catch((error: unknown) => errors.push(error));
     }
   };
   await Promise.all(Array.from({ length: ARTIFACTS_AT_ONCE }, work));
@@ -38,35 +37,18 @@ export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): 
   if (errors.length > 0) throw errors[0];
 }
 
-async function fetchOnce(artifact: Artifact, place: FetchPlace): Promise<void> {
-  const { dirs, boot } = place;
+async function fetchArtifact(artifact: Artifact, place: FetchPlace): Promise<void> {
+  const { url, sha256, to } = artifact;
   const key = createHash("sha256").update(JSON.stringify(artifact)).digest("hex").slice(0, 32);
-  const [part, done] = [join(dirs.private, `${key}.part`), join(dirs.private, `${key}.done`)];
-  if (readIfThere(done) === boot) return;
-  const name = nameOf(artifact.url);
-  await fetchVerified({ source: sourceOf(artifact), sha256: artifact.sha256 }, part, place);
-  await putInPlace(artifact, name, part, place);
-  rmSync(part, { force: true });
-  replaceFile(done, boot);
-}
-
-function sourceOf({ url }: Pick<Artifact, "url">): Source {
-  return { url, what: `The artifact ${shownUrl(url)}`, code: "artifact_failed" };
-}
-
-async function putInPlace(
-  { url, to }: Artifact,
-  name: string,
-  part: string,
-  { dirs, signal }: FetchPlace,
-): Promise<void> {
-  const makeReady = (dir: string) => {
-    if (ARCHIVE.test(name)) return unpackFetched(part, dir, sourceOf({ url }), signal);
+  const source: Source = { url, sha256, what: `The artifact ${shownUrl(url)}`, code: "artifact_failed" };
+  const name = nameOf(url);
+  const makeReady = (part: string, dir: string) => {
+    if (ARCHIVE.test(name)) return unpackFetched(part, dir, source, place.signal);
     chmodSync(part, FILE_MODE);
     renameSync(part, join(dir, name));
   };
   try {
-    await placeFetched(part, dirs.local, partsOf(dirs.local, to), makeReady);
+    await fetchOnce(key, () => source, partsOf(place.dirs.local, to), place, makeReady);
   } catch (error) {
     if (!(error instanceof NoDirectory)) throw error;
     const text = `No artifact can be put into "${to}": "${error.message}" is not a directory.`;

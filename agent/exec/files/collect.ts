@@ -11,7 +11,7 @@ import type { OutputsOutcome } from "../../../src/schema/host.ts";
 import { MAX_SNAPSHOT_BYTES, STORE_OUTPUTS_MS } from "../../../src/shared/limits.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
 import { errorText } from "../../../src/shared/words.ts";
-import type { Snapshots } from "../../plane/snapshots.ts";
+import { type Snapshots, unlessStalled } from "../../plane/snapshots.ts";
 import { MAX_ERROR_CHARS } from "../start-fault.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
 
@@ -63,58 +63,27 @@ interface PackJob {
 
 async function packSafely(
   what: string,
-  place: Omit<OutputsPlace, "dirs">,
+  { snapshots, signal, bounds = PACK_BOUNDS, stallsMs = STORE_OUTPUTS_MS }: Omit<OutputsPlace, "dirs">,
   prepare: () => Promise<PackJob>,
 ): Promise<OutputsOutcome> {
-  const { snapshots, signal } = place;
   if (snapshots === undefined) {
     return failure(`${what} cannot be stored: the control plane has no bucket (\`LOGS\`).`);
   }
   try {
-    return await packAndStore(await prepare(), place, snapshots);
+    const { file, ...job } = await prepare();
+    try {
+      const why = `packing them made no progress for ${stallsMs / 1_000} s`;
+      const packed = await unlessStalled(stallsMs, why, signal, (both, onProgress) =>
+        pack(job, file, both, bounds, onProgress),
+      );
+      await snapshots.store({ file, ...packed }, signal);
+      return { snapshot: `sha256:${packed.sha256}`, files: packed.files, bytes: packed.bytes };
+    } finally {
+      rmSync(file, { force: true });
+    }
   } catch (error) {
     signal.throwIfAborted();
     return failure(errorFor(what, error));
-  }
-}
-
-async function packAndStore(
-  { file, ...what }: PackJob,
-  { signal, bounds = PACK_BOUNDS, stallsMs = STORE_OUTPUTS_MS }: Omit<OutputsPlace, "dirs">,
-  snapshots: Snapshots,
-): Promise<OutputsOutcome> {
-  try {
-    const packed = await unlessStalled(stallsMs, signal, (both, onProgress) =>
-      pack(what, file, both, bounds, onProgress),
-    );
-    await snapshots.store({ file, ...packed }, signal);
-    return { snapshot: `sha256:${packed.sha256}`, files: packed.files, bytes: packed.bytes };
-  } finally {
-    rmSync(file, { force: true });
-  }
-}
-
-/**
- * Gives up `work` that makes no progress for too long. Then it does not wait for the work to end: in a file
- * system that hangs, the work never ends.
- */
-async function unlessStalled<Result>(
-  stallsMs: Millis,
-  signal: AbortSignal,
-  work: (signal: AbortSignal, onProgress: () => void) => Promise<Result>,
-): Promise<Result> {
-  const stop = new AbortController();
-  const timer = setTimeout(() => {
-    stop.abort(new Error(`packing them made no progress for ${stallsMs / 1_000} s`));
-  }, stallsMs);
-  try {
-    const both = AbortSignal.any([signal, stop.signal]);
-    const stopped = new Promise<never>((_, reject) => {
-      both.addEventListener("abort", () => reject(both.reason), { once: true });
-    });
-    return await Promise.race([work(both, () => void timer.refresh()), stopped]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -8,7 +8,7 @@ import { isDiskFull } from "../../../posix/errors.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { errorText } from "../../../src/shared/words.ts";
-import type { Answer } from "../../plane/http.ts";
+import { type Answer, readAnswer } from "../../plane/http.ts";
 import { safeUrl } from "../../plane/safe-url.ts";
 import { StartFault } from "../start-fault.ts";
 
@@ -22,6 +22,8 @@ export interface Source {
   /** Name and code for a fault (`The artifact …`). */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
+  /** The digest of the content, in hex. */
+  sha256: string;
   /** Signs one try. Absent: the source is public, and redirects are followed. */
   sign?: (url: string) => SignedTry;
 }
@@ -61,7 +63,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const TEMPORARY = new Set([408, 425, 429]);
 
 /** No refusal of a control plane is longer. */
-const MAX_REFUSAL_CHARS = 64 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** One try has ended early. The next try resumes there. */
 class Interrupted extends Error {}
@@ -106,8 +108,15 @@ async function tryOnce(
   signal: AbortSignal,
   bounds: DownloadBounds,
 ): Promise<void> {
-  const watch = new PaceWatch(bounds);
-  const both = AbortSignal.any([signal, watch.signal]);
+  const { leastBytes, slowMs } = bounds;
+  const stop = new AbortController();
+  let newBytes = 0;
+  const watch = setInterval(() => {
+    const text = `its server is too slow: less than ${leastBytes} bytes in ${slowMs / 1_000} s`;
+    if (newBytes < leastBytes) stop.abort(new Interrupted(text));
+    newBytes = 0;
+  }, slowMs);
+  const both = AbortSignal.any([signal, stop.signal]);
   const from = sizeOf(file);
   try {
     const { response, signed } = await openUrl(source, from, both);
@@ -117,12 +126,21 @@ async function tryOnce(
       response.destroy();
       throw new WrongContent("the server does not resume where the download was interrupted");
     }
+    let size = at;
+    const counted = async function* (body: AsyncIterable<Buffer>) {
+      for await (const chunk of body) {
+        newBytes += chunk.length;
+        size += chunk.length;
+        if (size > bounds.bytes) throw tooLarge(source, bounds.bytes);
+        yield chunk;
+      }
+    };
     const out = createWriteStream(file, { flags: at === 0 ? "w" : "a", mode: 0o600 });
-    await pipeline(response, (body) => watch.count(body, at, source), out, { signal: both });
+    await pipeline(response, counted, out, { signal: both });
   } catch (error) {
-    throw watch.signal.aborted && !signal.aborted ? watch.signal.reason : error;
+    throw stop.signal.aborted && !signal.aborted ? stop.signal.reason : error;
   } finally {
-    watch.end();
+    clearInterval(watch);
   }
 }
 
@@ -180,60 +198,10 @@ async function offsetOf(
   if (statusCode === 416 && from > 0) return range === `bytes */${from}` ? "complete" : undefined;
   const text = `its server answers ${statusCode}`;
   const isTemporary = statusCode >= 500 || TEMPORARY.has(statusCode);
-  const isFinal = !isTemporary && (signed === undefined || signed.isFinal(await refusalIn(response)));
+  const isFinal =
+    !isTemporary && (signed === undefined || signed.isFinal(await readAnswer(response, MAX_REFUSAL_BYTES)));
   response.destroy();
   throw isFinal ? fetchFault(source, text) : new Interrupted(text);
-}
-
-/** Reads a refusal. A refusal that is too long is cut, and its signature is then not valid. */
-async function refusalIn(response: IncomingMessage): Promise<Answer> {
-  const { statusCode: status = 0, headers } = response;
-  let body = "";
-  for await (const part of response) {
-    body += part;
-    if (body.length > MAX_REFUSAL_CHARS) break;
-  }
-  return { status, headers, body };
-}
-
-/** Ends a try whose bytes come too slowly, or that brings too many of them. */
-class PaceWatch {
-  readonly #stop = new AbortController();
-  readonly #bounds: DownloadBounds;
-  readonly #timer: NodeJS.Timeout;
-  #bytes = 0;
-  #bytesAtLook = 0;
-
-  constructor(bounds: DownloadBounds) {
-    this.#bounds = bounds;
-    this.#timer = setInterval(() => this.#look(), bounds.slowMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  async *count(body: AsyncIterable<Buffer>, from: number, source: Source): AsyncGenerator<Buffer> {
-    const { bytes } = this.#bounds;
-    for await (const chunk of body) {
-      this.#bytes += chunk.length;
-      if (from + this.#bytes > bytes) throw tooLarge(source, bytes);
-      yield chunk;
-    }
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-  }
-
-  #look(): void {
-    const { leastBytes, slowMs } = this.#bounds;
-    if (this.#bytes - this.#bytesAtLook < leastBytes) {
-      const text = `its server is too slow: less than ${leastBytes} bytes in ${slowMs / 1_000} s`;
-      this.#stop.abort(new Interrupted(text));
-    }
-    this.#bytesAtLook = this.#bytes;
-  }
 }
 
 /** For a signed source a retry may help: the body is not signed, so another program may have sent it. */

@@ -1,12 +1,13 @@
 // How is a file fetched with its digest verified, and then unpacked or moved into a task's directory?
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../../archive/bounds.ts";
 import { ArchiveFault } from "../../../archive/faults.ts";
 import type { EntryFilter } from "../../../archive/result.ts";
 import { unpack } from "../../../archive/unpack.ts";
-import { makePrivateDir } from "../../../posix/files.ts";
+import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import { StartFault } from "../start-fault.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
@@ -33,10 +34,11 @@ export interface FetchPlace {
  * may have sent the bytes, so a wrong digest from it leads to another try.
  */
 export async function fetchVerified(
-  { source, sha256 }: { source: Source; sha256: string },
+  source: Source,
   part: string,
   { signal, bounds = DOWNLOAD_BOUNDS }: Pick<FetchPlace, "signal" | "bounds">,
 ): Promise<void> {
+  const { sha256 } = source;
   const digestFault = async () => {
     const actual = await digestOf(part, signal);
     return actual === sha256 ? undefined : `its sha256 is ${actual}, not ${sha256}`;
@@ -66,24 +68,33 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Prepares fetched files in a directory that only the agent can access, and then moves them into the task's
- * directory, or one below it, where a task may rename entries meanwhile.
+ * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares it in
+ * a directory that only the agent can access; then it is moved into the task's directory, or one below it
+ * (`parts`), where a task may rename entries meanwhile. `name`: what the agent's files for it are called.
  */
-export async function placeFetched(
-  part: string,
-  local: string,
+export async function fetchOnce(
+  name: string,
+  sourceOf: () => Source,
   parts: readonly string[],
-  makeReady: (dir: string) => Promise<void> | void,
+  place: FetchPlace,
+  makeReady: (part: string, dir: string, source: Source) => Promise<void> | void,
 ): Promise<void> {
+  const { dirs, boot } = place;
+  const [part, done] = [join(dirs.private, `${name}.part`), join(dirs.private, `${name}.done`)];
+  if (readIfThere(done) === boot) return;
+  const source = sourceOf();
+  await fetchVerified(source, part, place);
   const dir = `${part}.ready`;
   await removeTree(dir);
   makePrivateDir(dir);
   try {
-    await makeReady(dir);
-    await placeAll(dir, local, parts);
+    await makeReady(part, dir, source);
+    await placeAll(dir, dirs.local, parts);
   } finally {
     await removeTree(dir);
   }
+  rmSync(part, { force: true });
+  replaceFile(done, boot);
 }
 
 /**

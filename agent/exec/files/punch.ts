@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { errorText } from "../../../src/shared/words.ts";
 import type { HostEvent } from "../../core/events.ts";
-import type { HostMessage } from "../../core/messages.ts";
+import type { MessageOf } from "../../core/messages.ts";
 import { say } from "../../say.ts";
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ const run = promisify(execFile);
  * offsets, and output that is appended meanwhile stays. `punch_failed` if this machine cannot do that.
  */
 export async function punchLog(
-  { id, stream, from, end }: Extract<HostMessage, { kind: "punch" }>,
+  { id, stream, from, end }: MessageOf<"punch">,
   file: string,
 ): Promise<HostEvent> {
   const punched: HostEvent = { type: "punched", id, stream, from, end };

@@ -6,6 +6,7 @@ import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.t
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import type { FoundSticky } from "../../core/journal.ts";
+import type { MessageOf } from "../../core/messages.ts";
 import type { Beginning } from "../../core/types.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
 import { say } from "../../say.ts";
@@ -25,14 +26,6 @@ const STORED = ["alloc/data/**", "*/local/**"];
 const KEPT_OF_ALLOC = ["data"];
 const KEPT_OF_TASK = ["local", "private"];
 const STORED_OF_TASK = ["local"];
-
-/** Where the data of a placement may come from. */
-export interface Origin {
-  /** An earlier placement of the run, whose data this host may have kept. */
-  from?: string | undefined;
-  /** The newest snapshot of the data. */
-  snapshot?: { id: string; snapshots: Snapshots | undefined } | undefined;
-}
 
 /**
  * The data of sticky runs on the disk. When a placement is over, its directory in `allocs/` is stripped and
@@ -64,12 +57,16 @@ export class StickyData {
    * Creates the directory of a sticky placement, once: from the kept data of `from`, else from a snapshot. If
    * neither is available, the placement begins empty and reports that. Rejects with the reason of the signal.
    */
-  async begin(placement: string, { from, snapshot }: Origin, signal: AbortSignal): Promise<Beginning> {
+  async begin(
+    { placement, from, snapshot }: MessageOf<"begin">,
+    snapshots: Snapshots | undefined,
+    signal: AbortSignal,
+  ): Promise<Beginning> {
     const known = this.#beginningOf(placement);
     if (known !== undefined) return known;
     const root = this.#allocs.rootOf(placement);
     if (from !== undefined && (await this.#move(from, root))) return "moved";
-    const fetched = snapshot !== undefined && (await this.#fetch(snapshot, root, signal));
+    const fetched = snapshot !== undefined && (await this.#fetch(snapshot, snapshots, root, signal));
     const beginning = fetched ? "fetched" : from === undefined && snapshot === undefined ? "first" : "empty";
     makePrivateDir(root);
     replaceFile(join(root, NOTE), beginning);
@@ -81,13 +78,13 @@ export class StickyData {
     return storeData(this.#allocs.rootOf(placement), STORED, { snapshots, signal });
   }
 
-  async #fetch({ id, snapshots }: Required<Origin>["snapshot"], root: string, signal: AbortSignal) {
+  async #fetch(id: string, snapshots: Snapshots | undefined, root: string, signal: AbortSignal) {
     try {
       if (snapshots === undefined) throw new Error("the control plane has no bucket");
       await this.#allocs.clear(root);
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
-      await fetchVerified({ source, sha256: id.slice(id.indexOf(":") + 1) }, part, { signal });
+      await fetchVerified(source, part, { signal });
       // The archive is from another host, which is not trusted: only its data are taken, not its notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
       await stripPlacement(root, STORED_OF_TASK);

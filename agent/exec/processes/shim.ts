@@ -2,14 +2,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
-import { errorCode } from "../../../posix/errors.ts";
 import { readIfThere } from "../../../posix/files.ts";
 import { openFilesLimit } from "../../../posix/open-files.ts";
 import { type Proc, parseStat } from "../../../posix/proc.ts";
 import type { StartError } from "../../../src/schema/host.ts";
-import { errorText } from "../../../src/shared/words.ts";
 import type { TaskEnd } from "../../drivers/driver.ts";
-import { StartFault } from "../start-fault.ts";
+import { noSpace, starved } from "../start-fault.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import script from "./shim.sh";
 
@@ -102,24 +100,6 @@ export function readShimEnd(files: ShimFiles, shellReportsSignals: boolean, code
     signal !== undefined && (output !== "" || !shellReportsSignals || SILENT_STATUSES.has(status));
   const exit = { oomKilled: false, message: "" };
   return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
-}
-
-/** The error for a disk that was full before the command began. */
-export function noSpace(): StartError {
-  const text = "No space is left on this machine's disk: the command was not started.";
-  return { code: "start_failed", text };
-}
-
-/**
- * The error for a machine without free open files, processes or memory. It is recoverable: another attempt
- * may succeed later.
- */
-export function starved(error?: unknown): StartError {
-  const code = errorCode(error);
-  const what = code === "EMFILE" || code === "ENFILE" ? "open more files" : "start more processes";
-  const why = error === undefined ? "" : ` (${errorText(error)})`;
-  const text = `This machine cannot ${what} now: the command was not started${why}.`;
-  return new StartFault("start_failed", text, { recoverable: true }).startError;
 }
 
 /** The error for a command that the system refused to execute, such as a script without its interpreter. */

@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { HostEvent } from "../../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { FoundHost } from "../../../agent/core/journal.ts";
@@ -5,6 +6,7 @@ import type { HostMessage } from "../../../agent/core/messages.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
+import { check } from "../../../src/shared/machine.ts";
 
 export const ID = "build-17/main/1.1";
 export const LEASE_MS = 1_800_000;
@@ -17,6 +19,13 @@ export const SETUP: HostSetup = {
   leaseMs: LEASE_MS,
   agent: { version: "1", sha256: "" },
 };
+
+/** Applies an event. No step may break an invariant of the machine (shell.md#assertions). */
+export function step(before: HostState, event: HostEvent, now: number): HostState {
+  const after = hostMachine.apply(before, event, now);
+  expect(check(hostMachine, before, after, now)).toEqual([]);
+  return after;
+}
 
 type Kind = HostMessage["kind"];
 type MessageOf<K extends Kind> = Extract<HostMessage, { kind: K }>;
@@ -35,7 +44,7 @@ export class Driven {
   }
 
   tell(event: HostEvent): this {
-    this.state = hostMachine.apply(this.state, event, this.now);
+    this.state = step(this.state, event, this.now);
     return this;
   }
 

@@ -4,7 +4,7 @@ import type { HostEvent } from "../../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
-import { EXIT, LEASE_MS, run, SETUP, stop } from "./drive.ts";
+import { EXIT, LEASE_MS, run, SETUP, step, stop } from "./drive.ts";
 
 const IDS = ["a/main/1.1", "b/main/1.1", "c/main/2.1"];
 const id = fc.constantFrom(...IDS);
@@ -74,9 +74,9 @@ function play(events: [HostEvent, number][], look: (state: HostState, now: numbe
     const mine = told.type === "orders" || told.type === "report_failed" ? { ...told, seq } : told;
     if (mine.type === "orders" && mine.orders.answers % 2 === 0)
       mine.orders = { ...mine.orders, answers: seq };
-    state = hostMachine.apply(state, mine, now);
+    state = step(state, mine, now);
     const due = hostMachine.due(state, now).find(({ kind }) => kind === "report");
-    if (due?.kind === "report") state = hostMachine.apply(state, { type: "report_sent", seq: due.seq }, now);
+    if (due?.kind === "report") state = step(state, { type: "report_sent", seq: due.seq }, now);
     look(state, now);
   }
 }

@@ -66,7 +66,12 @@ export async function openBench(): Promise<Bench> {
   const marker = `DROVER_INSTANCE=${dir}`;
   const agents: RunningAgent[] = [];
   const startWith = (args: string[], env: Record<string, string> = {}): RunningAgent => {
-    const agent = startAgent([file, ...args], { DROVER_INSTANCE: dir, DROVER_BOOT_ID: "boot-1", ...env });
+    const agent = startAgent([file, ...args], {
+      DROVER_INSTANCE: dir,
+      DROVER_BOOT_ID: "boot-1",
+      DROVER_CHECK_EVERY: "1",
+      ...env,
+    });
     agents.push(agent);
     return agent;
   };
@@ -87,6 +92,7 @@ export async function openBench(): Promise<Bench> {
       await plane.close();
       for (const { child } of agents) child.kill("SIGKILL");
       await Promise.all(agents.map(({ ended }) => ended));
+      const broken = agents.map(({ stderr }) => stderr()).find((log) => log.includes("invariant_violated"));
       for (const pid of marked(marker, agents)) killIfThere(pid);
       const groups = join(stateDir, "groups");
       for (const name of existsSync(groups) ? readdirSync(groups) : []) {
@@ -94,6 +100,7 @@ export async function openBench(): Promise<Bench> {
         await until(() => removeGroup(group));
       }
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      if (broken !== undefined) throw new Error(`an invariant was broken: ${broken}`);
     },
   };
 }
