@@ -11,8 +11,7 @@ import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
-import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
-import { withdrawUnusable } from "./plan/withdraw.ts";
+import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";

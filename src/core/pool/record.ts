@@ -175,6 +175,11 @@ export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
 }
 
+/** Whether its provider may still make its machine: it is shown as booting, and there is none yet. */
+export function isUnmade({ kind, instance, phase }: WorkerRow): boolean {
+  return kind === "cloud" && instance === null && (phase === "asked" || phase === "booting");
+}
+
 /** Whether it was adopted and its worker has not confirmed that yet. */
 export function isUnheard({ adopt, version }: WorkerRow): boolean {
   return adopt !== undefined && version === 0;
