@@ -19,13 +19,14 @@ const APART_MS: Millis = 1_000;
 /**
  * The clock of a host after a report, and how long the report waited before it was read, for example in the
  * socket of a paused control plane. Only differences between reports count, so the host's time of day does
- * not matter.
+ * not matter. Older agents do not send their clock.
  */
 export function readClock(
   known: HostClock | null,
-  clock: Instant,
+  clock: Instant | undefined,
   now: Instant,
-): { hostClock: HostClock; waitedMs: Millis } {
+): { hostClock: HostClock | null; waitedMs: Millis } {
+  if (clock === undefined) return { hostClock: null, waitedMs: 0 };
   const aheadMs = now - clock;
   const most = known === null ? aheadMs : known.aheadMs + Math.max(0, now - known.at) * DRIFT;
   const hasShifted = known !== null && aheadMs >= most + APART_MS && hasStoodStill(known, clock, aheadMs);

@@ -10,7 +10,7 @@ import {
   MAX_STRANGERS_LOOKED_UP,
   MAX_UNORDERED_ATTEMPTS,
 } from "../../src/probes/believed.ts";
-import { MAX_STALE_RUNS } from "../../src/probes/stale.ts";
+import { MAX_STALE_RUNS } from "../../src/probes/trouble.ts";
 import { type AttemptReport, MAX_HOST_NUMBER, Report } from "../../src/schema/host.ts";
 import { placementKey } from "../../src/shared/attempt-id.ts";
 import { MAX_TEXT_CHARS } from "../../src/shared/limits.ts";

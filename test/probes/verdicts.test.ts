@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type BootProbe, readBoot } from "../../src/probes/boot.ts";
-import { troubleIn } from "../../src/probes/broken.ts";
 import { isSameNotice, noticeIn } from "../../src/probes/notice.ts";
 import { judgeReport, type Verdict } from "../../src/probes/report.ts";
-import { MAX_STALE_RUNS, staleAfter } from "../../src/probes/stale.ts";
+import { MAX_STALE_RUNS, staleAfter, troubleIn } from "../../src/probes/trouble.ts";
 import type { Report } from "../../src/schema/host.ts";
 import { NOTICE_DRIFT_MS } from "../../src/shared/limits.ts";
 

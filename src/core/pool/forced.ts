@@ -1,9 +1,8 @@
 // How does a pool that is deleted by force end its runs and workers?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
-import type { Configure, EndRun, KillWorker, LeftBehind, PlaceAnswer } from "../messages.ts";
-import { isUnheard, providedWorkers, runKey, type WorkerRow } from "./record.ts";
-import { foldPlaceAnswer } from "./rows/runs.ts";
+import type { Configure, EndRun, KillWorker, LeftBehind } from "../messages.ts";
+import { isUnheard, providedWorkers, type WorkerRow } from "./record.ts";
 import type { PoolState, ReadonlyConfigured, ReadonlyPool } from "./state.ts";
 
 /** The reason given to runs and workers whose pool is deleted by force. */
@@ -55,13 +54,4 @@ export function runsToEnd({ record, runs }: ReadonlyConfigured): EndRun[] {
   return [...runs.live()]
     .filter((row) => !isTerminal(row.state) && row.endAcknowledged !== true)
     .map(({ run, submittedAt }) => ({ run, submittedAt, reason: FORCED_REASON, by }));
-}
-
-/** Folds in the answer of an allocation that was told to end. */
-export function foldEndAnswer(state: PoolState, sent: EndRun, answer: PlaceAnswer, now: Instant): PoolState {
-  const next = foldPlaceAnswer(state, sent, answer, now);
-  const key = runKey(sent.submittedAt, sent.run);
-  const row = next.runs.get(key);
-  if (row !== undefined && !isTerminal(row.state)) next.runs.set(key, { ...row, endAcknowledged: true }, now);
-  return next;
 }

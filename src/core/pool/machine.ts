@@ -2,25 +2,24 @@
 import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
-import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
+import { foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
 import { poolInvariants } from "./check.ts";
-import { foldEndAnswer, runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
+import { runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
-import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
-import { withdrawUnusable } from "./plan/withdraw.ts";
+import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
-import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
-import { foldInvite } from "./rows/invite.ts";
-import { acknowledge, foldPlaceAnswer, openEpoch, termsOn } from "./rows/runs.ts";
-import { askForWorker, foldWorkerAnswer, intentOf, nextWorkerName, POOL_TAG } from "./rows/workers.ts";
+import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
+import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
+import { acknowledge, foldRunAnswer, openEpoch, type RunAnswered, termsOn } from "./rows/runs.ts";
+import { foldWorkerAnswer, POOL_TAG, type WorkerAnswered } from "./rows/workers.ts";
 import {
   type Configured,
   hasLiveRuns,
@@ -28,10 +27,6 @@ import {
   type ReadonlyConfigured,
   type ReadonlyPool,
 } from "./state.ts";
-
-/** The messages of a pool to runs and to workers. */
-type ToRun = "place" | "poke_run" | "end_run" | "forget";
-type ToWorker = Exclude<Kind<"worker">, "order">;
 
 /** What can happen to a pool. */
 export type PoolEvent =
@@ -43,12 +38,12 @@ export type PoolEvent =
   /** `consistencyMs`: the listing may miss calls made less than this before it began. */
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
   | Message<"pool">
-  | Answered<"allocation", ToRun>
-  | Answered<"worker", ToWorker>;
+  | RunAnswered
+  | WorkerAnswered;
 
 export type PoolMessage =
-  | Letter<"allocation", ToRun>
-  | Letter<"worker", ToWorker>
+  | Letter<"allocation", "place" | "poke_run" | "end_run" | "forget">
+  | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | (Envelope & { kind: "list"; tag: string });
 
 /** The machine of a pool. */
@@ -137,19 +132,12 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "listed":
       return foldListing(configured, event.answer, event.consistencyMs, now);
     case "forget_answered":
-      return foldForgotten(state, event.sent, event.answer, now);
     case "end_run_answered":
-      return foldEndAnswer(state, event.sent, event.answer, now);
     case "place_answered":
-      return foldPlaceAnswer(state, event.sent, event.answer, now);
     case "poke_run_answered":
-      state.memo.index.lastHeard.note(runKey(event.sent.submittedAt, event.sent.run), now);
-      return foldPlaceAnswer(state, event.sent, event.answer, now);
-    case "poke_worker_answered":
-      state.memo.workersLastHeard.note(event.sent.worker, now);
-      return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
+      return foldRunAnswer(state, event, now);
     default:
-      return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
+      return foldWorkerAnswer(configured, event, now);
   }
 }
 

@@ -4,16 +4,7 @@ import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
-import type {
-  ForgetAnswer,
-  LeftBehind,
-  PlaceAnswer,
-  RunRef,
-  RunUpsert,
-  WorkerFailure,
-  WorkerSettings,
-  WorkerUpsert,
-} from "../messages.ts";
+import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 
@@ -169,15 +160,6 @@ export function runKey(submittedAt: Instant, run: string): string {
   return `${String(submittedAt).padStart(15, "0")}/${run}`;
 }
 
-/** The run in an owner's answer; undefined if it has none, or another submission under the same id. */
-export function answeredRun(
-  answer: PlaceAnswer | ForgetAnswer,
-  { run, submittedAt }: RunRef,
-): RunUpsert | undefined {
-  if (answer.kind !== "run") return undefined;
-  return answer.run.run === run && answer.run.submittedAt === submittedAt ? answer.run : undefined;
-}
-
 /** Whether an epoch of the run is open: only an open epoch uses capacity (rule R3). */
 export function isOpen(row: RunRow): boolean {
   return row.opened > row.ended;
@@ -191,6 +173,11 @@ export function isLiveRun(row: RunRow): boolean {
 /** Whether a worker may still have a machine. */
 export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
+}
+
+/** Whether its provider may still make its machine: it is shown as booting, and there is none yet. */
+export function isUnmade({ kind, instance, phase }: WorkerRow): boolean {
+  return kind === "cloud" && instance === null && (phase === "asked" || phase === "booting");
 }
 
 /** Whether it was adopted and its worker has not confirmed that yet. */

@@ -16,11 +16,10 @@ import type {
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
-import { behaviorOf } from "./host/notice.ts";
 import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./host/report.ts";
 import { workerInbox } from "./inbox.ts";
-import { foldBehavior } from "./life/behavior.ts";
+import { behaviorOf, foldBehavior } from "./life/behavior.ts";
 import { callWaiting, callWanted, withTurn } from "./life/calls.ts";
 import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";

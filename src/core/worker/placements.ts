@@ -5,7 +5,7 @@ import { REMEMBER_ENDED_MS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { Ended, EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
-import { behaviorOf, lossCause } from "./host/notice.ts";
+import { behaviorOf } from "./life/behavior.ts";
 import {
   capacityOf,
   type ExistingWorker,
@@ -90,7 +90,7 @@ export function foldOrdersSent(state: ExistingWorker, now: Instant): WorkerState
 export function refuseUndelivered(state: ExistingWorker, now: Instant): WorkerState {
   const { phase } = state.record;
   if (phase === "ready" && !isSilent(state, now)) return state;
-  for (const row of undeliveredPlacements(state)) endPlacement(state, row, "refused", true, now);
+  endPlacements(state, undeliveredPlacements(state), "refused", true, now);
   return state;
 }
 
@@ -136,38 +136,27 @@ export function answerOrder(state: ReadonlyWorker, order: Order): OrderAnswer {
   return { kind: "accepted", revision: row.order?.revision ?? 0 };
 }
 
-/** The end of a placement as its allocation learns it. */
+/** The end of a placement as its allocation learns it: with the cause, if its host gave notice. */
 export function endOf(
-  record: WorkerRecord,
+  { notice }: WorkerRecord,
   { how, held }: Pick<Ended, "how" | "held">,
 ): Pick<Ended, "how" | "held" | "cause"> {
-  const cause = how === "lost" ? lossCause(record) : undefined;
-  return { how, held, ...(cause === undefined ? {} : { cause }) };
+  return { how, held, ...(how === "lost" && notice !== null ? { cause: "interruption" } : {}) };
 }
 
-/** Ends a live placement. `owed`: the allocation does not know about it yet. */
-export function endPlacement(
+/** Ends live placements (rule R2). `owed`: their allocations do not know about it yet. */
+export function endPlacements(
   state: ExistingWorker,
-  row: PlacementRow,
+  rows: readonly PlacementRow[],
   how: EndedHow,
   owed: boolean,
   now: Instant,
 ): void {
-  const key = placementKey(row.run, row.epoch);
-  const { undelivered, ...known } = row;
-  const held = undelivered !== true;
-  const revision = ordersRevision(state) + 1;
-  state.placements.set(
-    key,
-    { ...known, state: "ended", revision, at: now, order: null, end: { how, held, owed } },
-    now,
-  );
-}
-
-/** Ends as lost every live placement, or only those that the host may hold (rule R2). */
-export function loseAll(state: ExistingWorker, which: "held" | "all", now: Instant): void {
-  for (const row of livePlacements(state)) {
-    if (row.undelivered !== true || which === "all") endPlacement(state, row, "lost", true, now);
+  for (const { undelivered, ...row } of rows) {
+    const end = { how, held: undelivered !== true, owed };
+    const ended = { ...row, state: "ended" as const, at: now, order: null, end };
+    const revision = ordersRevision(state) + 1;
+    state.placements.set(placementKey(row.run, row.epoch), { ...ended, revision }, now);
   }
 }
 

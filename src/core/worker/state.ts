@@ -3,7 +3,7 @@ import type { Reported } from "../../probes/believed.ts";
 import type { BootOutcome, BootProbe } from "../../probes/boot.ts";
 import type { HostClock } from "../../probes/host-clock.ts";
 import type { Notice } from "../../probes/notice.ts";
-import type { StaleRuns } from "../../probes/stale.ts";
+import type { StaleRuns } from "../../probes/trouble.ts";
 import type { Resources } from "../../schema/common.ts";
 import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerHistoryEntry } from "../../schema/pool.ts";
@@ -291,6 +291,12 @@ export function note(
       storedBytes(one.message),
     ),
   };
+}
+
+/** Sets the boot's outcome. The first outcome is final; without a machine there is none. */
+export function withBootOutcome(record: WorkerRecord, outcome: BootOutcome): WorkerRecord {
+  const hasMachine = record.createdAt !== null || record.secret !== null;
+  return hasMachine && record.bootOutcome === null ? { ...record, bootOutcome: outcome } : record;
 }
 
 /** When the host was last heard from, by this process or an earlier one. */

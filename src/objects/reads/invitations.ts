@@ -1,7 +1,7 @@
 // How does a user get a code with which a self-hosted machine can enroll?
 import type { PoolEvent, PoolMessage } from "../../core/pool/machine.ts";
 import type { PoolRecord } from "../../core/pool/record.ts";
-import { nextWorkerName } from "../../core/pool/rows/workers.ts";
+import { nextWorkerName } from "../../core/pool/rows/new-workers.ts";
 import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";

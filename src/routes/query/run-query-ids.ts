@@ -1,18 +1,20 @@
 // Which runs with the given ids match, which still can, and which objects report that?
-
 import type { Objects } from "../../objects/rpc.ts";
-import type { RunSummary } from "../../schema/run/run.ts";
-import { isTerminal } from "../../shared/run-state.ts";
-import { PARALLEL_CALLS } from "../http/parallel.ts";
-import type { Hold } from "./hold.ts";
-import { type Look, newsOf, type RunQuestion } from "./question.ts";
-import { type Found, lookUp } from "./run-lookup.ts";
+import type { RunSummary, ServiceStatus } from "../../schema/run/run.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
+import { inParallel, PARALLEL_CALLS } from "../http/parallel.ts";
+import { hasCode } from "../http/problem.ts";
+import { askPools } from "./fan-out.ts";
+import type { Look, RunQuestion, Wait } from "./question.ts";
+
+/** Ids in one call to a pool: as many as one page can answer. */
+const IDS_PER_CALL = 1_000;
 
 /** Finds runs by their ids. The matches are in the order of the ids; an id given twice matches twice. */
 export function lookAtIds(
   objects: Objects,
   question: RunQuestion,
-  hold: Hold,
   ids: readonly string[],
 ): () => Promise<Look> {
   const { states, all, pools } = question;
@@ -25,7 +27,7 @@ export function lookAtIds(
   // Only the first look doubts the pools: later changes come from their own waits.
   let isDoubtful = ({ state }: RunSummary) => !states.includes(state);
   return async () => {
-    const found = await hold.ask(() => lookUp(objects, { ids: distinct, pools }, isDoubtful, summaries));
+    const found = await lookUp(objects, { ids: distinct, pools }, isDoubtful, summaries);
     isDoubtful = () => false;
     const selected = [...found.known.values()].filter((run) => isSelected(run, question));
     const others = selected.filter(({ state }) => !states.includes(state));
@@ -37,7 +39,7 @@ export function lookAtIds(
     return {
       answer: all ? { ...answer, all: holds } : answer,
       isOver: open.length === 0 || (all ? missed : items.length > 0),
-      wait: () => waitsFor(objects, question, hold, { open, found, summaries }),
+      waits: waitsFor(objects, question, { open, found, summaries }),
       select: (news) => (all ? [] : matchesIn(new Map(news.map((run) => [run.id, run])))),
     };
   };
@@ -64,26 +66,114 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
 function waitsFor(
   objects: Objects,
   { states, labels, all }: RunQuestion,
-  hold: Hold,
   { open, found, summaries }: { open: RunSummary[]; found: Found; summaries: Map<string, RunSummary> },
-): Promise<RunSummary[]>[] {
+): Wait[][] {
   const { inPools, known, marks } = found;
   const isAlone = known.size === 1;
   const unlisted = open.filter(({ id }) => isAlone || !inPools.has(id)).slice(0, PARALLEL_CALLS);
-  const ofRuns = unlisted.map(async ({ id }) => {
-    const run = await hold.ask((leftMs) => objects.allocation(id).summary(states, leftMs));
-    summaries.set(id, run);
-    return [run];
-  });
+  const ofRuns = unlisted.map(
+    ({ id }): Wait =>
+      async (leftMs) => {
+        const run = await objects.allocation(id).summary(states, leftMs);
+        summaries.set(id, run);
+        return { items: [run] };
+      },
+  );
   const byPool = Map.groupBy(isAlone ? [] : known.values(), ({ pool }) => pool);
-  const ofPools = [...byPool].flatMap(([name, runs]) => {
+  const ofPools = [...byPool].flatMap(([name, runs]): Wait[][] => {
     const mark = marks.get(name);
-    const ids = runs.map(({ id }) => id);
-    return mark === undefined ? [] : newsOf(objects, hold, name, { ids, states, labels, all }, mark);
+    const asked = { ids: runs.map(({ id }) => id), states, labels, all };
+    return mark === undefined ? [] : [[(leftMs) => objects.pool(name).wait(asked, leftMs, mark)]];
   });
   // When waiting for all runs, the first end is no reason to look again.
-  return [
-    ...(all && ofRuns.length > 0 ? [Promise.all(ofRuns).then((runs) => runs.flat())] : ofRuns),
-    ...ofPools,
-  ];
+  const groups = all && ofRuns.length > 0 ? [ofRuns] : ofRuns.map((one) => [one]);
+  return [...groups, ...ofPools];
+}
+
+/** The runs with these ids, and which of them their pools list. */
+interface Found {
+  known: Map<string, RunSummary>;
+  inPools: Set<string>;
+  /** The mark of each pool from before it was asked. */
+  marks: Map<string, string>;
+  service: ServiceStatus[];
+}
+
+/**
+ * The current state of the runs with these ids: from their pools, or from their allocations if a pool lacks a
+ * run or `isDoubtful` says that its row may be outdated. Only an allocation can say that an id does not
+ * exist; then the query fails with `unknown_run` and all such ids (api.md#query-1, api.md#query-5). Adds the
+ * answers of allocations to `summaries`.
+ */
+async function lookUp(
+  objects: Objects,
+  { ids, pools }: { ids: readonly string[]; pools: readonly string[] },
+  isDoubtful: (run: RunSummary) => boolean,
+  summaries: Map<string, RunSummary>,
+): Promise<Found> {
+  const { answers, service } = await askPools(pools, (name) => listIds(objects, name, ids));
+  const rows = [...answers.values()].flatMap(({ items }) => items);
+  const known = new Map(rows.map((run) => [run.id, run]));
+  const unsure = ids.filter((id) => {
+    const row = known.get(id);
+    // An end is final, so the pool's word is enough. A run that its pool lacks may have been deleted.
+    return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
+  });
+  await askAllocations(objects, unsure, summaries);
+  for (const [id, run] of summaries) {
+    const row = known.get(id);
+    if (row === undefined || row.version <= run.version) known.set(id, run);
+  }
+  const marks = new Map([...answers].map(([name, { mark }]) => [name, mark]));
+  return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
+}
+
+async function askAllocations(
+  objects: Objects,
+  ids: readonly string[],
+  summaries: Map<string, RunSummary>,
+): Promise<void> {
+  const unknown = new Set<string>();
+  const expired = new Set<string>();
+  await inParallel(ids, async (id) => {
+    try {
+      summaries.set(id, await objects.allocation(id).summary());
+    } catch (error) {
+      if (hasCode(error, "unknown_run")) unknown.add(id);
+      else if (hasCode(error, "expired_run")) expired.add(id);
+      else throw error;
+    }
+  });
+  if (unknown.size > 0) throw unknownRuns(ids.filter((id) => unknown.has(id)));
+  if (expired.size > 0) {
+    const text = "some of these runs have been deleted; `runs` names them";
+    throw new DroverError("expired_run", text, { extra: { runs: ids.filter((id) => expired.has(id)) } });
+  }
+}
+
+/** The runs of a pool with these ids, and the mark of its first answer. */
+async function listIds(
+  objects: Objects,
+  pool: string,
+  ids: readonly string[],
+): Promise<{ items: RunSummary[]; mark: string }> {
+  const all = { states: [...RUN_STATES], labels: {} };
+  const found: RunSummary[] = [];
+  let first: string | undefined;
+  for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
+    const some = { ...all, ids: ids.slice(from, from + IDS_PER_CALL) };
+    const { items, mark } = await objects.pool(pool).list(some, { limit: IDS_PER_CALL });
+    found.push(...items);
+    first ??= mark;
+  }
+  return { items: found, mark: first ?? "" };
+}
+
+function unknownRuns(ids: string[]): DroverError {
+  const [first] = ids;
+  const text =
+    ids.length === 1
+      ? `there is no run "${first}"; \`drover ps\` lists the runs there are`
+      : `there are no runs with ${ids.length} of these ids, such as "${first}"; \`runs\` names them`;
+  return new DroverError("unknown_run", text, { extra: { runs: ids } });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { MAX_PRICES } from "../../../src/core/worker/life/sighting.ts";
 import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
-import { MAX_PRICES } from "../../../src/core/worker/read/prices.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { Instance } from "../../../src/schema/provider.ts";

@@ -1,5 +1,5 @@
 // What does a host's report change in the attempts of a run?
-import { isUnkillable } from "../../../probes/broken.ts";
+import { isUnkillable } from "../../../probes/trouble.ts";
 import type { AttemptReport, HostStop } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";

@@ -1,11 +1,11 @@
 // Which instance types can hold a run, and in which order are they preferred?
 import type { Resources } from "../../../schema/common.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
+import { ownValue } from "../../own-value.ts";
 import { accommodates, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import { assumedPrice } from "../read/money.ts";
 import type { Learned, PoolRecord } from "../record.ts";
-import { learnedOf } from "./learned.ts";
 import type { Offer } from "./pass.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { Offer } from "./pass.ts";
  */
 export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
   const offers = Object.entries(instanceTypes).map(([name, type]) => {
-    return { name, type, room: remaining(resourcesOfType(type), [], learnedOf(learned, name)) };
+    return { name, type, room: remaining(resourcesOfType(type), [], ownValue(learned, name)) };
   });
   return offers.sort(
     (a, b) =>
@@ -29,7 +29,7 @@ export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offe
 /** The types, as advertised, whose machines were measured to have less memory. */
 export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
   if (learned === undefined) return [];
-  return offersOf(config).filter(({ name }) => learnedOf(learned, name) !== undefined);
+  return offersOf(config).filter(({ name }) => ownValue(learned, name) !== undefined);
 }
 
 /**

@@ -4,7 +4,7 @@ import { sizeBytes } from "../../../shared/size.ts";
 import { ownValue } from "../../own-value.ts";
 import { usableMemory } from "../../resources.ts";
 import { isOtherProvider, isSameType } from "../config-diff.ts";
-import type { Learned, PoolRecord, WorkerRow } from "../record.ts";
+import type { PoolRecord, WorkerRow } from "../record.ts";
 
 /**
  * Notes that a machine has less memory than known of its type (decisions/pool.md#instance-choice). The note
@@ -18,7 +18,7 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   if (measuredMemory === before.measuredMemory) return record;
   const configured = ownValue(record.config.instanceTypes, instanceType);
   if (!isSameType(configured, type)) return record;
-  const known = usableMemory(sizeBytes(type.memory), learnedOf(record.learned, instanceType));
+  const known = usableMemory(sizeBytes(type.memory), ownValue(record.learned, instanceType));
   if (measuredMemory >= known) return record;
   return { ...record, learned: { ...record.learned, [instanceType]: measuredMemory } };
 }
@@ -43,11 +43,6 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
 export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): number | undefined {
   if (row.kind === "self-hosted") return undefined;
   if (row.measuredMemory !== null) return row.measuredMemory;
-  const known = learnedOf(learned, row.instanceType);
+  const known = ownValue(learned, row.instanceType);
   return isSameType(ownValue(config.instanceTypes, row.instanceType), row.type) ? known : undefined;
-}
-
-/** Bytes of memory that machines of this type were measured to have; undefined: nothing was learned. */
-export function learnedOf(learned: Learned | undefined, type: string): number | undefined {
-  return ownValue(learned, type);
 }

@@ -2,7 +2,7 @@
 import type { Instant } from "../../../shared/machine.ts";
 import { ownValue } from "../../own-value.ts";
 import type { Blocked, Gate } from "../plan/pass.ts";
-import { type Hold, isWaiting, providedWorkers, type WorkerRow } from "../record.ts";
+import { type Hold, isUnmade, isWaiting, providedWorkers, type WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 
@@ -19,7 +19,7 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
   let underWay = 0;
   for (const row of providedWorkers(state)) {
     instances += 1;
-    if (isBeingMade(row)) underWay += 1;
+    if (isUnmade(row)) underWay += 1;
   }
   const tried = new Set(holds.filter((hold) => isTried(state, hold) || isNext(state, hold, now)));
   const on = (name: string) => {
@@ -58,15 +58,10 @@ export function triedDespiteQuota(
   state: ReadonlyConfigured,
   row: WorkerRow,
 ): ((row: WorkerRow) => boolean) | null {
-  if (!isBeingMade(row)) return null;
+  if (!isUnmade(row)) return null;
   const quotas = holdsOn(state.record.holds, row).filter(({ cause }) => cause === "quota");
   if (quotas.length === 0) return null;
   return (other) => other.kind === "cloud" && holdsOn(quotas, other).length === quotas.length;
-}
-
-/** Whether the provider may still answer with a machine. */
-function isBeingMade({ instance, phase }: WorkerRow): boolean {
-  return instance === null && (phase === "asked" || phase === "booting");
 }
 
 /** Whether a trial machine for this expired hold-off is under way and its outcome is unknown. */
@@ -80,7 +75,7 @@ export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
       row.phase === "booting" &&
       row.bootOutcome !== "success" &&
       row.idleBehavior === "run";
-    if (boots || (isBeingMade(row) && !isWaiting(row))) return true;
+    if (boots || (isUnmade(row) && !isWaiting(row))) return true;
   }
   return false;
 }
@@ -88,7 +83,7 @@ export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
 /** Whether a machine that was requested before, and waits for its turn, is the next to be tried. */
 function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   for (const row of providedWorkers(state)) {
-    if (!isBeingMade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;
+    if (!isUnmade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;
     if (!holdsOn(state.record.holds, row).some((one) => isClosed(one, now))) return true;
   }
   return false;

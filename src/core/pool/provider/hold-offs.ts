@@ -7,7 +7,6 @@ import type { ProviderFailure, WorkerFailure } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
 import { isSameType } from "../config-diff.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
-import { bootHoldMs } from "./breaker.ts";
 
 /** Which machines a hold-off concerns: those of this type. */
 type Kind = Pick<WorkerRow, "instanceType" | "type">;
@@ -28,6 +27,10 @@ const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis,
   capacity: [60_000, 60_000], // pool.md#capacity
   temporary: [5_000, 60_000],
 };
+
+/** After this many failed boots in a row a type is paused (decisions/pool.md#d24; cases.md#case-17). */
+const BOOT_FAILURES = 3;
+const BOOT_PAUSES = { firstMs: 5 * 60_000, longestMs: 60 * 60_000 };
 
 /** The scope of a pause for listings, which have a limit of their own (pool.md#rate-limits). */
 const LIST_SCOPE = "list";
@@ -110,6 +113,15 @@ function untilOf({ class: cause, retryAfterMs, at }: WorkerFailure, tries: numbe
   if (retryAfterMs !== undefined) return at + retryAfterMs;
   const [firstMs, longestMs] = PAUSES[cause];
   return now + Math.min(longestMs, jittered(backOffMs({ firstMs, longestMs }, tries), id));
+}
+
+/**
+ * How long no machine of a type is created after this many boot failures in a row: 0 below the limit, then 5,
+ * 10, 20, 40 and at most 60 minutes. After each pause one machine is tried.
+ */
+function bootHoldMs(failures: number): Millis {
+  if (failures < BOOT_FAILURES) return 0;
+  return backOffMs(BOOT_PAUSES, failures - BOOT_FAILURES + 1);
 }
 
 /**

@@ -4,7 +4,8 @@ import type { Instance } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
-import { ADOPTED, newWorkerRow, nextWorkerName } from "../rows/workers.ts";
+import { newWorkerRow, nextWorkerName } from "../rows/new-workers.ts";
+import { adoption } from "../rows/workers.ts";
 import type { Configured } from "../state.ts";
 
 /** A worker's name with a number above this is not believed. */
@@ -47,23 +48,10 @@ function numberOf(record: PoolRecord, worker: string): number | undefined {
   return ours && worker === nextWorkerName({ ...record, nextWorker: number }) ? number : undefined;
 }
 
-function adoptedRow(
-  record: PoolRecord,
-  worker: string,
-  { id, address, instanceType }: Instance,
-  now: Instant,
-) {
+function adoptedRow(record: PoolRecord, worker: string, instance: Instance, now: Instant): WorkerRow {
   const types = Object.entries(record.config.instanceTypes);
-  const found = types.find(([name, { providerType = name }]) => providerType === instanceType);
-  const [name, type] = found ?? [instanceType, UNKNOWN_TYPE];
-  const row: WorkerRow = {
-    ...newWorkerRow(record, { worker, instanceType: name, type, notAfter: now }, now),
-    kind: "cloud",
-    phase: "unknown",
-    instance: id,
-    address,
-    adopt: { id, address },
-    reason: ADOPTED,
-  };
-  return row;
+  const found = types.find(([name, { providerType = name }]) => providerType === instance.instanceType);
+  const [instanceType, type] = found ?? [instance.instanceType, UNKNOWN_TYPE];
+  const row = newWorkerRow(record, { worker, instanceType, type, notAfter: now }, now);
+  return { ...row, kind: "cloud", ...adoption(instance, now) };
 }

@@ -2,7 +2,7 @@
 import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
 import { byAge } from "../plan/packing.ts";
-import { unwantedCreates } from "../plan/unwanted.ts";
+import { unwantedCreates } from "../plan/withdraw.ts";
 import { type CloudRow, type Hold, isWaiting, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { isTried } from "./gate.ts";

@@ -1,32 +1,11 @@
-// What became of the request for a machine, and what does a run that counts on it wait for?
-import type { WorkerSummary } from "../../../schema/pool.ts";
+// What does a run wait for that counts on a machine?
 import type { Instant } from "../../../shared/machine.ts";
 import type { Awaited } from "../../next.ts";
-import { isRefusal } from "../../refusal.ts";
 import type { Wait } from "../plan/pass.ts";
-import { isWaiting, type WorkerRow } from "../record.ts";
+import { isUnmade, isWaiting, type WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isFirstAfter } from "./turns.ts";
-
-/** What the provider answered to the request for a worker's machine; null: it is self-hosted. */
-export function machineOf({
-  kind,
-  instance,
-  failure,
-}: WorkerRow): NonNullable<WorkerSummary["machine"]> | null {
-  if (kind === "self-hosted") return null;
-  if (instance !== null) return "made";
-  if (failure === null) return "asked";
-  return isRefusal(failure) ? "refused" : "unconfirmed";
-}
-
-/** Whether a worker is shown as booting but has no machine yet. */
-export function isUnmade(row: WorkerRow): boolean {
-  return (
-    (row.phase === "booting" || row.phase === "asked") && machineOf(row) !== "made" && row.kind === "cloud"
-  );
-}
 
 /** What a run that counts on a machine waits for. */
 export interface MachineWait extends Omit<Wait, "code"> {

@@ -9,15 +9,16 @@ import { formatSize, sizeBytes } from "../../../shared/size.ts";
 import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { type Awaited, nextAt, nextBy } from "../../next.ts";
+import { ownValue } from "../../own-value.ts";
+import { machineMade } from "../../refusal.ts";
 import { accommodates } from "../../resources.ts";
 import { shownState } from "../../worker/read/activity.ts";
 import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
-import { learnedOf } from "../plan/learned.ts";
 import type { Plan } from "../plan/pass.ts";
 import { haveGpus, plan } from "../plan/plan.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { isUnmade, type MachineWait, machineOf, waitForMachine } from "../provider/unmade.ts";
-import { capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
+import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
+import { capacityOfRow, isUnmade, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
@@ -38,7 +39,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     runs,
     askedAt: iso(row.askedAt),
     readyAt: isoOrNull(row.readyAt),
-    machine: machineOf(row),
+    machine: row.kind === "cloud" ? machineMade(row) : null,
     doubles: row.doubles,
     reason: row.reason,
   };
@@ -69,8 +70,8 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
   for (const row of state.workers.live()) {
     const shown = shownState(row.phase, runs.get(row.worker)?.length ?? 0);
     workers[shown] = (workers[shown] ?? 0) + 1;
-    const machine = machineOf(row);
-    if (isUnmade(row) && machine !== null && machine !== "made") unmade[machine] += 1;
+    const machine = machineMade(row);
+    if (isUnmade(row) && machine !== "made") unmade[machine] += 1;
   }
   const { secret: _secret, ...provider } = config.provider;
   return {
@@ -193,7 +194,7 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
 function lessMemoryText(record: PoolRecord, need: Resources): string {
   const short = undersizedTypes(record).filter(({ room }) => accommodates(room, need));
   const found = short.map(({ name, type }) => {
-    const measured = formatSize(learnedOf(record.learned, name) ?? 0);
+    const measured = formatSize(ownValue(record.learned, name) ?? 0);
     return `${name} ${measured} of ${formatSize(sizeBytes(type.memory))}`;
   });
   const asked = `it asks for ${formatSize(need.memoryBytes)} of memory`;

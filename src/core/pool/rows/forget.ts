@@ -3,8 +3,8 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { ForgetAnswer, RunRef } from "../../messages.ts";
-import { answeredRun, isOpen, type RunRow, runKey } from "../record.ts";
+import type { RunRef } from "../../messages.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 
 /** The most ended runs that a pool examines and forgets at a time. */
@@ -67,14 +67,10 @@ export function foldUnwanted(state: PoolState, { run, submittedAt }: RunRef, now
   return state;
 }
 
-/** Removes the row once its allocation has forgotten the run, or turned out to be another submission. */
-export function foldForgotten(state: PoolState, sent: RunRef, answer: ForgetAnswer, now: Instant): PoolState {
-  const key = runKey(sent.submittedAt, sent.run);
-  const row = state.runs.get(key);
-  if (row === undefined || !isOver(row) || answeredRun(answer, sent) !== undefined) return state;
-  state.memo.counting.forget(row);
-  state.runs.delete(key);
-  state.memo.expired.delete(key);
-  state.memo.changes.deleted(row.run, now);
-  return state;
+/** Removes the row of a run that its allocation has forgotten. */
+export function dropRow({ runs, memo }: PoolState, key: string, row: RunRow, now: Instant): void {
+  memo.counting.forget(row);
+  runs.delete(key);
+  memo.expired.delete(key);
+  memo.changes.deleted(row.run, now);
 }

@@ -4,11 +4,12 @@ import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
-import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunRef, RunUpsert } from "../../messages.ts";
+import type { Answered } from "../../inbox.ts";
+import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
 import { rateOf } from "../read/money.ts";
-import { answeredRun, isOpen, type RunRow, runKey } from "../record.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
 import {
   type Configured,
   isRemoved,
@@ -16,7 +17,7 @@ import {
   type ReadonlyConfigured,
   type ReadonlyPool,
 } from "../state.ts";
-import { keepLogsMs } from "./forget.ts";
+import { dropRow, isOver, keepLogsMs } from "./forget.ts";
 
 /** Why a run that the pool does not have is refused; null: it is accepted (messages.md#submission). */
 function refusal(
@@ -149,28 +150,35 @@ export function acknowledge(state: PoolState, row: RunRow): void {
   if (isOpen(row)) state.memo.index.acknowledge(row);
 }
 
-/** Folds in the answer to `place` or `poke_run`: the run as its owner sees it. */
-export function foldPlaceAnswer(
+/** The answer of a run to any message of its pool. */
+export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run" | "forget">;
+
+/**
+ * Folds in the answer of a run: what its owner sees. An owner that has no state, or another submission under
+ * the same id, proves that this run is over and uses no capacity. A run that its owner has forgotten loses
+ * its row.
+ */
+export function foldRunAnswer(
   state: PoolState,
-  sent: RunRef,
-  answer: PlaceAnswer,
+  { type, sent, answer }: RunAnswered,
   now: Instant,
 ): PoolState {
   const key = runKey(sent.submittedAt, sent.run);
   const row = state.runs.get(key);
   if (row === undefined) return state;
-  const known = answeredRun(answer, sent);
-  if (known !== undefined) return foldRun(state, known, now);
-  if (isTerminal(row.state)) return state;
-  // The owner has no state, or is another submission under the same id: this run is over and uses no
-  // capacity.
-  const over = {
-    ...row,
-    state: "unknown" as const,
-    wants: "nothing" as const,
-    ended: row.opened,
-    heardAt: now,
-  };
-  state.runs.set(key, over, now);
+  const isOwn = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;
+  if (type === "forget_answered") {
+    if (!isOwn && isOver(row)) dropRow(state, key, row, now);
+    return state;
+  }
+  if (type === "poke_run_answered") state.memo.index.lastHeard.note(key, now);
+  if (isOwn) foldRun(state, answer.run, now);
+  else if (!isTerminal(row.state)) {
+    const over = { state: "unknown", wants: "nothing", ended: row.opened, heardAt: now } as const;
+    state.runs.set(key, { ...row, ...over }, now);
+  }
+  const known = state.runs.get(key);
+  if (type === "end_run_answered" && known !== undefined && !isTerminal(known.state))
+    state.runs.set(key, { ...known, endAcknowledged: true }, now);
   return state;
 }

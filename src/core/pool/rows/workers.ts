@@ -1,9 +1,8 @@
 // What does a pool do with the news of a worker, and when does it consent to its stop?
 import type { Instance } from "../../../schema/provider.ts";
-import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
-import { ownValue } from "../../own-value.ts";
+import type { Answered, Kind } from "../../inbox.ts";
+import type { WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
 import { learn } from "../plan/learned.ts";
 import { plan } from "../plan/plan.ts";
 import {
@@ -12,17 +11,8 @@ import {
   holdsAfterCreate,
   holdsAfterLeaving,
 } from "../provider/hold-offs.ts";
-import {
-  type AnyWorkerRow,
-  type CloudRow,
-  isUnheard,
-  NOTHING_SAID,
-  type PoolRecord,
-  providedWorkers,
-  settingsOf,
-  type WorkerRow,
-} from "../record.ts";
-import type { Configured, ReadonlyConfigured, ReadonlyPool } from "../state.ts";
+import { isUnheard, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyPool } from "../state.ts";
 
 /** How long the pool's consent to stop a worker binds the pool. */
 export const CONSENT_MS = 60_000;
@@ -35,74 +25,7 @@ export const WORKER_TAG = "drover-worker";
 export const POOL_TAG = "drover-pool";
 
 /** The reason of a worker that was created for a machine in a listing. */
-export const ADOPTED = "a listing shows this machine, which no worker owned";
-
-/** Gives a permit: the row is written before the worker's record, and that before the call (invariant 3). */
-export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
-  const { record } = state;
-  const type = ownValue(record.config.instanceTypes, instanceType);
-  if (type === undefined) return state;
-  const worker = nextWorkerName(record);
-  const notAfter = now + CREATE_NOT_AFTER_MS;
-  state.workers.set(
-    worker,
-    { ...newWorkerRow(record, { worker, instanceType, type, notAfter }, now), kind: "cloud" },
-    now,
-  );
-  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
-}
-
-/** The name of the next worker. The seed makes it unique among all pools that ever had this name. */
-export function nextWorkerName({
-  name,
-  seed,
-  nextWorker,
-}: {
-  name: string;
-  seed: string;
-  nextWorker: number | string;
-}): string {
-  return `${name.slice(0, 40)}-${seed}-${nextWorker}`;
-}
-
-/** The row of a worker that has not received its intent yet. */
-export function newWorkerRow(
-  { config }: PoolRecord,
-  wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
-  now: Instant,
-): AnyWorkerRow {
-  return {
-    ...wanted,
-    version: 0,
-    phase: "asked",
-    idleBehavior: "run",
-    instance: null,
-    address: null,
-    readyAt: null,
-    ...NOTHING_SAID,
-    reason: "asked for",
-    askedAt: now,
-    stopUntil: 0,
-    missingSince: null,
-    refusals: 0,
-    pausedUntil: 0,
-    settings: settingsOf(config),
-    heardAt: now,
-    endingAt: null,
-  };
-}
-
-/** The intent of a worker. */
-export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
-  const { config, name } = state.record;
-  const { worker, instanceType, type, notAfter, settings } = row;
-  // In a pool that is deleted by force a new intent comes too late.
-  const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
-  const any = { worker, pool: name, notAfter: until, settings };
-  if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
-  const { provider, image, tags } = config;
-  return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
-}
+const ADOPTED = "a listing shows this machine, which no worker owned";
 
 /** Folds in a worker's upsert; a version older than the known one is ignored. */
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
@@ -127,7 +50,8 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // of an object literal
   const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
-  return { ...state, record: learn(withHolds(state.record, row, next, now), row, next) };
+  const record = withHolds(state.record, row, next, now);
+  return { ...state, record: learn(record, row, next) };
 }
 
 /** Since when the worker has been ending, unchanged by later news; null: it is not ending. */
@@ -187,46 +111,41 @@ export function answerWorker(state: ReadonlyPool, upsert: WorkerUpsert, now: Ins
   return { kind: "ok", consent: upsert.wantsStop && now < row.stopUntil };
 }
 
-/** Folds in a worker's answer. A worker without state never came to exist, so its permit is free. */
+/** The answer of a worker to any message of its pool. */
+export type WorkerAnswered = Answered<"worker", Exclude<Kind<"worker">, "order">>;
+
+/** Folds in a worker's answer. */
 export function foldWorkerAnswer(
   state: Configured,
-  worker: string,
-  answer: WorkerAnswer,
+  { type, sent: { worker }, answer }: WorkerAnswered,
   now: Instant,
 ): Configured {
-  const row = state.workers.get(worker);
-  const { [worker]: _heard, ...sightings } = state.memo.sightings;
+  if (type === "poke_worker_answered") state.memo.workersLastHeard.note(worker, now);
+  const { [worker]: heard, ...sightings } = state.memo.sightings;
+  if (answer.kind === "no_such") foldMissing(state, worker, heard?.instance, now);
   const next = { ...state, memo: { ...state.memo, sightings } };
-  if (answer.kind === "worker") return foldWorker(next, answer.worker, now);
-  if (row === undefined || row.phase === "asked") return next;
-  if (row.phase === "gone") {
-    const seen = state.memo.sightings[worker]?.instance;
-    if (seen !== undefined && seen.state !== "terminated" && row.kind === "cloud")
-      state.workers.set(worker, orphaned(row, seen, now), now);
-    return next;
-  }
-  if (isUnheard(row)) return next;
-  state.workers.set(worker, { ...row, phase: "gone", reason: "nothing is known of it", heardAt: now }, now);
-  return next;
+  return answer.kind === "worker" ? foldWorker(next, answer.worker, now) : next;
 }
 
 /**
- * A worker that counted as gone and has no state, but whose machine a listing shows: the machine is adopted
- * (invariant 3).
+ * A worker has no state: it never came to exist, so its permit is free. If it counted as gone, but a listing
+ * shows its machine (`seen`), the machine is adopted (invariant 3).
  */
-function orphaned(row: CloudRow, { id, address }: Instance, now: Instant): WorkerRow {
-  return {
-    ...row,
-    version: 0,
-    phase: "unknown",
-    idleBehavior: "run",
-    instance: id,
-    address,
-    adopt: { id, address },
-    notAfter: now,
-    stopUntil: 0,
-    missingSince: null,
-    reason: ADOPTED,
-    heardAt: now,
-  };
+function foldMissing(state: Configured, worker: string, seen: Instance | undefined, now: Instant): void {
+  const row = state.workers.get(worker);
+  if (row === undefined || row.phase === "asked") return;
+  if (row.phase !== "gone") {
+    const gone = { phase: "gone" as const, reason: "nothing is known of it", heardAt: now };
+    if (!isUnheard(row)) state.workers.set(worker, { ...row, ...gone }, now);
+    return;
+  }
+  if (seen === undefined || seen.state === "terminated" || row.kind !== "cloud") return;
+  const fresh = { version: 0, idleBehavior: "run" as const, stopUntil: 0, missingSince: null };
+  state.workers.set(worker, { ...row, ...fresh, ...adoption(seen, now), heardAt: now }, now);
+}
+
+/** What the row of a worker says when it is to take over a machine that a listing shows. */
+export function adoption({ id, address }: Instance, now: Instant) {
+  const phase = "unknown" as const;
+  return { phase, instance: id, address, adopt: { id, address }, notAfter: now, reason: ADOPTED };
 }

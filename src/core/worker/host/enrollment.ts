@@ -1,11 +1,12 @@
 // Which starts of a host does a worker accept: enrollment, joins, reboots, clones?
 import type { Resources } from "../../../schema/common.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { loseAll } from "../placements.ts";
+import { endPlacements } from "../placements.ts";
 import {
   type ExistingWorker,
   isSelfHosted,
   type JoinNote,
+  livePlacements,
   note,
   type ReadonlyExistingWorker,
   type WorkerRecord,
@@ -128,7 +129,8 @@ function restart(state: ExistingWorker, bootId: string, now: Instant): WorkerSta
   const { record, memo } = state;
   if (isClone(record, bootId)) return { ...state, record: markCloned(record, now) };
   const rebooted = record.bootId !== bootId;
-  if (rebooted) loseAll(state, "held", now);
+  const held = livePlacements(state).filter(({ undelivered }) => undelivered !== true);
+  if (rebooted) endPlacements(state, held, "lost", true, now);
   const text = rebooted ? "the machine was rebooted" : "the agent was started again";
   const joined = {
     ...record,

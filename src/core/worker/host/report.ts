@@ -8,10 +8,8 @@ import { LAST_BYTE_MS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../../messages.ts";
 import { NO_RESOURCES } from "../../resources.ts";
-import { foldBoot } from "../life/boot.ts";
-import { foldStale, foldTrouble } from "../life/health.ts";
-import { foldFarewell, isLetGo } from "../life/shutdown.ts";
-import { endPlacement, isGiven } from "../placements.ts";
+import { goneNow, isFarewell, isLetGo } from "../life/shutdown.ts";
+import { endPlacements, isGiven } from "../placements.ts";
 import { usageReported } from "../read/usage.ts";
 import {
   type ExistingWorker,
@@ -22,7 +20,7 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
-import { foldNotice } from "./notice.ts";
+import { foldNews } from "./news.ts";
 import { costOfNews, costOfQuestions } from "./pace.ts";
 import { questionsDue, retainedNow, unneeded, withAnswer } from "./retained-data.ts";
 
@@ -37,45 +35,29 @@ export function verdictOn({ record, memo }: ReadonlyExistingWorker, report: Repo
 /** Folds in a report (host-protocol.md#report); any but a fresh one is ignored. */
 export function foldReport(state: ExistingWorker, report: Report, now: Instant): WorkerState {
   if (verdictOn(state, report) !== "fresh") return state;
-  const { hostClock, waitedMs } = clockOf(state, report, now);
+  const { hostClock, waitedMs } = readClock(state.memo.hostClock, report.clock, now);
   const whole = state.memo.whole || report.full;
   const usage = usageReported(state, report, now);
   const retained = retainedNow(state.memo.retained, report);
   const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, hostClock, whole, usage, retained };
-  let record = extendLease(state.record, now);
-  // Trouble first: a boot that ends with a broken machine has failed (workers.md#trouble-first).
-  record = foldTrouble(foldStale(record, report, now), report, now);
-  record = foldBoot(record, report, now);
-  record = foldNotice(record, report, now);
-  record = foldProtocol(record, report);
+  let record = foldNews(extendLease(state.record, now), report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now, hostClock };
-  const next: ExistingWorker = { ...state, record, memo };
   const known = { before: memo.reported, live: livePlacements(state), isGiven: isGiven(state) };
   const reported = reportedBy(known, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
-  const acknowledged = pick(memo.acknowledged, reported);
   const spent =
     memo.spent + costOfQuestions(state.memo, { reported, retained }) + costOfNews(state.record, record);
-  const logs = logsOf(memo.logs, reported);
-  const folded = { ...next, memo: { ...memo, reported, acknowledged, logs, spent } };
-  return foldFarewell(folded, report, now);
+  const attempts = new Set(Object.values(reported).flatMap((one) => one.attempts.map(({ id }) => id)));
+  const acknowledged = pick(state.memo.acknowledged, (key) => key in reported);
+  const logs = pick(state.memo.logs, (id) => attempts.has(id));
+  const folded = { ...state, record, memo: { ...memo, reported, acknowledged, logs, spent } };
+  return isFarewell(state, report) ? goneNow(folded, "its agent has ended", now) : folded;
 }
 
-/** Reads the host's clock from a report; older agents do not send it. */
-function clockOf({ memo }: ReadonlyExistingWorker, { clock }: Report, now: Instant) {
-  return clock === undefined ? { hostClock: null, waitedMs: 0 } : readClock(memo.hostClock, clock, now);
-}
-
-/** The entries of placements that are still reported. */
-function pick<T>(entries: Record<string, T>, others: Record<string, unknown>): Record<string, T> {
-  return Object.fromEntries(Object.entries(entries).filter(([key]) => key in others));
-}
-
-function logsOf(logs: WorkerMemo["logs"], reported: WorkerMemo["reported"]): WorkerMemo["logs"] {
-  if (Object.keys(logs).length === 0) return logs;
-  const ids = Object.values(reported).flatMap(({ attempts }) => attempts.map(({ id }) => id));
-  return Object.fromEntries(ids.flatMap((id) => (logs[id] === undefined ? [] : [[id, logs[id]]])));
+/** The entries of what is still reported. */
+function pick<T>(entries: Record<string, T>, isReported: (key: string) => boolean): Record<string, T> {
+  return Object.fromEntries(Object.entries(entries).filter(([key]) => isReported(key)));
 }
 
 function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
@@ -83,12 +65,6 @@ function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
   const granting = record.phase === "booting" || record.phase === "ready";
   if (!granting || record.leaseUntil - now >= leaseMs * EXTEND_BELOW) return record;
   return { ...record, leaseUntil: now + leaseMs };
-}
-
-/** Stores the host's protocol version, which changes only with the agent, so it is rarely written. */
-function foldProtocol(record: WorkerRecord, { means }: Report): WorkerRecord {
-  const protocol = means?.protocol ?? 0;
-  return protocol === record.protocol ? record : { ...record, protocol };
 }
 
 /**
@@ -137,7 +113,7 @@ export function foldObserved(
   if (row?.state === "ended") return { ...state, memo: withoutReported(state.memo, key) };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {
     if (row === undefined) return { ...state, memo: asUnwanted(memo, key, now) };
-    endPlacement({ ...state, memo }, row, "gone", false, now);
+    endPlacements(state, [row], "gone", false, now);
     return { ...state, memo: withoutReported(state.memo, key) };
   }
   if (row !== undefined && answer.revision > (row.order?.revision ?? 0)) {

@@ -1,10 +1,10 @@
 // How is a worker's idle behavior set, and when has a draining worker nothing left to do?
-import { isUnkillable } from "../../../probes/broken.ts";
+
 import { hasEnded } from "../../../probes/report.ts";
+import { isUnkillable } from "../../../probes/trouble.ts";
 import { placementKey } from "../../../shared/attempt-id.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior, WorkerRef } from "../../messages.ts";
-import { behaviorOf } from "../host/notice.ts";
 import {
   type ExistingWorker,
   isSelfHosted,
@@ -12,8 +12,17 @@ import {
   note,
   type PlacementRow,
   type ReadonlyExistingWorker,
+  type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
+
+/**
+ * The effective idle behavior. A worker whose host gave notice drains even if an operator set `run`, until
+ * the notice is withdrawn; a held worker stays held (workers.md#idle-behaviors).
+ */
+export function behaviorOf({ idleBehavior, notice }: WorkerRecord): IdleBehavior {
+  return idleBehavior === "run" && notice !== null ? "drain" : idleBehavior;
+}
 
 /**
  * Sets the idle behavior; any may follow any other (workers.md#idle-behaviors). Ignored once the worker is

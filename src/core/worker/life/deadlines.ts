@@ -1,27 +1,19 @@
-// What does time alone do to a worker, and what does a listing prove about its machine?
-import type { ProviderConfig } from "../../../schema/pool.ts";
-import type { Instance } from "../../../schema/provider.ts";
+// What does time alone do to a worker, and when?
+import { bootFailure } from "../../../probes/boot.ts";
 import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
-import type { Sighting } from "../../messages.ts";
-import { isOtherProvider } from "../../pool/config-diff.ts";
-import { behaviorOf } from "../host/notice.ts";
-import { forgetOld, loseAll, silentFrom } from "../placements.ts";
-import { withPrice } from "../read/prices.ts";
+import { endPlacements, forgetOld, silentFrom } from "../placements.ts";
 import {
   type ExistingWorker,
   isSelfHosted,
   lastHeardAt,
   livePlacements,
-  note,
   type ReadonlyExistingWorker,
   undeliveredPlacements,
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
-import { foldBehavior, isDrained } from "./behavior.ts";
-import { bootTrouble } from "./boot.ts";
-import { withDoubles } from "./doubles.ts";
+import { behaviorOf, isDrained } from "./behavior.ts";
 import { goneNow, isLetGo, shutDown } from "./shutdown.ts";
 
 /** When the host's lease ends, if runs depend on it, or if nothing else can end the worker. */
@@ -114,6 +106,13 @@ export function bootDeadline(state: ReadonlyExistingWorker): Instant | undefined
   return waits ? (record.createdAt ?? record.askedAt) + record.intent.settings.bootMs : undefined;
 }
 
+/** Why a machine is not ready yet, as far as that is known. */
+export function bootTrouble({ bootProbe, secret, instance, reason, intent }: WorkerRecord): string {
+  if (bootProbe !== null) return bootFailure(bootProbe, intent.settings.bootCommand);
+  if (secret !== null) return "its host has enrolled, and its boot probe has not ended";
+  return instance === null ? reason : "its host has not called yet";
+}
+
 /** When time alone next changes something. */
 export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
@@ -177,7 +176,7 @@ export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
   const state = endPause(noteOverdue(forgetOld(before, now), now), now);
   const { record } = state;
   if (hasPassed(lostAt(state), now)) {
-    loseAll(state, "all", now);
+    endPlacements(state, livePlacements(state), "lost", true, now);
     if (isLetGo(state)) return goneNow(state, "its lease is over", now);
   }
   if (isUnmade(state) && now >= record.intent.notAfter) {
@@ -215,91 +214,3 @@ function endPause(state: ExistingWorker, now: Instant): ExistingWorker {
 function hasPassed(deadline: Instant | undefined, now: Instant): boolean {
   return deadline !== undefined && now >= deadline;
 }
-
-/**
- * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless that is another
- * machine with our tags, made by a doubled create. Omission proves the end only after the host's lease, and
- * only in two listings: one begun a consistency window after our latest call, the other a window after that.
- * Listings of another provider prove nothing.
- */
-export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
-  const { intent } = before.record;
-  if (intent.kind === "self-hosted" || isOtherProvider(intent.provider, sighting.provider)) return before;
-  const state = withDoubles(withProvider(before, sighting.provider), sighting);
-  const { record } = state;
-  const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
-  if (instance?.state === "terminated") {
-    return isAnother(record, instance.id)
-      ? state
-      : goneNow(state, "the provider says that it is terminated", now);
-  }
-  if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
-  if (record.phase === "gone") return state;
-  const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const { unlistedMs } = record.intent.settings;
-  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
-  const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
-  if (leased || tooSoon || unlisted || isUnmade(state)) return state;
-  // The series of omissions begins anew if a listing in between had the machine, or the pool does not know.
-  const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
-  if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
-  if (beganAt < first + consistencyMs) return state;
-  return goneNow(state, "two listings omit it, and its host's lease is over", now);
-}
-
-function isAnother({ instance }: WorkerRecord, id: string): boolean {
-  return instance !== null && instance.id !== id;
-}
-
-/** Takes over the provider's present secret: without it nothing can be destroyed. */
-function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
-  const { intent } = state.record;
-  if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
-    return state;
-  return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
-}
-
-/**
- * The machine is listed. If it was destroyed long enough before the listing began, it is destroyed again
- * (T19). If it counted as gone, that was wrong: it is shut down again (invariant 3).
- */
-function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
-  const { record } = state;
-  const { id, address } = instance;
-  const asked = record.destroyAskedAt;
-  const ignored = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
-  const same = record.instance?.id === id && record.instance.address === address;
-  if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
-  const destroyAskedAt = ignored ? null : asked;
-  // Its create call seemed to fail, but made the machine.
-  const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
-  const createdAt = record.createdAt ?? now;
-  const waits = record.waits || ignored || record.phase === "gone";
-  const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
-  const next = { ...record, ...seen, reason, waits };
-  const found = { ...state, record: next };
-  if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
-  // A machine known to exist is awaited, even if the end was forced before.
-  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
-  return {
-    ...state,
-    record: note(back, "Back", "a listing shows its machine, which had counted as gone", now),
-  };
-}
-
-/**
- * Folds in the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
- * broken takes no more runs, and is destroyed once no lease can be left (invariant 4); while it boots,
- * immediately. A held worker is left alone.
- */
-function foldLifecycle(state: ExistingWorker, { state: listed }: Instance, now: Instant): WorkerState {
-  const ends = listed === "stopping" || listed === "stopped" || listed === "error";
-  const { phase, idleBehavior } = state.record;
-  if (!ends || phase === "shutdown" || idleBehavior !== "run") return state;
-  const text = `the provider, which says that it is ${WORDS[listed]}`;
-  // A drain would count the boot as aborted, but this boot has failed.
-  if (phase === "booting") return shutDown(state, `ended by ${text}`, now, "failure");
-  return foldBehavior(state, "drain", text, now);
-}
-
-const WORDS = { stopping: "about to stop", stopped: "stopped", error: "broken" };

@@ -4,16 +4,17 @@ import { hasEnded } from "../../../probes/report.ts";
 import type { Report } from "../../../schema/host.ts";
 import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { loseAll } from "../placements.ts";
+import { endPlacements } from "../placements.ts";
 import {
   type ExistingWorker,
   isSelfHosted,
+  livePlacements,
   note,
   ordersRevision,
   type ReadonlyExistingWorker,
   type WorkerState,
+  withBootOutcome,
 } from "../state.ts";
-import { withBootOutcome } from "./boot.ts";
 
 /**
  * Begins the end: from now on orders are refused, and the machine is destroyed or let go. `outcome`: the
@@ -56,13 +57,13 @@ export function isLetGo({ record }: ReadonlyExistingWorker): boolean {
   return isSelfHosted(record) && record.phase === "shutdown";
 }
 
-/** The last report of a self-hosted machine: its agent knows that it must end, and no attempt lives there. */
-export function foldFarewell(state: ExistingWorker, report: Report, now: Instant): WorkerState {
-  const { record } = state;
-  if (!isLetGo(state)) return state;
-  const lives = !report.attempts.every(hasEnded);
-  if (!report.full || lives || report.ordersSeen < record.revision) return state;
-  return goneNow(state, "its agent has ended", now);
+/**
+ * Whether this is the last report of a self-hosted machine: its agent knows that it must end, and no attempt
+ * lives there.
+ */
+export function isFarewell(state: ReadonlyExistingWorker, report: Report): boolean {
+  const { full, attempts, ordersSeen } = report;
+  return isLetGo(state) && full && attempts.every(hasEnded) && ordersSeen >= state.record.revision;
 }
 
 /**
@@ -73,7 +74,7 @@ export function goneNow(state: ExistingWorker, proof: string, now: Instant): Wor
   if (state.record.phase === "gone") return state;
   const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
-  loseAll(state, "all", now);
+  endPlacements(state, livePlacements(state), "lost", true, now);
   // An end that was decided before the boot had succeeded has aborted the boot.
   const unasked = state.record.phase === "shutdown" ? "aborted" : "disappeared";
   const record = withBootOutcome(state.record, unasked);

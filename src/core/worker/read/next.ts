@@ -1,7 +1,7 @@
 // What does a worker do next, and when, or whom does it wait for (`why`)?
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
-import { behaviorOf } from "../host/notice.ts";
+import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
 import { bootDeadline, ifSilent, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
 import { isSelfHosted, type ReadonlyExistingWorker } from "../state.ts";

@@ -3,8 +3,8 @@ import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
-import { bootTrouble } from "../life/boot.ts";
-import { doublesText } from "../life/doubles.ts";
+import { bootTrouble } from "../life/deadlines.ts";
+import { doublesText } from "../life/sighting.ts";
 import type { ReadonlyExistingWorker } from "../state.ts";
 import type { WorkerActivity } from "./activity.ts";
 

@@ -4,7 +4,7 @@ import type { Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import type { Intent } from "../../messages.ts";
-import { isRefusal } from "../../refusal.ts";
+import { machineMade } from "../../refusal.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
 import { leftBehind } from "../life/forced.ts";
 import {
@@ -47,7 +47,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     readyAt: isoOrNull(record.readyAt),
     idleSince: isoOrNull(idleSince(state) ?? null),
     lastRun: lastRunOf(state),
-    machine: machineMade(record),
+    machine: isSelfHosted(record) ? null : machineMade(record),
     doubles: record.doubles,
     reason: view.reason,
     version: record.version,
@@ -103,13 +103,6 @@ export function whyOf(state: ReadonlyExistingWorker, now: Instant, run?: string)
 function lastRunOf({ placements }: ReadonlyExistingWorker): WorkerStatus["lastRun"] {
   const [last] = placements.latestEnded("at", 1);
   return last === undefined ? null : { run: last.run, endedAt: iso(last.at) };
-}
-
-function machineMade(record: WorkerRecord): NonNullable<WorkerStatus["machine"]> | null {
-  if (isSelfHosted(record)) return null;
-  if (record.instance !== null) return "made";
-  if (record.failure === null) return "asked";
-  return isRefusal(record.failure) ? "refused" : "unconfirmed";
 }
 
 /** The boot probe, with null for an unknown exit code. */

@@ -1,7 +1,7 @@
 // What does a worker tell its pool about itself?
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerUpsert } from "../../messages.ts";
-import { behaviorOf } from "../host/notice.ts";
+import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/forced.ts";

@@ -1,6 +1,6 @@
-// Which runs ended on a host although something there still holds on to them, and since when
+// What keeps a host from taking another run (workers.md#broken-hosts), and which ended runs has it not let go
 // (workers.md#stale-runs)?
-import type { Report } from "../schema/host.ts";
+import type { AttemptReport, Report } from "../schema/host.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
 /** How many runs that have left something on a machine are listed. */
@@ -39,7 +39,7 @@ function runsIn(stale: NonNullable<Report["stale"]>): Map<string, string | null>
  * Why a stale run makes its host count as broken: it has been stale for longer than the time-out when a
  * report arrives. Time alone never does, since the next report may clear it.
  */
-export function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant): string | undefined {
+function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant): string | undefined {
   const late = Object.entries(stale).find(([, { since }]) => now - since > timeoutMs);
   return late === undefined ? undefined : staleText(late[0], late[1].holder);
 }
@@ -47,4 +47,32 @@ export function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant)
 /** Says that something holds on to a run. */
 export function staleText(run: string, holder: string | null): string {
   return `run ${run} has ended there, and ${holder ?? "something"} still holds on to it`;
+}
+
+/** Why a host gets no more runs. */
+export interface Trouble {
+  kind: "broken" | "unkillable";
+  text: string;
+}
+
+/**
+ * Why the host of this report gets no more runs: it says that it is broken, or something of an ended or
+ * killed run still lives there and holds memory, locks and files (workers.md#stale-runs,
+ * workers.md#broken-hosts, workers.md#unkillable-runs). Undefined: it can take more.
+ */
+export function troubleIn(
+  report: Report,
+  stale: StaleRuns,
+  staleRunMs: Millis,
+  now: Instant,
+): Trouble | undefined {
+  const broken = typeof report.broken === "string" ? report.broken : brokenByStale(stale, staleRunMs, now);
+  if (broken !== undefined) return { kind: "broken", text: broken };
+  const stuck = report.attempts.find(isUnkillable);
+  return stuck === undefined ? undefined : { kind: "unkillable", text: `${stuck.id}: ${stuck.kill?.error}` };
+}
+
+/** The host tried five times to kill the attempt, and some of its processes still live (tasks.md#kill-6). */
+export function isUnkillable({ kill }: AttemptReport): boolean {
+  return kill !== undefined && kill.error !== null && !kill.treeGone;
 }

@@ -1,0 +1,102 @@
+// How does a worker come into the ledger of its pool: by a permit, or by an invitation?
+import type { InstanceType } from "../../../schema/pool.ts";
+import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { Intent } from "../../messages.ts";
+import { ownValue } from "../../own-value.ts";
+import { SELF_HOSTED } from "../../worker/read/status.ts";
+import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
+
+/** The type of a self-hosted machine that has not reported yet: nothing fits there. */
+const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
+
+/**
+ * Adds a worker as which a self-hosted machine can enroll for `ttlMs` (api.md#enrollments). It does not count
+ * towards `maxInstances`, which limits the provider. Repeating it changes nothing; beyond the limit no row is
+ * written.
+ */
+export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
+  if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
+  const { record } = state;
+  const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
+  // Its first report makes it ready: nothing has to boot there.
+  const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
+  const settings = { ...row.settings, bootCommand: "true" };
+  state.workers.set(worker, { ...row, settings }, now);
+  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
+}
+
+/** Whether the limit of unused codes is reached. */
+function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
+  let open = 0;
+  for (const row of workers.live()) if (row.kind === "self-hosted" && row.resources === null) open += 1;
+  return open >= MAX_OPEN_ENROLLMENTS;
+}
+
+/** Gives a permit: the row is written before the worker's record, and that before the call (invariant 3). */
+export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
+  const { record } = state;
+  const type = ownValue(record.config.instanceTypes, instanceType);
+  if (type === undefined) return state;
+  const worker = nextWorkerName(record);
+  const notAfter = now + CREATE_NOT_AFTER_MS;
+  state.workers.set(
+    worker,
+    { ...newWorkerRow(record, { worker, instanceType, type, notAfter }, now), kind: "cloud" },
+    now,
+  );
+  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
+}
+
+/** The name of the next worker. The seed makes it unique among all pools that ever had this name. */
+export function nextWorkerName({
+  name,
+  seed,
+  nextWorker,
+}: {
+  name: string;
+  seed: string;
+  nextWorker: number | string;
+}): string {
+  return `${name.slice(0, 40)}-${seed}-${nextWorker}`;
+}
+
+/** The row of a worker that has not received its intent yet. */
+export function newWorkerRow(
+  { config }: PoolRecord,
+  wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
+  now: Instant,
+): AnyWorkerRow {
+  return {
+    ...wanted,
+    version: 0,
+    phase: "asked",
+    idleBehavior: "run",
+    instance: null,
+    address: null,
+    readyAt: null,
+    ...NOTHING_SAID,
+    reason: "asked for",
+    askedAt: now,
+    stopUntil: 0,
+    missingSince: null,
+    refusals: 0,
+    pausedUntil: 0,
+    settings: settingsOf(config),
+    heardAt: now,
+    endingAt: null,
+  };
+}
+
+/** The intent of a worker. */
+export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
+  const { config, name } = state.record;
+  const { worker, instanceType, type, notAfter, settings } = row;
+  // In a pool that is deleted by force a new intent comes too late.
+  const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
+  const any = { worker, pool: name, notAfter: until, settings };
+  if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
+  const { provider, image, tags } = config;
+  return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
+}

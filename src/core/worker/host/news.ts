@@ -1,0 +1,67 @@
+// What does a report say about its host and its machine, and what follows for the worker?
+import { readBoot } from "../../../probes/boot.ts";
+import { isSameNotice, noticeIn } from "../../../probes/notice.ts";
+import { staleAfter, staleText, troubleIn } from "../../../probes/trouble.ts";
+import type { Report } from "../../../schema/host.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
+import { isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
+
+/**
+ * Folds in what a report says about the host: first everything is judged, then each change is noted. Trouble
+ * comes first: a boot that ends with a broken machine has failed (workers.md#trouble-first).
+ */
+export function foldNews(before: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  const { intent, phase, notice: known } = before;
+  const { bootCommand, staleRunMs } = intent.settings;
+  const stale = staleAfter(before.stale, report, now);
+  const newRuns = Object.entries(stale).filter(([run]) => !Object.hasOwn(before.stale, run));
+  const staleTexts = newRuns.map(([run, { holder }]) => staleText(run, holder));
+  const trouble = troubleIn(report, stale, staleRunMs, now);
+  const boot = isSelfHosted(before) ? FIRST_REPORT : readBoot(before.bootProbe, report, bootCommand);
+  const notice = noticeIn(report, now);
+  const isKnown = known !== null && notice != null && isSameNotice(known, notice);
+
+  let record = stale === before.stale ? before : { ...before, stale };
+  for (const text of staleTexts) record = note(record, "Stale Run", text, now);
+  // If an operator sets `run` again, the next report undoes that while the trouble lasts (tasks.md#kill-6).
+  if (trouble !== undefined && record.idleBehavior === "run") {
+    const isBroken = trouble.kind === "broken";
+    const reason = `${trouble.kind}: ${trouble.text}`;
+    // A broken host that was never ready is a failed boot.
+    const judged = isBroken ? withBootOutcome(record, "failure") : record;
+    const [type, text] = isBroken ? ["Broken", trouble.text] : ["Unkillable", reason];
+    record = note({ ...judged, idleBehavior: "drain", reason }, type, text, now);
+  }
+  // A boot probe counts until its first success (workers.md#t1).
+  if (boot !== undefined && phase === "booting") {
+    const { probe: bootProbe, text } = boot;
+    if (bootProbe?.ok === false) record = note({ ...record, bootProbe }, "Boot Probe Failed", text, now);
+    else {
+      // A draining worker keeps the reason why it drains.
+      const reason = record.idleBehavior === "drain" ? record.reason : "ready";
+      const booted = { ...withBootOutcome(record, "success"), bootProbe, reason };
+      record = note({ ...booted, phase: "ready", readyAt: now }, "Ready", text, now);
+    }
+  }
+  // A report without the field withdraws no notice: a restarted agent may not know the notice yet.
+  const isEnding = phase === "shutdown" || phase === "gone";
+  if (notice === null && known !== null && !isEnding) {
+    const reason = record.reason === `its host drains: ${known.text}` ? record.phase : record.reason;
+    const text = "its host has withdrawn the notice";
+    record = note({ ...record, notice, reason }, "Notice Withdrawn", text, now);
+  }
+  if (notice != null && !isKnown) {
+    const text = `its host drains: ${notice.text}`;
+    const by = notice.goneAt === null ? "" : `, and it will be gone at ${iso(notice.goneAt)}`;
+    // A worker that is ending, or has a behavior set by an operator, keeps its reason.
+    const reason = !isEnding && record.idleBehavior === "run" ? text : record.reason;
+    record = note({ ...record, notice, reason }, "Notice", `${text}${by}`, now);
+  }
+  // It changes only with the agent, so it is rarely written.
+  const protocol = report.means?.protocol ?? 0;
+  return protocol === record.protocol ? record : { ...record, protocol };
+}
+
+/** A self-hosted machine is ready with its first report. */
+const FIRST_REPORT = { probe: null, text: "its host reports" };

@@ -1,0 +1,134 @@
+// What does a listing of the provider prove about a worker's machine?
+import type { ProviderConfig } from "../../../schema/pool.ts";
+import type { Instance } from "../../../schema/provider.ts";
+import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import type { Sighting } from "../../messages.ts";
+import { isOtherProvider } from "../../pool/config-diff.ts";
+import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
+import { foldBehavior } from "./behavior.ts";
+import { isUnmade } from "./deadlines.ts";
+import { goneNow, shutDown } from "./shutdown.ts";
+
+/** How many changes of a machine's price are remembered. */
+export const MAX_PRICES = 50;
+
+/**
+ * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless that is another
+ * machine with our tags, made by a doubled create. Omission proves the end only after the host's lease, and
+ * only in two listings: one begun a consistency window after our latest call, the other a window after that.
+ * Listings of another provider prove nothing.
+ */
+export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
+  const { intent } = before.record;
+  if (intent.kind === "self-hosted" || isOtherProvider(intent.provider, sighting.provider)) return before;
+  const state = withDoubles(withProvider(before, sighting.provider), sighting);
+  const { record } = state;
+  const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
+  if (instance?.state === "terminated") {
+    return isAnother(record, instance.id)
+      ? state
+      : goneNow(state, "the provider says that it is terminated", now);
+  }
+  if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
+  if (record.phase === "gone") return state;
+  const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
+  const { unlistedMs } = record.intent.settings;
+  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
+  const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
+  if (leased || tooSoon || unlisted || isUnmade(state)) return state;
+  // The series of omissions begins anew if a listing in between had the machine, or the pool does not know.
+  const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
+  if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
+  if (beganAt < first + consistencyMs) return state;
+  return goneNow(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/**
+ * Notes other machines that a listing shows under the worker's name: the provider made several for one token.
+ * They are shown, and left alone while the worker lives, since its host may run on any of them.
+ */
+function withDoubles(state: ExistingWorker, { doubles, beganAt }: Sighting): ExistingWorker {
+  const { record } = state;
+  if (doubles === undefined || record.phase === "gone" || isSame(record.doubles, doubles)) return state;
+  const gone = "the provider no longer lists any other machine under its name";
+  const [type, text] = doubles.length === 0 ? ["Doubles Gone", gone] : ["Doubles Seen", doublesText(doubles)];
+  return { ...state, record: note({ ...record, doubles }, type, text, beganAt) };
+}
+
+/** Says that there are other machines, and what happens to them. */
+export function doublesText(doubles: readonly string[]): string {
+  const ids = doubles.join(", ");
+  const then = "they cost money until this worker is gone";
+  return `its provider also lists ${ids} under its name: ${then}`;
+}
+
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((id) => others.includes(id));
+}
+
+/** Notes a new price of the machine (pool.md#prices). */
+function withPrice(state: ExistingWorker, { price }: Instance, beganAt: Instant): ExistingWorker {
+  const { prices } = state.record;
+  const latest = prices.at(-1);
+  if (price === undefined || price === latest?.price || beganAt < (latest?.since ?? 0)) return state;
+  const now = [...prices, { price, since: beganAt }].slice(-MAX_PRICES);
+  return { ...state, record: { ...state.record, prices: now } };
+}
+
+function isAnother({ instance }: WorkerRecord, id: string): boolean {
+  return instance !== null && instance.id !== id;
+}
+
+/** Takes over the provider's present secret: without it nothing can be destroyed. */
+function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
+  const { intent } = state.record;
+  if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
+    return state;
+  return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
+}
+
+/**
+ * The machine is listed. If it was destroyed long enough before the listing began, it is destroyed again
+ * (T19). If it counted as gone, that was wrong: it is shut down again (invariant 3).
+ */
+function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
+  const { record } = state;
+  const { id, address } = instance;
+  const asked = record.destroyAskedAt;
+  const ignored = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
+  const same = record.instance?.id === id && record.instance.address === address;
+  if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
+  const destroyAskedAt = ignored ? null : asked;
+  // Its create call seemed to fail, but made the machine.
+  const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
+  const createdAt = record.createdAt ?? now;
+  const waits = record.waits || ignored || record.phase === "gone";
+  const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
+  const next = { ...record, ...seen, reason, waits };
+  const found = { ...state, record: next };
+  if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
+  // A machine known to exist is awaited, even if the end was forced before.
+  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
+  return {
+    ...state,
+    record: note(back, "Back", "a listing shows its machine, which had counted as gone", now),
+  };
+}
+
+/**
+ * Folds in the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
+ * broken takes no more runs, and is destroyed once no lease can be left (invariant 4); while it boots,
+ * immediately. A held worker is left alone.
+ */
+function foldLifecycle(state: ExistingWorker, { state: listed }: Instance, now: Instant): WorkerState {
+  const ends = listed === "stopping" || listed === "stopped" || listed === "error";
+  const { phase, idleBehavior } = state.record;
+  if (!ends || phase === "shutdown" || idleBehavior !== "run") return state;
+  const text = `the provider, which says that it is ${WORDS[listed]}`;
+  // A drain would count the boot as aborted, but this boot has failed.
+  if (phase === "booting") return shutDown(state, `ended by ${text}`, now, "failure");
+  return foldBehavior(state, "drain", text, now);
+}
+
+const WORDS = { stopping: "about to stop", stopped: "stopped", error: "broken" };
