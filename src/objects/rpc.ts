@@ -2,7 +2,7 @@
 // throws a `DroverError` with a code for what a client can act on.
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
-import type { Abort } from "../core/allocation/user/abort.ts";
+import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";

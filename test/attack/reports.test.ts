@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { foldObserved } from "../../src/core/allocation/placements/observe.ts";
+import { allocationInbox } from "../../src/core/allocation/inbox.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
 import { MAX_KEPT_ASKED } from "../../src/core/worker/host/retained-data.ts";
 import type { ExistingWorker } from "../../src/core/worker/state.ts";
@@ -88,11 +88,11 @@ describe("X5: a run that this worker was not given is not taken over by saying t
 
   test("one that waits for its place stays as it is", () => {
     const waiting = queued();
-    expect(foldObserved(waiting, { ...claim, held: false }, T0)).toBe(waiting);
+    expect(allocationInbox.observed.fold(waiting, { ...claim, held: false }, T0)).toBe(waiting);
   });
 
   test("what its worker has accepted is taken up again", () => {
-    const { record } = existing(foldObserved(queued(), { ...claim, held: true }, T0));
+    const { record } = existing(allocationInbox.observed.fold(queued(), { ...claim, held: true }, T0));
     expect(record.placements).toMatchObject([{ worker: "liar", epoch: 1 }]);
   });
 });

@@ -2,6 +2,7 @@
 import { TOMBSTONE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ForgetAnswer, RunRef } from "../messages.ts";
+import type { RunDraft } from "./draft.ts";
 import { type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 
@@ -54,10 +55,9 @@ export function areLogsOver(state: AllocationState, now: Instant): boolean {
   return until !== undefined && now >= until;
 }
 
-/** The run without logs. The record loses them last, since it leads to the stored ones. */
-export function withoutLogs(state: AllocationState, now: Instant): AllocationState {
-  if (state.record === null || !areLogsOver(state, now)) return state;
-  return { ...state, record: { ...state.record, logs: {}, logsGone: now } };
+/** Deletes the logs once it is time. The record loses them last, since it leads to the stored ones. */
+export function clearLogs(run: RunDraft): void {
+  if (areLogsOver(run.state, run.now)) run.set({ logs: {}, logsGone: run.now });
 }
 
 /** Since when the logs of a run cannot be read; undefined if they can. */

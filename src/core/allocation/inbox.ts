@@ -1,26 +1,33 @@
 // What does an allocation do with each message, and what does it answer (messages.md#inboxes)?
+import type { Instant } from "../../shared/machine.ts";
 import type { Inbox } from "../inbox.ts";
+import { changed, type RunDraft } from "./draft.ts";
 import { foldEnded } from "./end.ts";
 import { answerForget, foldForget } from "./forget.ts";
 import { foldObserved } from "./placements/observe.ts";
 import { answerObserved } from "./placements/orders.ts";
 import { foldPlace } from "./placements/placed.ts";
 import type { AllocationState } from "./state.ts";
+import { foldEndRun } from "./stop.ts";
 import { answerPlace } from "./summary.ts";
-import { foldEndRun } from "./user/abort.ts";
 
 /** The allocation's inbox. */
 export const allocationInbox: Inbox<"allocation", AllocationState> = {
-  place: { fold: foldPlace, answer: answerPlace },
+  place: { fold: changing(foldPlace), answer: answerPlace },
   poke_run: {
-    fold: (state) => ({ ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } }),
+    fold: changing((run) => run.remember({ poolHas: 0, workerHas: "" })),
     answer: answerPlace,
   },
-  end_run: { fold: foldEndRun, answer: answerPlace },
+  end_run: { fold: changing(foldEndRun), answer: answerPlace },
   forget: { fold: foldForget, answer: answerForget },
-  observed: { fold: foldObserved, answer: answerObserved },
+  observed: { fold: changing(foldObserved), answer: answerObserved },
   ended: {
-    fold: foldEnded,
+    fold: changing(foldEnded),
     answer: ({ record }) => ({ kind: record === null ? "no_such" : "noted" }),
   },
 };
+
+/** How a message changes the state, if it changes the run. */
+function changing<Body>(step: (run: RunDraft, body: Body) => void) {
+  return (state: AllocationState, body: Body, now: Instant) => changed(state, now, (run) => step(run, body));
+}

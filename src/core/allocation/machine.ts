@@ -2,42 +2,54 @@
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
-import type { Order, OrderAnswer, PoolAnswer } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
 import { allocationInvariants } from "./check.ts";
-import { finishWithdrawn, foldEnded } from "./end.ts";
-import { areLogsOver, logsUntil, tombstoneUntil, withoutLogs, withoutOld, withQuestion } from "./forget.ts";
+import { changed, type RunDraft } from "./draft.ts";
+import { areLogsOver, clearLogs, logsUntil, tombstoneUntil, withoutOld, withQuestion } from "./forget.ts";
 import { allocationInbox } from "./inbox.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
 import { phaseOf } from "./phase.ts";
-import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
-import { isAccepted, withPlacement, withPoolVersion } from "./placements/placed.ts";
-import { addEvent, inOrder } from "./read/events.ts";
+import {
+  foldOrderAnswer,
+  isRestart,
+  orderKey,
+  orderOf,
+  revisionAt,
+  withRevision,
+} from "./placements/orders.ts";
+import { foldPoolAnswer, isAccepted } from "./placements/placed.ts";
+import { inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
 import { settle } from "./settle.ts";
 import {
+  type AllocationMemo,
   type AllocationRecord,
   type AllocationState,
   EMPTY_MEMO,
+  exists,
   newTask,
   openPlacement,
-  type RequestKey,
 } from "./state.ts";
+import { type Abort, foldAbort } from "./stop.ts";
 import { upsertOf } from "./summary.ts";
+import { poststopBy } from "./tasks/group.ts";
 import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
-import { type Abort, foldAbort } from "./user/abort.ts";
-import { poststopBy } from "./user/hurry.ts";
-import { isRepeated, withRequestKey } from "./user/idempotency.ts";
-import { foldRestart, foldSignal, type TaskRestart, type TaskSignal, whyRefused } from "./user/requests.ts";
+import { foldRequest, type TaskRequest } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
+
+/** A new run, with the hash of its request. */
+interface Submission {
+  id: string;
+  spec: RunSpec;
+  hash: string;
+}
 
 export type AllocationEvent =
   | { type: "tick" }
-  | { type: "submitted"; id: string; spec: RunSpec; hash: string }
+  | ({ type: "submitted" } & Submission)
   | ({ type: "abort" } & Abort)
-  | { type: "restart"; request: TaskRestart; key?: RequestKey | undefined }
-  | { type: "signal"; request: TaskSignal; key?: RequestKey | undefined }
+  | TaskRequest
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "chunk"; chunk: StoredChunk }
   /** The logs were deleted everywhere but in the record. */
@@ -64,17 +76,12 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   },
 
   due(state, now) {
+    if (!exists(state)) return [];
     const { record, memo } = state;
-    if (record === null) return [];
     const owed: AllocationMessage[] = [];
     if (memo.poolHas < record.poolVersion) {
-      owed.push({
-        object: "pool",
-        to: record.spec.pool,
-        kind: "run",
-        repeatedBy: "self",
-        body: upsertOf({ ...state, record }),
-      });
+      const body = upsertOf(state);
+      owed.push({ object: "pool", to: record.spec.pool, kind: "run", repeatedBy: "self", body });
     }
     if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
     const order = record.ended ? null : orderOf(state, now);
@@ -87,9 +94,9 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   },
 
   wakeAt(state) {
+    if (!exists(state)) return tombstoneUntil(state);
     const { record } = state;
-    if (record === null) return tombstoneUntil(state);
-    const phase = phaseOf({ ...state, record });
+    const phase = phaseOf(state);
     switch (phase.kind) {
       case "ended":
         return earliest(logsUntil(state), state.memo.askAt);
@@ -110,7 +117,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
       case "restarting":
       case "stopping":
       case "unkillable":
-        return earliest(groupWakesAt(record, state.memo.handledUpTo), poststopBy(record));
+        return earliest(groupWakesAt(record, state.memo.handledUpTo), poststopBy(phase.view));
     }
   },
 };
@@ -127,50 +134,47 @@ function withMemo(state: AllocationState, event: AllocationEvent, now: Instant):
   const handledUpTo = passed ? now : memo.handledUpTo;
   const asked = event.type === "observed" && event.body.held ? event.body : null;
   const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
-  const workerHas = answers ? `${placement.epoch}.${revisionAt(record, now)}` : memo.workerHas;
+  const { epoch } = placement;
+  const workerHas = answers ? orderKey({ epoch, revision: revisionAt(record, now) }) : memo.workerHas;
   if (handledUpTo === memo.handledUpTo && workerHas === memo.workerHas) return state;
   return { ...state, memo: { ...memo, handledUpTo, workerHas } };
 }
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
-  const { record } = state;
-  if (event.type === "submitted")
-    return record === null && state.tombstone === undefined ? submit(event, now) : state;
-  if (record === null) return state;
   if (isMessage(allocationInbox, event)) return foldMessage(allocationInbox, state, event, now);
+  const change = (step: (run: RunDraft) => void) => changed(state, now, step);
   switch (event.type) {
+    case "submitted":
+      return submit(state, event, now);
     case "tick":
       return state;
     case "abort":
-      return foldAbort(state, event, now);
+      return change((run) => foldAbort(run, event));
     case "restart":
-    case "signal": {
-      if (isRepeated(record, event.key) || openPlacement(state) === null) return state;
-      if (whyRefused({ ...state, record }, event.request) !== null) return state;
-      const next =
-        event.type === "restart"
-          ? foldRestart(record, event.request, now)
-          : foldSignal(record, event.request, now);
-      return { ...state, record: withRequestKey(next, event.key) };
-    }
+    case "signal":
+      return change((run) => foldRequest(run, event));
     case "update":
-      return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };
+      return change((run) => foldUpdate(run, event.spec, event.specIndex, event.by));
     case "chunk":
-      return foldChunk(state, event.chunk, now);
+      return change((run) => foldChunk(run, event.chunk));
     case "logs_cleared":
-      return withoutLogs(state, now);
-    case "run_answered":
-      return foldPoolAnswer(state, event.sent.version, event.answer, now);
+      return change(clearLogs);
+    case "run_answered": {
+      const { sent, answer } = event;
+      if (answer.kind === "refused") return refuse(state, answer);
+      return change((run) => foldPoolAnswer(run, sent.version, answer));
+    }
     case "order_answered":
-      return foldOrderAnswer(state, event.sent, event.answer, now);
+      return change((run) => foldOrderAnswer(run, event.sent, event.answer));
   }
 }
 
-function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant): AllocationState {
+function submit(before: AllocationState, { id, spec, hash }: Submission, now: Instant): AllocationState {
+  if (before.record !== null || before.tombstone !== undefined) return before;
   const record: AllocationRecord = {
-    id: event.id,
-    spec: event.spec,
-    hash: event.hash,
+    id,
+    spec,
+    hash,
     version: 1,
     submittedAt: now,
     waitingSince: now,
@@ -181,7 +185,7 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
     stopRequest: null,
     outcome: null,
     ended: false,
-    tasks: tasksOf(event.spec).map(({ name }) => newTask(name)),
+    tasks: tasksOf(spec).map(({ name }) => newTask(name)),
     specIndex: 1,
     signals: [],
     signaled: 0,
@@ -192,57 +196,20 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
     eventsDropped: 0,
     logs: {},
   };
-  return { record: addEvent(record, "Received", now, "the run was submitted"), memo: EMPTY_MEMO, spill: [] };
+  return changed({ record, memo: EMPTY_MEMO, spill: [] }, now, (run) => {
+    run.note("Received", now, "the run was submitted");
+  });
 }
 
-function foldPoolAnswer(
-  state: AllocationState,
-  version: number,
-  answer: PoolAnswer,
-  now: Instant,
-): AllocationState {
-  const { record } = state;
-  if (record === null) return state;
-  if (answer.kind === "refused") {
-    // An acknowledged run is never lost (invariant 1): the pool had it, and gets it again.
-    if (isAccepted(state)) return state;
-    return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
-  }
-  const heard = withPoolVersion(state, version);
-  const keepLogsMs = answer.kind === "none" ? answer.keepLogsMs : undefined;
-  const known = { ...heard, memo: { ...heard.memo, keepLogsMs, askAt: undefined } };
-  if (answer.kind === "placed") return withPlacement(known, answer, now);
-  const noPlace =
-    answer.kind === "none" && answer.version >= record.poolVersion && openPlacement(state) === null;
-  if (!noPlace || record.stopRequest === null || record.ended) return known;
-  return { ...known, record: finishWithdrawn(record, record.stopRequest, now) };
+/** The pool refuses the run. It never loses an acknowledged one (invariant 1): it had that, and gets it again. */
+function refuse(state: AllocationState, refusal: AllocationMemo["refusal"]): AllocationState {
+  if (state.record === null || isAccepted(state)) return state;
+  return { record: null, memo: { ...EMPTY_MEMO, refusal }, spill: [] };
 }
 
 /** Whether the pool has taken or refused the run. */
 export function isDecided(state: AllocationState): boolean {
   return isAccepted(state) || state.memo.refusal !== null;
-}
-
-function foldOrderAnswer(
-  state: AllocationState,
-  order: Order,
-  answer: OrderAnswer,
-  now: Instant,
-): AllocationState {
-  const placement = openPlacement(state);
-  if (placement === null || placement.epoch !== order.epoch) return state;
-  switch (answer.kind) {
-    case "accepted":
-      return { ...state, memo: { ...state.memo, workerHas: orderKey(order) } };
-    case "ended":
-      return foldEnded(
-        state,
-        { run: order.run, epoch: order.epoch, worker: placement.worker, at: now, ...answer },
-        now,
-      );
-    case "no_such":
-      return state;
-  }
 }
 
 /**
@@ -275,8 +242,4 @@ export function hasHeardPool(state: AllocationState): boolean {
   const { record, memo } = state;
   if (record === null || record.ended || openPlacement(state) !== null) return true;
   return memo.poolHas >= record.poolVersion;
-}
-
-function orderKey(order: Order): string {
-  return `${order.epoch}.${order.revision}`;
 }

@@ -6,8 +6,8 @@ import type { Ended } from "../messages.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
 import { mayReschedule } from "./placements/reschedule.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, StopRequest } from "./state.ts";
-import { firstFailed } from "./tasks/lifecycle.ts";
-import { type GroupView, groupOfRun, type Member } from "./tasks/tasks.ts";
+import { firstFailed } from "./tasks/group.ts";
+import { type GroupView, groupView, type Member } from "./tasks/tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -169,7 +169,7 @@ export function outcomeOfStop(request: StopRequest, at: Instant, now = at): Outc
  */
 export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instant, now: Instant): Outcome {
   const { worker, cause } = ended;
-  const uploading = groupOfRun(record).lone ? uploadingAttempt(record) : undefined;
+  const uploading = groupView(record).group.lone ? uploadingAttempt(record) : undefined;
   if (uploading !== undefined && uploading.exit !== null) {
     const error = `worker ${worker} was lost while it stored them`;
     return withHeardAt(outcomeOfAttempt(record, { ...uploading, outputs: { error } }, at), now);

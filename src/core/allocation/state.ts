@@ -274,6 +274,11 @@ export interface AllocationState {
 /** A run that exists. */
 export type Existing = AllocationState & { record: AllocationRecord };
 
+/** Whether there is a run. */
+export function exists(state: AllocationState): state is Existing {
+  return state.record !== null;
+}
+
 export const EMPTY_MEMO: AllocationMemo = {
   poolHas: 0,
   accepted: false,

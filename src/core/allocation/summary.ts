@@ -7,7 +7,13 @@ import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
-import { type AllocationRecord, type AllocationState, type Existing, openPlacement } from "./state.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  type Existing,
+  exists,
+  openPlacement,
+} from "./state.ts";
 
 /** How many characters of the command line are shown in lists. */
 const COMMAND_CHARS = 80;
@@ -60,6 +66,5 @@ export function summaryOf(state: Existing): RunSummary {
 
 /** The answer to `place` and `poke_run`: the run as it is now (rule R6). */
 export function answerPlace(state: AllocationState): PlaceAnswer {
-  if (state.record === null) return { kind: "no_such" };
-  return { kind: "run", run: upsertOf({ ...state, record: state.record }) };
+  return exists(state) ? { kind: "run", run: upsertOf(state) } : { kind: "no_such" };
 }

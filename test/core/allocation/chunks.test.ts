@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { changed } from "../../../src/core/allocation/draft.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import {
   answerChunk,
@@ -123,7 +124,7 @@ describe("what a chunk is answered (R6: the present view)", () => {
 
   test("nothing is added to what has ended", () => {
     expect(over.record.ended).toBe(true);
-    expect(foldChunk(over, chunk(100, 9), T0)).toBe(over);
+    expect(changed(over, T0, (run) => foldChunk(run, chunk(100, 9)))).toBe(over);
     const lost = runAt(before, T0, ended("lost"));
     expect(stored(runAt(lost, T0, brings(100, 9)))).toBe(100);
   });

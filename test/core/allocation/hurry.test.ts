@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { POSTSTOP_AFTER_WISH_MS, poststopBy } from "../../../src/core/allocation/user/hurry.ts";
+import { POSTSTOP_AFTER_WISH_MS, poststopBy } from "../../../src/core/allocation/tasks/group.ts";
+import { groupView } from "../../../src/core/allocation/tasks/tasks.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/user/update.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { T0 } from "../support/allocation.ts";
@@ -109,7 +110,7 @@ test("N1: those five minutes begin when the end of the others is heard, however 
     ...one,
     attempts: one.attempts.map((attempt) => ({ ...attempt, heardAt })),
   }));
-  expect(poststopBy({ ...record, tasks })).toBe(heardAt + POSTSTOP_AFTER_WISH_MS);
+  expect(poststopBy(groupView({ ...record, tasks }))).toBe(heardAt + POSTSTOP_AFTER_WISH_MS);
 });
 
 test("N1: a poststop task of an aborted run has five minutes, and is stopped then", () => {

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { clientStatus } from "../../../src/core/allocation/read/status.ts";
 import type { Stage } from "../../../src/core/allocation/state.ts";
-import {
-  gateIsOpen,
-  hasTurn,
-  reachedStage,
-  reactionOf,
-  type TaskView,
-} from "../../../src/core/allocation/tasks/lifecycle.ts";
+import { gateIsOpen, hasTurn, reachedStage, reactionOf } from "../../../src/core/allocation/tasks/group.ts";
+import type { TaskView } from "../../../src/core/allocation/tasks/tasks.ts";
 import { groupOf } from "../../../src/core/spec.ts";
 import { RunSpec } from "../../../src/schema/run/run.ts";
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { changed } from "../../../src/core/allocation/draft.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import {
   decodeBase64,
@@ -15,6 +16,7 @@ import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import {
   at,
   ended,
+  existing,
   exited,
   exitedButUnlogged,
   FIRST,
@@ -37,6 +39,12 @@ const piece = (from: number, text: string, size = from + text.length): LogPiece 
 const says = (stdout: LogPiece, report: AttemptReport = running) =>
   observed([{ ...report, log: { stdout } }]);
 const tail = ({ record }: Submitted) => textOf(record.logs[FIRST]?.stdout.tail ?? new Uint8Array());
+
+/** The run after more bytes of a stream, and the segments that left its tails. */
+function taken(record: AllocationRecord, stdout: LogPiece) {
+  const report = { ...running, log: { stdout } };
+  return existing(changed({ ...started(), record, spill: [] }, T0, (run) => takeLogs(run, report)));
+}
 
 describe("log bytes continue what is stored, by offset: nothing is stored twice or out of order", () => {
   const before = runAt(started(), T0, says(piece(0, "hello ")));
@@ -104,11 +112,7 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
     return { ...started().record, logs: { [FIRST]: { stdout: stream, stderr: stream } } };
   };
   const take = (record: AllocationRecord, text: string) =>
-    takeLogs(
-      record,
-      { ...running, log: { stdout: piece(record.logs[FIRST]?.stdout.stored ?? 0, text) } },
-      T0,
-    );
+    taken(record, piece(record.logs[FIRST]?.stdout.stored ?? 0, text));
 
   test.each([
     ["up to the last byte", 3, "abc", "abc"],
@@ -125,12 +129,7 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
   test("a longer stream is complete when so much of it is stored", () => {
     expect(logsComplete(take(nearly(1), "ab").record, FIRST)).toBe(true);
     expect(logsComplete(take(nearly(2), "a").record, FIRST)).toBe(true);
-    expect(
-      logsComplete(
-        takeLogs(nearly(1), { ...running, log: { stdout: { from: 0, size: MAX_LOG_BYTES } } }, T0).record,
-        FIRST,
-      ),
-    ).toBe(false);
+    expect(logsComplete(taken(nearly(1), { from: 0, size: MAX_LOG_BYTES }).record, FIRST)).toBe(false);
   });
 });
 
@@ -192,9 +191,9 @@ test("whatever pieces arrive, doubled, gapped, overlapping or late, a prefix is 
       const segments: LogSegment[] = [];
       let stored = 0;
       for (const stdout of pieces) {
-        const taken = takeLogs(record, { ...running, log: { stdout } }, T0);
-        record = taken.record;
-        segments.push(...taken.segments);
+        const after = taken(record, stdout);
+        record = after.record;
+        segments.push(...after.spill);
         const now = record.logs[FIRST]?.stdout.stored ?? 0;
         expect(now).toBeGreaterThanOrEqual(stored);
         stored = now;

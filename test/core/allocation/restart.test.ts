@@ -6,7 +6,7 @@ import {
   type RestartInput,
   reasonText,
   restartsOnSuccess,
-} from "../../../src/core/allocation/tasks/restart.ts";
+} from "../../../src/core/allocation/tasks/attempt-end.ts";
 import { jittered } from "../../../src/core/jitter.ts";
 import type { GroupTask, Hook } from "../../../src/core/spec.ts";
 import type { RestartPolicy } from "../../../src/shared/policy.ts";

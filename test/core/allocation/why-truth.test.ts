@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RUN_REASONS, whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { Existing } from "../../../src/core/allocation/state.ts";
-import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/allocation/user/hurry.ts";
+import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/allocation/tasks/group.ts";
 import { nextAt } from "../../../src/core/next.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
 import {

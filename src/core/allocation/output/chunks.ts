@@ -1,11 +1,18 @@
 // How are log chunks that a worker put into the object store added to a stream?
 import type { StreamName } from "../../../schema/host.ts";
-import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
+import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { MAX_LOG_BYTES } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
+import type { RunDraft } from "../draft.ts";
 import { storePlacement } from "../placements/placement.ts";
-import { type AllocationState, type LogSegment, openPlacement, type PlacementRecord } from "../state.ts";
-import { NO_LOGS, withLogs } from "./logs.ts";
+import {
+  type AllocationState,
+  type Existing,
+  exists,
+  openPlacement,
+  type PlacementRecord,
+} from "../state.ts";
+import { wasOrdered } from "../tasks/tasks.ts";
+import { NO_LOGS } from "./logs.ts";
 
 /** Decimal digits of an offset in a key, so that keys sort like numbers. */
 const OFFSET_DIGITS = 12;
@@ -44,45 +51,36 @@ export type ChunkAnswer = { kind: "stored"; stored: number } | { kind: "unknown"
  * becomes a segment of its own. Only the open placement takes chunks: logs of an ended one are complete or
  * given up.
  */
-export function foldChunk(state: AllocationState, chunk: StoredChunk, now: Instant): AllocationState {
-  const { record } = state;
-  const placement = placementOf(state, chunk);
-  if (record === null || record.ended || placement?.worker !== chunk.worker || placement.to !== null) {
-    return state;
-  }
+export function foldChunk(run: RunDraft, chunk: StoredChunk): void {
+  const { record, now } = run;
+  const placement = placementOf(run.state, chunk);
+  if (record.ended || !run.isPlaced() || placement !== run.placement) return;
+  if (placement.worker !== chunk.worker) return;
   const { attempt, stream, from, length } = chunk;
   const streams = record.logs[attempt] ?? NO_LOGS;
   const { size, stored, tail } = streams[stream];
-  if (length === 0 || from !== stored || from + length > MAX_LOG_BYTES) return state;
-  const pushed: LogSegment[] =
-    tail.length === 0 ? [] : [{ attempt, stream, from: stored - tail.length, data: tail }];
+  if (length === 0 || from !== stored || from + length > MAX_LOG_BYTES) return;
+  storePlacement(run);
+  if (tail.length > 0) run.spill([{ attempt, stream, from: stored - tail.length, data: tail }]);
+  run.spill([{ attempt, stream, from, length }]);
   const end = from + length;
   const next = { size: Math.max(size, end), stored: end, tail: new Uint8Array(), at: now };
-  return {
-    record: withLogs(storePlacement(record, placement), attempt, { ...streams, [stream]: next }),
-    memo: { ...state.memo, placement: null },
-    spill: [...state.spill, ...pushed, { attempt, stream, from, length }],
-  };
+  run.set({ logs: { ...record.logs, [attempt]: { ...streams, [stream]: next } } });
 }
 
 /** The answer to a chunk, from the state after it. */
 export function answerChunk(state: AllocationState, chunk: StoredChunk): ChunkAnswer {
-  const placement = placementOf(state, chunk);
+  const placement = exists(state) ? placementOf(state, chunk) : undefined;
   if (state.record === null || placement === undefined) return { kind: "unknown" };
   if (placement.worker !== chunk.worker) return { kind: "foreign" };
   return { kind: "stored", stored: (state.record.logs[chunk.attempt] ?? NO_LOGS)[chunk.stream].stored };
 }
 
 /** The placement that an attempt of this run belongs to, open or ended; undefined if there is none. */
-function placementOf(state: AllocationState, { attempt }: StoredChunk): PlacementRecord | undefined {
+function placementOf(state: Existing, { attempt }: StoredChunk): PlacementRecord | undefined {
   const { record } = state;
   const parts = parseAttemptId(attempt);
-  if (record === null || parts === undefined || !isOurs(parts, record)) return undefined;
+  if (parts?.run !== record.id || !wasOrdered(record, parts)) return undefined;
   const open = openPlacement(state);
   return open?.epoch === parts.epoch ? open : record.placements.find(({ epoch }) => epoch === parts.epoch);
-}
-
-function isOurs({ run, task, n }: AttemptParts, record: NonNullable<AllocationState["record"]>): boolean {
-  const known = record.tasks.find(({ name }) => name === task);
-  return run === record.id && known !== undefined && n <= known.n;
 }

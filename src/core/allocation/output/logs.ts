@@ -4,8 +4,8 @@ import { parseAttemptId, STREAMS } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
-import { addEvent } from "../read/events.ts";
-import type { AllocationRecord, LogSegment, Outcome, StreamRecord } from "../state.ts";
+import type { RunDraft } from "../draft.ts";
+import type { AllocationRecord, Outcome, StreamRecord } from "../state.ts";
 
 /** Log bytes of one stream that are stored within the allocation's record; the rest goes into rows. */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
@@ -15,56 +15,31 @@ const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 /** Both streams of an attempt without logs. */
 export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
 
-/** A record, and the segments that left its tails. */
-export interface StoredLogs {
-  record: AllocationRecord;
-  segments: LogSegment[];
-}
-
 /**
  * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so doubled,
  * old or gapped pieces change nothing. The first bytes beyond the cap are noted as an event.
  */
-export function takeLogs(record: AllocationRecord, report: AttemptReport, now: Instant): StoredLogs {
-  if (report.log === undefined) return { record, segments: [] };
-  const before = record.logs[report.id] ?? NO_LOGS;
-  const segments: LogSegment[] = [];
+export function takeLogs(run: RunDraft, { id, log }: AttemptReport): void {
+  if (log === undefined) return;
+  const before = run.record.logs[id] ?? NO_LOGS;
   const streams = { ...before };
-  let next = record;
   for (const stream of STREAMS) {
-    const piece = report.log[stream];
+    const piece = log[stream];
     if (piece === undefined) continue;
-    const appended = appendPiece(before[stream], piece, now);
-    streams[stream] = appended.next;
-    if (appended.row !== null) segments.push({ attempt: report.id, stream, ...appended.row });
-    if (appended.next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) {
-      next = noteLimit(next, report.id, stream, now);
-    }
+    const { next, row } = appendPiece(before[stream], piece, run.now);
+    streams[stream] = next;
+    if (row !== null) run.spill([{ attempt: id, stream, ...row }]);
+    if (next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) noteLimit(run, id, stream);
   }
-  const changed = STREAMS.some((stream) => streams[stream] !== before[stream]);
-  return { record: changed ? withLogs(next, report.id, streams) : next, segments };
+  const isNews = STREAMS.some((stream) => streams[stream] !== before[stream]);
+  if (isNews) run.set({ logs: { ...run.record.logs, [id]: streams } });
 }
 
-/** The record with the streams of an attempt replaced. */
-export function withLogs(
-  record: AllocationRecord,
-  attempt: string,
-  streams: Record<StreamName, StreamRecord>,
-): AllocationRecord {
-  return { ...record, logs: { ...record.logs, [attempt]: streams } };
-}
-
-function noteLimit(
-  record: AllocationRecord,
-  attempt: string,
-  stream: StreamName,
-  now: Instant,
-): AllocationRecord {
+function noteLimit(run: RunDraft, attempt: string, stream: StreamName): void {
   const kept = formatSize(MAX_LOG_BYTES);
   const details = { attempt, stream, kept_bytes: String(MAX_LOG_BYTES) };
-  const task = parseAttemptId(attempt)?.task;
   const text = `${stream} has reached the limit: its first ${kept} are kept, the rest is dropped`;
-  return addEvent(record, "Log Limit", now, text, { ...(task === undefined ? {} : { task }), details });
+  run.note("Log Limit", run.now, text, { task: parseAttemptId(attempt)?.task, details });
 }
 
 function appendPiece(

@@ -1,7 +1,6 @@
 // What became of the outputs of a task?
-import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
-import { addEvent } from "../read/events.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord, Outcome } from "../state.ts";
 import { groupView, isOver, type Member } from "../tasks/tasks.ts";
 
@@ -41,22 +40,18 @@ export function resultOf({ outputs }: AttemptRecord): { snapshot?: string } {
 }
 
 /** Notes what became of the outputs of an ended attempt. */
-export function outputEvents(
-  record: AllocationRecord,
-  task: string,
-  { id, outputs }: AttemptRecord,
-  now: Instant,
-): AllocationRecord {
-  if (outputs === undefined) return record;
+export function noteOutputs(run: RunDraft, task: string, { id, outputs }: AttemptRecord): void {
+  if (outputs === undefined) return;
   if ("error" in outputs) {
     const details = { attempt: id, outputs_error: outputs.error };
     const text = `its outputs could not be stored: ${outputs.error}`;
-    return addEvent(record, "Outputs Failed", now, text, { task, details });
+    run.note("Outputs Failed", run.now, text, { task, details });
+  } else {
+    const { snapshot, files, bytes } = outputs;
+    const details = { attempt: id, snapshot, files: String(files), bytes: String(bytes) };
+    const text = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)}) are stored as ${snapshot}`;
+    run.note("Outputs Stored", run.now, text, { task, details });
   }
-  const { snapshot, files, bytes } = outputs;
-  const details = { attempt: id, snapshot, files: String(files), bytes: String(bytes) };
-  const text = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)}) are stored as ${snapshot}`;
-  return addEvent(record, "Outputs Stored", now, text, { task, details });
 }
 
 /** The attempt of the open epoch whose outputs are being stored, if any. */

@@ -1,6 +1,7 @@
 // How does a run with many attempts keep its log tails small?
 import { STREAMS } from "../../../shared/attempt-id.ts";
-import type { AllocationRecord, LogRow } from "../state.ts";
+import type { RunDraft } from "../draft.ts";
+import type { LogRow } from "../state.ts";
 
 /** Log bytes of all streams of a run that are stored within its record: storage takes no larger value. */
 export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
@@ -9,10 +10,10 @@ export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
  * Bounds the log tails of a record: the longest become rows until the others fit. A run of one task with
  * little output never needs this.
  */
-export function spillTails(record: AllocationRecord): { record: AllocationRecord; rows: LogRow[] } {
+export function spillTails(run: RunDraft): void {
   let left = 0;
   const tails: Omit<LogRow, "from">[] = [];
-  for (const [attempt, streams] of Object.entries(record.logs)) {
+  for (const [attempt, streams] of Object.entries(run.record.logs)) {
     for (const stream of STREAMS) {
       const { tail: data } = streams[stream];
       left += data.length;
@@ -20,7 +21,7 @@ export function spillTails(record: AllocationRecord): { record: AllocationRecord
     }
   }
   const rows: LogRow[] = [];
-  const logs = { ...record.logs };
+  const logs = { ...run.record.logs };
   tails.sort((a, b) => b.data.length - a.data.length);
   for (const { attempt, stream, data } of tails) {
     if (left <= MAX_RUN_INLINE_LOG_BYTES) break;
@@ -30,5 +31,7 @@ export function spillTails(record: AllocationRecord): { record: AllocationRecord
     logs[attempt] = { ...streams, [stream]: { ...streams[stream], tail: new Uint8Array() } };
     left -= data.length;
   }
-  return rows.length === 0 ? { record, rows } : { record: { ...record, logs }, rows };
+  if (rows.length === 0) return;
+  run.set({ logs });
+  run.spill(rows);
 }

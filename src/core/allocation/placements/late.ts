@@ -2,57 +2,47 @@
 import type { AttemptReport } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
-import type { Instant } from "../../../shared/machine.ts";
 import type { Observed } from "../../messages.ts";
-import { addEvent } from "../read/events.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
-import { isOver } from "../tasks/tasks.ts";
+import { isOver, wasOrdered } from "../tasks/tasks.ts";
 
 /** Notes reports of an ended epoch that contradict the record; the record itself stays (invariant 1). */
-export function noteLate(record: AllocationRecord, message: Observed, now: Instant): AllocationRecord {
-  const { worker, epoch, attempts } = message;
-  const placed = record.placements.some((one) => one.epoch === epoch && one.worker === worker);
-  if (!placed) return record;
-  return attempts.reduce((next, report) => {
-    const known = next.tasks.flatMap((task) => task.attempts).find((one) => one.id === report.id);
-    const ours = known !== undefined || mayHaveBeen(next, epoch, report.id);
-    return ours ? noteContradiction(next, known, report, now) : next;
-  }, record);
+export function noteLate(run: RunDraft, { worker, epoch, attempts }: Observed): void {
+  const { record } = run;
+  if (!record.placements.some((one) => one.epoch === epoch && one.worker === worker)) return;
+  for (const report of attempts) {
+    const parts = parseAttemptId(report.id);
+    const mayHaveBeen = parts?.epoch === epoch && wasOrdered(record, parts);
+    if (mayHaveBeen || attemptIn(record, report) !== undefined) noteContradiction(run, report);
+  }
 }
 
-/** Whether an attempt that was never reported may have been ordered in that epoch. */
-function mayHaveBeen(record: AllocationRecord, epoch: number, id: string): boolean {
-  const parts = parseAttemptId(id);
-  const task = record.tasks.find(({ name }) => name === parts?.task);
-  return task !== undefined && parts?.epoch === epoch && parts.n <= task.n;
+function attemptIn({ tasks }: AllocationRecord, { id }: AttemptReport): AttemptRecord | undefined {
+  return tasks.flatMap((task) => task.attempts).find((one) => one.id === id);
 }
 
 /**
  * Notes that a report contradicts the stored end of an attempt: at most once that the attempt lives, and at
  * most once how it ended.
  */
-export function noteContradiction(
-  record: AllocationRecord,
-  known: AttemptRecord | undefined,
-  report: AttemptReport,
-  now: Instant,
-): AllocationRecord {
-  if (!contradicts(known, report)) return record;
+export function noteContradiction(run: RunDraft, report: AttemptReport): void {
+  const known = attemptIn(run.record, report);
+  if (!contradicts(known, report)) return;
   const { id, state, exit } = report;
   const over = state === "exited";
-  const noted = record.events.some(({ type, details }) => {
+  const noted = run.record.events.some(({ type, details }) => {
     return type === "Late Report" && details.attempt === id && (details.state === "exited") === over;
   });
-  if (noted) return record;
+  if (noted) return;
   const reported = exit === undefined ? state : `${state} with ${textOf(exit)}`;
   const stays = known?.exit
     ? `the first report stays: ${textOf(known.exit)}`
     : "its end was decided without it";
   const parts: Record<string, string> =
     exit === undefined ? {} : { exit_code: String(exit.code ?? ""), signal: exit.signal ?? "" };
-  const task = parseAttemptId(id)?.task;
-  return addEvent(record, "Late Report", now, `the host now says that ${id} is ${reported}; ${stays}`, {
-    ...(task === undefined ? {} : { task }),
+  run.note("Late Report", run.now, `the host now says that ${id} is ${reported}; ${stays}`, {
+    task: parseAttemptId(id)?.task,
     details: { attempt: id, state, ...parts },
   });
 }

@@ -2,8 +2,10 @@
 import type { SignalOrder, StickySource } from "../../../schema/host.ts";
 import { protocolOf } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../../messages.ts";
+import type { Observed, ObservedAnswer, Order, OrderAnswer, WantedAttempt } from "../../messages.ts";
 import { resourcesOf, tasksOf } from "../../spec.ts";
+import type { RunDraft } from "../draft.ts";
+import { foldEnded } from "../end.ts";
 import { storedOffsets } from "../output/logs.ts";
 import { whyStopped } from "../read/why-stopped.ts";
 import {
@@ -13,15 +15,8 @@ import {
   openPlacement,
   type TaskRecord,
 } from "../state.ts";
-import {
-  attemptId,
-  type GroupView,
-  groupView,
-  isOver,
-  isWithHost,
-  type Member,
-  mayBeOrdered,
-} from "../tasks/tasks.ts";
+import { mayBeOrdered } from "../tasks/group.ts";
+import { attemptId, type GroupView, groupView, isOver, isWithHost, type Member } from "../tasks/tasks.ts";
 import { isMissingBytes, orderChangesAt } from "../time/order-deadlines.ts";
 import { deadlineOf, isTimedByHost, timeIsOver } from "../time/time-limits.ts";
 import { signalsDue } from "../user/requests.ts";
@@ -156,6 +151,27 @@ export function withRevision(before: AllocationState, after: AllocationState, no
   const revision = contentOf(old, epoch, now) === contentOf(after, epoch, now) ? was : was + 1;
   const stored = record.revision + revision - revisionAt(record, now);
   return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
+}
+
+/** Identifies the order that a worker has. */
+export function orderKey({ epoch, revision }: Pick<Order, "epoch" | "revision">): string {
+  return `${epoch}.${revision}`;
+}
+
+/** Folds in what the worker of the open placement says to an order. */
+export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer): void {
+  const { placement, now } = run;
+  if (placement?.epoch !== order.epoch) return;
+  switch (answer.kind) {
+    case "accepted":
+      run.remember({ workerHas: orderKey(order) });
+      break;
+    case "ended":
+      foldEnded(run, { ...placement, run: order.run, at: now, ...answer });
+      break;
+    case "no_such":
+      break;
+  }
 }
 
 /** The content of an order. It has the deadline in place of the remaining time, which always changes. */

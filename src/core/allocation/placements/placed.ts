@@ -1,42 +1,52 @@
-// What changes when the pool has placed the run, or confirmed it?
-import type { Instant } from "../../../shared/machine.ts";
-import type { Place, PlacementTerms } from "../../messages.ts";
-import { type AllocationState, openPlacement } from "../state.ts";
-import { newPlacement, storePlacement, withTerms } from "./placement.ts";
+// What changes when the pool has placed the run, or says that it has not?
+import type { Place, PlacementTerms, PoolAnswer } from "../../messages.ts";
+import type { RunDraft } from "../draft.ts";
+import { finishWithdrawn } from "../end.ts";
+import type { AllocationState } from "../state.ts";
+import { addTerms, newPlacement, storePlacement } from "./placement.ts";
 
 /** Folds in the pool's message that it has placed this run (messages.md#place). */
-export function foldPlace(state: AllocationState, place: Place, now: Instant): AllocationState {
+export function foldPlace(run: RunDraft, place: Place): void {
   // An earlier submission under this id that was refused, although the pool has it, is not this run.
-  if (place.submittedAt !== state.record?.submittedAt) return state;
-  return withPlacement(withPoolVersion(state, place.version), place, now);
+  if (place.submittedAt !== run.record.submittedAt) return;
+  noteVersion(run, place.version);
+  placeOn(run, place);
 }
 
-/** The run with a placement on the worker that its pool has chosen. */
-export function withPlacement(
-  state: AllocationState,
-  { worker, epoch, ...terms }: Pick<Place, "worker" | "epoch"> & PlacementTerms,
-  now: Instant,
-): AllocationState {
-  const { record, memo } = state;
-  if (record === null || record.ended) return state;
-  if (epoch !== record.endedEpoch + 1) return state;
-  const open = openPlacement(state);
-  if (open !== null) {
-    // The host reported before the pool did, and only the pool knows the terms.
-    return open.worker === worker ? { ...state, record: withTerms(record, open, terms) } : state;
-  }
-  const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
-  const placement = newPlacement(worker, epoch, from, terms);
-  // The pool repeats a placement, so it is stored only if there is a time limit, which a crash must not
-  // restart.
-  if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
-  return { ...state, record: storePlacement(record, placement) };
+/** Folds in what the pool answers to `version` of the run, unless it refuses the run. */
+export function foldPoolAnswer(
+  run: RunDraft,
+  version: number,
+  answer: Exclude<PoolAnswer, { kind: "refused" }>,
+): void {
+  noteVersion(run, version);
+  run.remember({ keepLogsMs: answer.kind === "none" ? answer.keepLogsMs : undefined, askAt: undefined });
+  if (answer.kind === "placed") placeOn(run, answer);
+  if (answer.kind === "none" && answer.version >= run.record.poolVersion) finishWithdrawn(run);
 }
 
 /** Notes that the pool has the run as of `version`. */
-export function withPoolVersion(state: AllocationState, version: number): AllocationState {
-  const { memo } = state;
-  return { ...state, memo: { ...memo, accepted: true, poolHas: Math.max(memo.poolHas, version) } };
+function noteVersion(run: RunDraft, version: number): void {
+  run.remember({ accepted: true, poolHas: Math.max(run.memo.poolHas, version) });
+}
+
+/** Puts the run on the worker that its pool has chosen. */
+function placeOn(
+  run: RunDraft,
+  { worker, epoch, ...terms }: Pick<Place, "worker" | "epoch"> & PlacementTerms,
+): void {
+  const { record, now } = run;
+  if (record.ended || epoch !== record.endedEpoch + 1) return;
+  if (run.isPlaced()) {
+    // The host reported before the pool did, and only the pool knows the terms.
+    if (run.placement.worker === worker) addTerms(run, terms);
+    return;
+  }
+  const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
+  run.remember({ placement: newPlacement(worker, epoch, from, terms) });
+  // The pool repeats a placement, so it is stored only if there is a time limit, which a crash must not
+  // restart.
+  if (record.spec.timeout !== undefined) storePlacement(run);
 }
 
 /** Whether the pool has taken the run: it said so, or the run has ended or had a placement. */

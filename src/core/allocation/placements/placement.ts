@@ -3,8 +3,8 @@ import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { EndedHow, LossCause, PlacementTerms } from "../../messages.ts";
 import type { GroupTask } from "../../spec.ts";
-import { addEvent } from "../read/events.ts";
-import { type AllocationRecord, newTask, type PlacementRecord } from "../state.ts";
+import type { PlacedRun, RunDraft } from "../draft.ts";
+import { newTask, type PlacementRecord } from "../state.ts";
 
 /** A placement that the pool has opened. */
 export function newPlacement(
@@ -20,17 +20,27 @@ export function newPlacement(
   return { epoch, worker, from: now, to: null, outcome: "open", ...terms };
 }
 
+/**
+ * Whether the run is in this placement. A run that has lost it from memory takes it up again: `from` is then
+ * when it began.
+ */
+export function takeUp(
+  run: RunDraft,
+  { worker, epoch }: { worker: string; epoch: number },
+  from: Instant,
+): run is PlacedRun {
+  if (epoch !== run.record.endedEpoch + 1) return false;
+  if (!run.isPlaced()) run.remember({ placement: newPlacement(worker, epoch, from) });
+  return run.placement?.worker === worker;
+}
+
 /** Adds terms that were unknown when the open placement was stored. */
-export function withTerms(
-  record: AllocationRecord,
-  open: PlacementRecord,
-  terms: PlacementTerms,
-): AllocationRecord {
+export function addTerms(run: PlacedRun, terms: PlacementTerms): void {
+  const { placement: open, record } = run;
   const complete = newPlacement(open.worker, open.epoch, open.from, { ...terms, ...open });
   const isNews = complete.rate !== open.rate || complete.maxKillMs !== open.maxKillMs;
   const isStored = record.placements.at(-1)?.epoch === open.epoch;
-  if (!isNews || !isStored) return record;
-  return { ...record, placements: [...record.placements.slice(0, -1), complete] };
+  if (isNews && isStored) run.set({ placements: [...record.placements.slice(0, -1), complete] });
 }
 
 /** How long the stop of a task may take: as long as its spec says, but no longer than its host grants. */
@@ -38,14 +48,15 @@ export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null
   return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);
 }
 
-/** Adds a placement to the record, unless it is there already. */
-export function storePlacement(record: AllocationRecord, placement: PlacementRecord): AllocationRecord {
-  if (placement.epoch <= record.endedEpoch || record.placements.at(-1)?.epoch === placement.epoch)
-    return record;
+/** Stores the open placement, if there is one and the record lacks it. */
+export function storePlacement(run: RunDraft): void {
+  const { placement, record } = run;
+  if (placement === null || record.placements.at(-1) === placement) return;
   const placements = [...record.placements, placement].slice(-MAX_TASK_ATTEMPTS);
-  const placed = { ...record, placements, firstPlacedAt: record.firstPlacedAt ?? placement.from };
+  run.set({ placements, firstPlacedAt: record.firstPlacedAt ?? placement.from });
+  run.remember({ placement: null });
   const details = { worker: placement.worker, epoch: String(placement.epoch) };
-  return addEvent(placed, "Placed", placement.from, `placed on worker ${placement.worker}`, { details });
+  run.note("Placed", placement.from, `placed on worker ${placement.worker}`, { details });
 }
 
 const ENDED_TEXT: Record<EndedHow, string> = {
@@ -59,41 +70,29 @@ const CAUSE_TEXT: Record<LossCause, string> = {
 };
 
 /**
- * Closes an epoch (rule R2): only after this another may be opened. When all tasks have ended, an
+ * Closes the open epoch (rule R2): only after this another may be opened. When all tasks have ended, an
  * ordinary end gets no event. `at`: when the epoch ended.
  */
-export function closePlacement(
-  record: AllocationRecord,
-  placement: PlacementRecord,
-  how: EndedHow,
-  { at, now }: { at: Instant; now: Instant },
-  cause?: LossCause,
-): AllocationRecord {
-  const stored = storePlacement(record, placement);
+export function closePlacement(run: PlacedRun, how: EndedHow, at: Instant, cause?: LossCause): void {
+  const { epoch, worker } = run.placement;
+  storePlacement(run);
   const caused: { cause?: LossCause } = cause === undefined ? {} : { cause };
-  const placements = stored.placements.map((one) =>
-    one.epoch === placement.epoch ? { ...one, to: Math.max(one.from, at), outcome: how, ...caused } : one,
+  const placements = run.record.placements.map((one) =>
+    one.epoch === epoch ? { ...one, to: Math.max(one.from, at), outcome: how, ...caused } : one,
   );
-  const closed = { ...stored, placements, endedEpoch: placement.epoch, revision: 1, waitingSince: now };
-  if (how === "gone" && stored.outcome !== null && cause === undefined) return closed;
-  const details: Record<string, string> = {
-    worker: placement.worker,
-    epoch: String(placement.epoch),
-    how,
-    ...(cause === undefined ? {} : { cause }),
-  };
+  run.set({ placements, endedEpoch: epoch, revision: 1, waitingSince: run.now });
+  if (how === "gone" && run.record.outcome !== null && cause === undefined) return;
   const text = cause === undefined ? ENDED_TEXT[how] : `${ENDED_TEXT[how]}: ${CAUSE_TEXT[cause]}`;
-  return addEvent(closed, "Placement Ended", at, text, { details });
+  run.note("Placement Ended", at, text, { details: { worker, epoch: String(epoch), how, ...caused } });
 }
 
 /** Resets the tasks for the next epoch. */
-export function freshEpoch(record: AllocationRecord): AllocationRecord {
-  const { kill: _kill, stage: _stage, ...rest } = record;
-  const tasks = record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
+export function resetTasks(run: RunDraft): void {
+  const tasks = run.record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
     ...newTask(name),
     attempts,
     restarts,
     lastRestart,
   }));
-  return { ...rest, tasks };
+  run.set({ kill: undefined, stage: undefined, tasks });
 }

@@ -2,10 +2,9 @@
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ReschedulePolicy } from "../../../shared/policy.ts";
-import { addEvent } from "../read/events.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, RescheduleEvent } from "../state.ts";
-import { groupOfRun } from "../tasks/tasks.ts";
-import { freshEpoch } from "./placement.ts";
+import { resetTasks } from "./placement.ts";
 import { preferredWorker } from "./sticky.ts";
 
 /** How many reschedules of a run are remembered (restart.md#kept). */
@@ -57,34 +56,26 @@ function trimEvents(policy: ReschedulePolicy, events: RescheduleEvent[], at: Ins
 /** Events kept for a policy without a limit (restart.md#kept). */
 const UNLIMITED_KEPT = 5;
 
-/**
- * Prepares a run whose epoch was just closed for the next one; null if its policy does not allow one.
- * `failedAt`: when its last task ended.
- */
-export function reschedule(
-  closed: AllocationRecord,
-  worker: string,
-  failedAt: Instant,
-  now: Instant,
-): AllocationRecord | null {
-  const { reschedule: policy } = groupOfRun(closed);
-  const events = closed.reschedules;
-  if (!mayReschedule(policy, events, failedAt)) return null;
-  const delayMs = nextDelay(policy, events, failedAt);
-  const next: AllocationRecord = {
-    ...freshEpoch(closed),
+/** Prepares a run whose epoch was just closed for the next one. `failedAt`: when its last task ended. */
+export function reschedule(run: RunDraft, worker: string, failedAt: Instant): void {
+  const { record, now } = run;
+  const { reschedule: policy } = run.view.group;
+  const delayMs = nextDelay(policy, record.reschedules, failedAt);
+  const events = [...record.reschedules, { at: failedAt, delayMs, worker }];
+  run.set({
     outcome: null,
-    reschedules: trimEvents(policy, [...events, { at: failedAt, delayMs, worker }], failedAt),
+    reschedules: trimEvents(policy, events, failedAt),
     // The delay counts from the failure, not from when it becomes known.
     ...(failedAt + delayMs > now ? { placeAt: failedAt + delayMs } : { waitingSince: now }),
-  };
+  });
+  resetTasks(run);
   const delay = formatDuration(delayMs);
   const where =
-    preferredWorker(closed) === worker
+    preferredWorker(record) === worker
       ? `on worker ${worker}, which keeps its data, if that can take it`
       : `on a worker other than ${worker}, if there is one`;
   const text = `it is placed again in ${delay}, ${where}`;
-  return addEvent(next, "Rescheduling", failedAt, text, { details: { worker, delay } });
+  run.note("Rescheduling", failedAt, text, { details: { worker, delay } });
 }
 
 /** The workers on which a run failed. It avoids them if there is any other. */

@@ -5,7 +5,7 @@ import { STORE_OUTPUTS_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import type { Observed } from "../../messages.ts";
-import { addEvent } from "../read/events.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, PlacementRecord, SavedData } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 
@@ -67,25 +67,23 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
 }
 
 /** Notes what became of the data of the open epoch. */
-export function withSaved(record: AllocationRecord, report: AttemptReport, now: Instant): AllocationRecord {
+export function noteSaved(run: RunDraft, { saved: report }: AttemptReport): void {
+  const { record, now } = run;
   const epoch = record.endedEpoch + 1;
-  if (report.saved === undefined || savedBy(record) === undefined) return record;
-  const worker = record.placements.at(-1)?.worker ?? "";
-  if ("error" in report.saved) {
-    const { error } = report.saved;
-    const before = record.saved?.snapshot;
-    const saved: SavedData = { epoch, error, ...(before === undefined ? {} : { snapshot: before }) };
-    const text = `its data could not be stored: ${error}`;
-    return addEvent({ ...record, saved }, "Data Not Stored", now, text, {
-      details: { epoch: String(epoch) },
-    });
+  if (report === undefined || savedBy(record) === undefined) return;
+  if ("error" in report) {
+    const { error } = report;
+    run.set({ saved: { ...record.saved, epoch, error } });
+    const details = { epoch: String(epoch) };
+    run.note("Data Not Stored", now, `its data could not be stored: ${error}`, { details });
+  } else {
+    const { snapshot, files, bytes } = report;
+    const worker = record.placements.at(-1)?.worker ?? "";
+    run.set({ saved: { epoch, snapshot: { id: snapshot, epoch, worker } } });
+    const what = `${files} ${files === 1 ? "file" : "files"}, ${formatSize(bytes)}`;
+    const details = { epoch: String(epoch), snapshot };
+    run.note("Data Stored", now, `its data (${what}) are stored as ${snapshot}`, { details });
   }
-  const { snapshot, files, bytes } = report.saved;
-  const saved: SavedData = { epoch, snapshot: { id: snapshot, epoch, worker } };
-  const what = `${files} ${files === 1 ? "file" : "files"}, ${formatSize(bytes)}`;
-  const text = `its data (${what}) are stored as ${snapshot}`;
-  const details = { epoch: String(epoch), snapshot };
-  return addEvent({ ...record, saved }, "Data Stored", now, text, { details });
 }
 
 /**
@@ -110,27 +108,24 @@ export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observe
 }
 
 /** Adds, for each placement but the first, one event that says what became of the data. */
-export function withDataEvent(
-  record: AllocationRecord,
-  epoch: number,
-  data: AttemptReport["data"],
-  now: Instant,
-): AllocationRecord {
+export function noteData(run: RunDraft, epoch: number, data: AttemptReport["data"]): void {
+  const { record, now } = run;
   const home = homeBefore(record, epoch);
   const placement = record.placements.find((one) => one.epoch === epoch);
-  if (home === undefined || placement === undefined || hasDataEvent(record, epoch)) return record;
+  if (home === undefined || placement === undefined || hasDataEvent(record, epoch)) return;
   const source = sourceOf(record, placement);
-  if (data === undefined && (source.from !== null || source.snapshot !== undefined)) return record;
+  if (data === undefined && (source.from !== null || source.snapshot !== undefined)) return;
   const stored = storedBefore(record, epoch);
   const origin = data === "fetched" && stored !== undefined ? stored : home;
   const details = { epoch: String(epoch), from_worker: origin.worker, from_epoch: String(origin.epoch) };
   if (data === "moved" || data === "fetched") {
     const where = data === "moved" ? "this worker" : `worker ${origin.worker}`;
     const text = `its directories continue with what placement ${origin.epoch} left on ${where}`;
-    return addEvent(record, "Data Moved", now, text, { details });
+    run.note("Data Moved", now, text, { details });
+  } else {
+    const text = `it begins with empty directories: ${whyLost(record, home, placement.worker)}`;
+    run.note("Data Lost", now, text, { details });
   }
-  const text = `it begins with empty directories: ${whyLost(record, home, placement.worker)}`;
-  return addEvent(record, "Data Lost", now, text, { details });
 }
 
 function whyLost(record: AllocationRecord, home: PlacementRecord, worker: string): string {

@@ -43,23 +43,22 @@ export type RunEventType =
   | "Log Limit"
   | "Log Truncated";
 
+/** What an event is about. */
+export interface EventDetails {
+  task?: string | undefined;
+  details?: Record<string, string>;
+}
+
 /** Appends an event. The latest `MAX_RUN_EVENTS` are kept; the others are counted. */
 export function addEvent(
   record: AllocationRecord,
   type: RunEventType,
   at: Instant,
   message: string,
-  more: { task?: string; details?: Record<string, string> } = {},
+  { task, details = {} }: EventDetails = {},
 ): AllocationRecord {
   const seq = (record.events.at(-1)?.seq ?? 0) + 1;
-  const event: RunEvent = {
-    seq,
-    type,
-    at: iso(at),
-    task: more.task ?? null,
-    message,
-    details: more.details ?? {},
-  };
+  const event: RunEvent = { seq, type, at: iso(at), task: task ?? null, message, details };
   const events = [...record.events, event];
   const excess = Math.max(0, events.length - MAX_RUN_EVENTS);
   return { ...record, events: events.slice(excess), eventsDropped: record.eventsDropped + excess };

@@ -14,8 +14,7 @@ import {
   openPlacement,
   type PlacementRecord,
 } from "../state.ts";
-import type { TaskView } from "../tasks/lifecycle.ts";
-import { type GroupView, groupView, type Member, type TaskPhase } from "../tasks/tasks.ts";
+import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
 import { reasonOf, whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];

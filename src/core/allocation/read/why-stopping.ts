@@ -5,11 +5,9 @@ import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import type { Group, GroupTask } from "../../spec.ts";
 import { killTimeoutOf } from "../placements/placement.ts";
 import type { PlacementRecord } from "../state.ts";
-import { turnsFrom } from "../tasks/group.ts";
-import { allButPoststopDead, hasTurn } from "../tasks/lifecycle.ts";
+import { allButPoststopDead, hasTurn, poststopBy, turnsFrom } from "../tasks/group.ts";
 import { type GroupView, isOver, type Member } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "../time/time-limits.ts";
-import { poststopBy } from "../user/hurry.ts";
 import { beingStopped } from "./why-stopped.ts";
 
 /** A stop in words: which tasks stop, in which way, and what happens next. */
@@ -58,7 +56,7 @@ function poststopWait(view: GroupView, live: Member[], why: string, context: Con
   const isLast = allButPoststopDead(view.members);
   const text = `${why}; its poststop ${has} ${names} ${isLast ? ends : "come last"}`;
   const next = nextBy("end", `wait for ${names} to end`, "command");
-  const by = poststopBy(view.record);
+  const by = poststopBy(view);
   if (by === undefined) return { text, next };
   const at = by + Math.min(...live.map(({ task }) => task.shutdownDelayMs));
   const over = nextAt("stop_task", `tell ${names} to end: the time of poststop is over`, at, "command");

@@ -1,14 +1,15 @@
-// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again?
+// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and after which
+// delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { RestartPolicy } from "../../../shared/policy.ts";
 import { jittered } from "../../jitter.ts";
 import type { GroupTask } from "../../spec.ts";
+import type { PlacedRun, RunDraft } from "../draft.ts";
 import { outputsError } from "../output/outputs.ts";
-import { addEvent } from "../read/events.ts";
 import { whyStopped } from "../read/why-stopped.ts";
-import type { AllocationRecord, AttemptRecord, PlacementRecord, TaskRecord } from "../state.ts";
-import { type Cause, decideRestart, type RestartDecision, reasonText, restartsOnSuccess } from "./restart.ts";
-import { type GroupView, type Member, withTask } from "./tasks.ts";
+import type { AttemptRecord, RestartWindow, TaskRecord } from "../state.ts";
+import type { Member } from "./tasks.ts";
 
 /** How many times in a row a task is restarted after an attempt whose end nobody saw. */
 export const MAX_LOSSES_IN_A_ROW = 5;
@@ -16,41 +17,34 @@ export const MAX_LOSSES_IN_A_ROW = 5;
 /** The least delay before a task starts again after two lost attempts in a row. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
-/** When an attempt ended, and when that is known: delays count from the end, but never end in the past. */
-interface EndTimes {
-  at: Instant;
-  now: Instant;
-}
-
 /**
  * Decides what becomes of a task whose present attempt has ended (restart.md#the-decision,
  * restart.md#outcomes).
  */
-export function endTask(
-  view: GroupView,
-  one: Member,
-  attempt: AttemptRecord,
-  placement: PlacementRecord,
-  now: Instant,
-): AllocationRecord {
-  const { record } = view;
+export function endTask(run: PlacedRun, one: Member, attempt: AttemptRecord): void {
   const { task, known } = one;
   const cause = causeOf(one, attempt);
-  const at = attempt.finishedAt ?? now;
-  if (cause.kind === "lost" && task.restart.attempts > 0) return afterLoss(record, one, attempt, { at, now });
-  const window = known.window ?? { start: placement.from, count: 0 };
-  const onSuccess = restartsOnSuccess(task, record.spec.type ?? "batch");
-  const input = { policy: task.restart, onSuccess, window, cause, attempt: attempt.id };
-  const made = decideRestart(input, at);
+  const at = attempt.finishedAt ?? run.now;
+  if (cause.kind === "lost" && task.restart.attempts > 0) {
+    afterLoss(run, one, attempt, at);
+    return;
+  }
+  const window = known.window ?? { start: run.placement.from, count: 0 };
+  const onSuccess = restartsOnSuccess(task, run.record.spec.type ?? "batch");
+  const made = decideRestart({ policy: task.restart, onSuccess, window, cause, attempt: attempt.id }, at);
   switch (made.decision) {
     case "killed":
-      return endKilled(view, task, attempt, at);
+      endKilled(run, task, attempt, at);
+      break;
     case "terminated":
-      return withTask(record, task, { dead: { at, how: "terminated" }, ...windowToStore(known, made) });
+      run.changeTask(task, { dead: { at, how: "terminated" }, ...windowToStore(known, made) });
+      break;
     case "not_restarting":
-      return endForGood(view, one, attempt, made, at);
+      endForGood(run, one, attempt, made, at);
+      break;
     case "restarting":
-      return startAgain(record, one, made, { at, now });
+      startAgain(run, one, made, at);
+      break;
   }
 }
 
@@ -72,18 +66,18 @@ function windowToStore(known: TaskRecord, { window }: RestartDecision): Partial<
 }
 
 function endKilled(
-  { record: before, group }: GroupView,
+  run: RunDraft,
   task: GroupTask,
   { killError, startedAt }: AttemptRecord,
   at: Instant,
-): AllocationRecord {
-  const record = withTask(before, task, { dead: { at, how: "killed" } });
-  if (group.lone) return record; // the run's own end says it
-  if (startedAt === null && killError === null) return record; // nothing of it ran
+): void {
+  run.changeTask(task, { dead: { at, how: "killed" } });
+  if (run.view.group.lone) return; // the run's own end says it
+  if (startedAt === null && killError === null) return; // nothing of it ran
   const text = killError === null ? "it was stopped" : `it was stopped, with an error: ${killError}`;
   const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
-  const details = { kill_reason: whyStopped(record), ...error };
-  return addEvent(record, "Killed", at, text, { task: task.name, details });
+  const details = { kill_reason: whyStopped(run.record), ...error };
+  run.note("Killed", at, text, { task: task.name, details });
 }
 
 /**
@@ -91,38 +85,31 @@ function endKilled(
  * (api.md#lone).
  */
 function endForGood(
-  { record, group }: GroupView,
+  run: RunDraft,
   { task, known }: Member,
   attempt: AttemptRecord,
   made: RestartDecision,
   at: Instant,
-): AllocationRecord {
-  const alone = group.lone && made.reason === "not_allowed";
+): void {
+  const { reason } = made;
+  const alone = run.view.group.lone && reason === "not_allowed";
   const lost = attempt.exit === null && attempt.startError === null;
   const done = alone && attempt.exit !== null && outputsError(attempt) === undefined;
   const how = lost ? "lost" : done ? "terminated" : "failed";
-  const ended = withTask(record, task, { dead: { at, how }, ...windowToStore(known, made) });
-  if (alone || made.reason === null) return ended;
-  const text = reasonText(made.reason, task.restart);
-  const details = { restart_reason: made.reason, fails_task: "true" };
-  return addEvent(ended, "Not Restarting", at, `it is not started again: ${text}`, {
-    task: task.name,
-    details,
-  });
+  run.changeTask(task, { dead: { at, how }, ...windowToStore(known, made) });
+  if (alone || reason === null) return;
+  const text = `it is not started again: ${reasonText(reason, task.restart)}`;
+  const details = { restart_reason: reason, fails_task: "true" };
+  run.note("Not Restarting", at, text, { task: task.name, details });
 }
 
-function startAgain(
-  record: AllocationRecord,
-  { task, known, n }: Member,
-  made: RestartDecision,
-  { at, now }: EndTimes,
-): AllocationRecord {
+function startAgain(run: RunDraft, { task, known, n }: Member, made: RestartDecision, at: Instant): void {
   const { delayMs, reason } = made;
-  const next = withTask(record, task, {
+  run.changeTask(task, {
     ...windowToStore(known, made),
     losses: 0,
     n: n + 1,
-    startAt: at + delayMs > now ? at + delayMs : undefined,
+    startAt: startAfter(delayMs, at, run.now),
     restarts: known.restarts + 1,
     lastRestart: at,
     restartOf: undefined,
@@ -131,7 +118,12 @@ function startAgain(
   const why = reason === null || reason === "within_policy" ? "" : `${reasonText(reason, task.restart)}; `;
   const details = { start_delay: String(delayMs * 1_000_000), restart_reason: reason ?? "asked_for" };
   const text = `${why}it is started again in ${formatDuration(delayMs)}`;
-  return addEvent(next, "Restarting", at, text, { task: task.name, details });
+  run.note("Restarting", at, text, { task: task.name, details });
+}
+
+/** When the next attempt may start. The delay counts from the end of the last one, and ends in the future. */
+function startAfter(delayMs: Millis, endedAt: Instant, now: Instant): Instant | undefined {
+  return endedAt + delayMs > now ? endedAt + delayMs : undefined;
 }
 
 /**
@@ -139,22 +131,116 @@ function startAgain(
  * (tasks.md#lost-and-unknown), with a delay from the second loss on, and not more than `MAX_LOSSES_IN_A_ROW`
  * times.
  */
-function afterLoss(
-  record: AllocationRecord,
-  { task, known, n }: Member,
-  attempt: AttemptRecord,
-  { at, now }: EndTimes,
-): AllocationRecord {
+function afterLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRecord, at: Instant): void {
   const losses = known.losses + 1;
-  const { name } = task;
   if (losses > MAX_LOSSES_IN_A_ROW) {
-    const ended = withTask(record, task, { dead: { at, how: "lost" } });
+    run.changeTask(task, { dead: { at, how: "lost" } });
     const text = `it is not started again: ${losses} times in a row its exit is unknown`;
     const details = { restart_reason: "exceeded", fails_task: "true" };
-    return addEvent(ended, "Not Restarting", at, text, { task: name, details });
+    run.note("Not Restarting", at, text, { task: task.name, details });
+    return;
   }
   const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
-  const change = { losses, n: n + 1, startAt: at + delayMs > now ? at + delayMs : undefined };
+  run.changeTask(task, { losses, n: n + 1, startAt: startAfter(delayMs, at, run.now) });
   const text = `its host lost track of it; it is started again in ${formatDuration(delayMs)}`;
-  return addEvent(withTask(record, task, change), "Failed Restoring Task", at, text, { task: name });
+  run.note("Failed Restoring Task", at, text, { task: task.name });
+}
+
+/**
+ * How the attempt ended. `killed`: stopped on purpose. `triggered`: a restart was requested. `start_error`:
+ * no process was started. `exit`: `successful` with code 0 and without a signal. `lost`: the end is unknown.
+ */
+export type Cause =
+  | { kind: "killed" }
+  | { kind: "triggered" }
+  | { kind: "start_error"; recoverable: boolean }
+  | { kind: "exit"; successful: boolean }
+  | { kind: "lost" };
+
+/** Why this was decided (restart.md#reasons). */
+export type RestartReason =
+  | "not_allowed"
+  | "unrecoverable"
+  | "within_policy"
+  | "delaying"
+  | "exceeded"
+  | "unnecessary";
+
+export interface RestartDecision {
+  decision: "killed" | "terminated" | "not_restarting" | "restarting";
+  delayMs: Millis;
+  reason: RestartReason | null;
+  /** The new window, to be stored. */
+  window: RestartWindow;
+}
+
+export interface RestartInput {
+  policy: RestartPolicy;
+  /** Whether the task is started again even after a success. */
+  onSuccess: boolean;
+  window: RestartWindow;
+  cause: Cause;
+  /** The attempt that ended: its hash is the jitter. */
+  attempt: string;
+}
+
+/** Whether a task is started again after a success: services and sidecars are (restart.md#on-success). */
+export function restartsOnSuccess({ hook, sidecar }: GroupTask, type: "batch" | "service"): boolean {
+  return hook === "main" ? type === "service" : sidecar && hook !== "poststop";
+}
+
+/**
+ * Decides by the table of restart.md#the-decision, row by row. Row 6 (no cause) cannot arise: there is always
+ * one.
+ */
+export function decideRestart(input: RestartInput, now: Instant): RestartDecision {
+  const { policy, onSuccess, cause, attempt } = input;
+  const decide = (
+    decision: RestartDecision["decision"],
+    reason: RestartReason | null,
+    window = input.window,
+    delayMs = 0,
+  ): RestartDecision => ({ decision, reason, delayMs, window });
+
+  if (cause.kind === "killed") return decide("killed", null); // row 1
+  if (cause.kind === "triggered") return decide("restarting", null); // row 2
+  const succeeded = cause.kind === "exit" && cause.successful && !onSuccess;
+  if (policy.attempts === 0 && succeeded) return decide("terminated", "not_allowed"); // row 3
+  if (policy.attempts === 0) return decide("not_restarting", "not_allowed"); // row 4
+  const window = step(input.window, policy, now); // row 5
+  if (cause.kind === "start_error" && !cause.recoverable)
+    return decide("not_restarting", "unrecoverable", window); // row 7
+  if (succeeded) return decide("terminated", "unnecessary", window); // row 8
+  if (window.count <= policy.attempts)
+    return decide("restarting", "within_policy", window, jittered(policy.delayMs, attempt)); // row 11
+  if (policy.mode === "fail") return decide("not_restarting", "exceeded", window); // row 9
+  return decide("restarting", "delaying", window, window.start + policy.intervalMs - now); // row 10
+}
+
+/** Counts one more decision, in a new window if the old one is over (restart.md#window-step; strict). */
+function step(window: RestartWindow, { intervalMs }: RestartPolicy, now: Instant): RestartWindow {
+  const { start, count } = now > window.start + intervalMs ? { start: now, count: 0 } : window;
+  return { start, count: count + 1 };
+}
+
+/** The reason in words, for events (restart.md#reasons). */
+export function reasonText(reason: RestartReason, policy: RestartPolicy): string {
+  switch (reason) {
+    case "not_allowed":
+      return "its policy allows no restarts";
+    case "unrecoverable":
+      return "starting it again cannot help";
+    case "within_policy":
+      return "within its policy";
+    case "delaying":
+      return `${tooMany(policy)}; it waits for the end of that interval`;
+    case "exceeded":
+      return tooMany(policy);
+    case "unnecessary":
+      return "it has done its work";
+  }
+}
+
+function tooMany({ attempts, intervalMs }: RestartPolicy): string {
+  return `more than ${attempts} restarts in ${formatDuration(intervalMs)}`;
 }

@@ -1,63 +1,82 @@
-// What follows for the group of the open epoch from its record: which ends are decided, which tasks are
-// stopped, which gates open?
+// What do the rules of a group demand: which tasks start, which are stopped in which order, and when does one
+// task's end stop the others?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import type { GroupTask } from "../../spec.ts";
+import type { PlacedRun, RunDraft } from "../draft.ts";
 import { killTimeoutOf } from "../placements/placement.ts";
-import { addEvent } from "../read/events.ts";
 import { reactionText, whyStopped } from "../read/why-stopped.ts";
-import type { AllocationRecord, PlacementRecord } from "../state.ts";
+import type { AllocationRecord, Reaction, Stage } from "../state.ts";
 import { endTask } from "./attempt-end.ts";
-import { hasTurn, reachedStage, reactionOf } from "./lifecycle.ts";
-import { type GroupView, groupView, type Member, mayBeOrdered, withTask } from "./tasks.ts";
+import { type GroupView, isCutByHost, isWithHost, type Member, type TaskView } from "./tasks.ts";
+
+/** How long poststop tasks of a run that is to end may take, from the moment they may start. */
+export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
+
+const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
+
+/** A dead task in a restart of all tasks was removed by an update: nothing waits for it. */
+const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
+
+/**
+ * Whether main tasks need not wait for a prestart sidecar: it runs, or will run again before its host could
+ * report it. An update may have removed it, so that it is dead; a failed one ends the group
+ * (decisions/tasks.md#gate-of-prestart-sidecars).
+ */
+const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
 /**
  * Derives from the record alone what must follow: ended attempts are decided on, the group reacts to dead
  * tasks, tasks get their turn to stop, gates open. Repeated until nothing changes, so that the order in which
  * facts became known does not matter.
  */
-export function settleGroup(
-  before: AllocationRecord,
-  placement: PlacementRecord,
-  now: Instant,
-): AllocationRecord {
-  let record = before;
-  for (;;) {
-    const next = settleOnce(record, placement, now);
-    if (next === record) return record;
-    record = next;
-  }
+export function settleGroup(run: PlacedRun): void {
+  let before: AllocationRecord;
+  do {
+    before = run.record;
+    for (const { task } of run.view.members) settleTask(run, task);
+    react(run);
+    openGates(run);
+  } while (run.record !== before);
 }
 
-function settleOnce(before: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
-  let record = before;
-  for (const { task } of groupView(before).members) {
-    const view = groupView(record);
-    const one = view.members.find((member) => member.task.name === task.name);
-    if (one !== undefined) record = settleTask(view, one, placement, now);
-  }
-  return openGates(react(record, now));
+function settleTask(run: PlacedRun, { name }: GroupTask): void {
+  const { view } = run;
+  const one = view.members.find(({ task }) => task.name === name);
+  if (one?.phase.kind === "over") endTask(run, one, one.phase.attempt);
+  else if (one?.isStopping && one.state !== "dead") stopTask(run, view, one);
 }
 
-function settleTask(
-  view: GroupView,
-  one: Member,
-  placement: PlacementRecord,
-  now: Instant,
-): AllocationRecord {
-  const { record, members } = view;
-  const { task, known, phase, isStopping } = one;
-  if (phase.kind === "dead") return record;
-  if (phase.kind === "over") return endTask(view, one, phase.attempt, placement, now);
-  if (!isStopping) return record;
-  // A task that was never ordered is dead at once (tasks.md#change-9).
-  if (one.attempt === undefined && !mayBeOrdered(view, one, now))
-    return withTask(record, task, { dead: { at: now, how: "killed" } });
-  if (known.stopFrom !== undefined) return record;
+/** Stops a task once it is its turn. */
+function stopTask(run: PlacedRun, view: GroupView, one: Member): void {
+  const { now } = run;
+  const { task, known } = one;
+  if (one.attempt === undefined && !mayBeOrdered(view, one, now)) {
+    // A task that was never ordered is dead at once (tasks.md#change-9).
+    run.changeTask(task, { dead: { at: now, how: "killed" } });
+    return;
+  }
+  if (known.stopFrom !== undefined) return;
   const isAlone = known.removed !== undefined || view.hostStop !== undefined || one.isKilledNow;
   // Poststop tasks are not stopped in turns.
   const isDelayed = !isAlone && task.hook !== "poststop" && now < turnsFrom(view);
-  if (isDelayed || (!isAlone && !hasTurn(task, members))) return record;
-  return beginStop(view, one, placement, now);
+  if (isDelayed || (!isAlone && !hasTurn(task, view.members))) return;
+  run.changeTask(task, { stopFrom: now });
+  noteStop(run, one);
+}
+
+function noteStop(run: PlacedRun, { task, isKilledNow }: Member): void {
+  const { record, view, now } = run;
+  const { name, shutdownDelayMs } = task;
+  if (!view.group.lone || record.stopRequest === null) {
+    const reason = whyStopped(record);
+    const timeout = isKilledNow ? "0s" : formatDuration(killTimeoutOf(task, run.placement));
+    const details = { kill_timeout: timeout, kill_reason: reason };
+    run.note("Killing", now, reason, { task: name, details });
+  }
+  if (shutdownDelayMs === 0 || isKilledNow) return;
+  const text = `waiting ${formatDuration(shutdownDelayMs)} before it is stopped`;
+  run.note("Waiting for shutdown delay", now, text, { task: name });
 }
 
 /** When the turns to stop begin: after the group's shutdown delay (tasks.md#order-1). */
@@ -65,23 +84,37 @@ export function turnsFrom({ record: { stopRequest, kill }, group }: GroupView): 
   return Math.min(stopRequest?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
 }
 
-function beginStop(
-  { record, group }: GroupView,
-  { task, isKilledNow }: Member,
-  placement: PlacementRecord,
-  now: Instant,
-): AllocationRecord {
-  let next = withTask(record, task, { stopFrom: now });
-  const { name, shutdownDelayMs } = task;
-  if (!group.lone || record.stopRequest === null) {
-    const reason = whyStopped(record);
-    const timeout = isKilledNow ? "0s" : formatDuration(killTimeoutOf(task, placement));
-    const details = { kill_timeout: timeout, kill_reason: reason };
-    next = addEvent(next, "Killing", now, reason, { task: name, details });
-  }
-  if (shutdownDelayMs === 0 || isKilledNow) return next;
-  const text = `waiting ${formatDuration(shutdownDelayMs)} before it is stopped`;
-  return addEvent(next, "Waiting for shutdown delay", now, text, { task: name });
+/** The rank of a task in the order of stopping (tasks.md#order-of-the-end). */
+function killClass({ leader, sidecar }: GroupTask): number {
+  if (leader) return 0;
+  return sidecar ? 2 : 1;
+}
+
+/** Whether it is a task's turn to stop: all tasks of lower ranks are dead. */
+export function hasTurn(task: GroupTask, views: TaskView[]): boolean {
+  return views.every(
+    (view) => isPoststop(view) || view.state === "dead" || killClass(view.task) >= killClass(task),
+  );
+}
+
+/**
+ * Until when poststop tasks of a run that is to stop may run: their time counts from the request to stop, or
+ * from the end of the last other task. Undefined: other tasks live, or the run is not to stop.
+ */
+export function poststopBy({ record, members }: GroupView): Instant | undefined {
+  const { stopRequest, ended, poststopOver } = record;
+  if (stopRequest === null || ended || poststopOver !== undefined) return undefined;
+  const others = members.filter((one) => !isPoststop(one));
+  if (others.length === members.length || others.some(({ state }) => state !== "dead")) return undefined;
+  // Poststop tasks begin when the end of the last other task becomes known, which may be late.
+  const ends = others.flatMap(({ deadAt, known }) => [deadAt, known.attempts.at(-1)?.heardAt ?? 0]);
+  return Math.max(stopRequest.at, ...ends) + POSTSTOP_AFTER_WISH_MS;
+}
+
+/** Notes when the time of the poststop tasks is over: from then on they are stopped, too. */
+export function limitPoststop(run: RunDraft): void {
+  const by = poststopBy(run.view);
+  if (by !== undefined && run.now >= by) run.set({ poststopOver: run.now });
 }
 
 /** Whether the whole group is being stopped. */
@@ -89,24 +122,110 @@ function isEnding({ record: { stopRequest, kill }, hostStop }: GroupView): boole
   return stopRequest !== null || kill !== undefined || hostStop !== undefined;
 }
 
-function react(record: AllocationRecord, now: Instant): AllocationRecord {
-  const view = groupView(record);
+function react(run: PlacedRun): void {
+  const { view, now } = run;
   const reaction = isEnding(view) ? null : reactionOf(view.members);
-  if (reaction === null) return record;
-  let next: AllocationRecord = { ...record, kill: { ...reaction, at: now } };
+  if (reaction === null) return;
+  run.set({ kill: { ...reaction, at: now } });
   const failed = reaction.type === "Sibling Task Failed";
   const details: Record<string, string> = failed ? { failed_sibling: reaction.task ?? "" } : {};
   for (const { task, state } of view.members) {
     if (state === "dead" || task.hook === "poststop") continue;
-    next = addEvent(next, reaction.type, now, reactionText(reaction), { task: task.name, details });
+    run.note(reaction.type, now, reactionText(reaction), { task: task.name, details });
   }
-  return next;
+}
+
+/**
+ * How the group reacts to its dead tasks (tasks.md#reactions). A leader that ended well comes first, then the
+ * first failure. Null: nothing is stopped.
+ */
+export function reactionOf(views: TaskView[]): Reaction | null {
+  const own = views.filter((view) => !isPoststop(view));
+  const live = own.filter(({ state }) => state !== "dead");
+  if (live.length === 0) return null;
+  const dead = own.filter(({ state }) => state === "dead");
+  const leader = dead.find(({ task, failed }) => task.leader && !failed);
+  if (leader !== undefined) return { type: "Leader Task Dead", task: leader.task.name };
+  const culprit = firstFailed(dead);
+  if (culprit !== undefined) return { type: "Sibling Task Failed", task: culprit.task.name };
+  return live.every(({ task }) => task.sidecar) ? { type: "Main Tasks Dead", task: null } : null;
+}
+
+/** The task to blame: the first to fail by time, then by name (decisions/tasks.md#who-is-blamed). */
+export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
+  const failed = views.filter((view) => view.state === "dead" && view.failed);
+  return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }
 
 /** Opens the next gates, unless the group is being stopped: a task that was never ordered must stay so. */
-function openGates(record: AllocationRecord): AllocationRecord {
-  const view = groupView(record);
-  if (isEnding(view)) return record;
-  const reached = reachedStage(view.stage, view.members);
-  return reached === view.stage ? record : { ...record, stage: reached };
+function openGates(run: PlacedRun): void {
+  const { view } = run;
+  if (isEnding(view)) return;
+  const stage = stageOf(view);
+  const reached = reachedStage(stage, view.members);
+  if (reached !== stage) run.set({ stage: reached });
+}
+
+/** The stage of the open epoch. A fresh epoch, with nothing started, may begin at a later one than the first. */
+function stageOf({ record, members }: GroupView): Stage {
+  if (record.stage !== undefined) return record.stage;
+  const fresh = members.map(({ task }): TaskView => {
+    return { task, state: "pending", started: false, failed: false, deadAt: 0 };
+  });
+  return reachedStage("prestart", fresh);
+}
+
+/** The stage that a group reaches now, possibly several stages on (tasks.md#stages). */
+export function reachedStage(stage: Stage, views: TaskView[]): Stage {
+  const next = nextStage(stage, views);
+  return next === stage ? stage : reachedStage(next, views);
+}
+
+function nextStage(stage: Stage, views: TaskView[]): Stage {
+  const all = (hook: GroupTask["hook"], sidecar: boolean, is: (view: TaskView) => boolean) =>
+    views.every((view) => view.task.hook !== hook || view.task.sidecar !== sidecar || is(view));
+  switch (stage) {
+    case "restarting":
+      return views.every((view) => isPoststop(view) || isAtRest(view)) ? "prestart" : stage;
+    case "prestart": {
+      const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
+      const served = all("prestart", true, serves);
+      return prepared && served ? "main" : stage;
+    }
+    case "main":
+      return all("main", false, ({ state, started }) => started || state === "dead") ? "poststart" : stage;
+    case "poststart":
+      return all("poststart", false, ({ state }) => state === "dead") ? "running" : stage;
+    case "running":
+      return stage;
+  }
+}
+
+/** Whether the present attempt of a task may be ordered, or has been. */
+export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolean {
+  const { task, known, restarting } = one;
+  const { members } = view;
+  if (restarting === true) return true;
+  // A host that stopped the other tasks starts no poststop task.
+  if (task.hook === "poststop" && members.some((other) => isCutByHost(view, other))) return false;
+  return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
+}
+
+/** Whether a task may start: the open gates of each stage (tasks.md#stages). */
+export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): boolean {
+  if (task.hook === "poststop") return allButPoststopDead(views);
+  if (stage === "restarting") return false;
+  switch (task.hook) {
+    case "prestart":
+      return task.sidecar || stage === "prestart";
+    case "main":
+      return stage !== "prestart";
+    case "poststart":
+      return stage === "poststart" || (task.sidecar && stage === "running");
+  }
+}
+
+/** Whether all tasks but the poststop ones are dead: only then poststop tasks run (tasks.md#poststop). */
+export function allButPoststopDead(views: TaskView[]): boolean {
+  return views.every((view) => isPoststop(view) || view.state === "dead");
 }

@@ -1,13 +1,27 @@
 // What is each task of a run doing, and what must it do? The rules of the group look at one view, made once
 // for each record.
 import type { HostStop } from "../../../schema/host.ts";
-import { parseAttemptId } from "../../../shared/attempt-id.ts";
+import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { keepsTime } from "../../../shared/compat.ts";
 import { START_REPORT_DELAY_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../../spec.ts";
-import { type AllocationRecord, type AttemptRecord, newTask, type Stage, type TaskRecord } from "../state.ts";
-import { gateIsOpen, reachedStage, type TaskView } from "./lifecycle.ts";
+import { type AllocationRecord, type AttemptRecord, newTask, type TaskRecord } from "../state.ts";
+
+/** A task as the rules of its group see it. */
+export interface TaskView {
+  task: GroupTask;
+  state: "pending" | "running" | "dead";
+  /** Whether it has run since the group began. A task that ends at once is seldom seen running. */
+  started: boolean;
+  /** It waits for its next start for longer than a host takes to report a running task. */
+  delayed?: boolean;
+  /** It is being stopped, to be started again. */
+  restarting?: boolean;
+  /** Whether a dead task has failed, and since when it is dead. */
+  failed: boolean;
+  deadAt: Instant;
+}
 
 /** What a task is doing in the open epoch, or how it ended in the last one (tasks.md#task-states). */
 export type TaskPhase =
@@ -40,7 +54,6 @@ export interface GroupView {
   record: AllocationRecord;
   group: Group;
   members: Member[];
-  stage: Stage;
   /** Why the host stopped tasks by itself, if it did. */
   hostStop: HostStop | undefined;
 }
@@ -59,7 +72,7 @@ function viewOf(record: AllocationRecord): GroupView {
   const group = groupOfRun(record);
   const hostStop = hostStopOf(record);
   const members = group.tasks.map((task) => memberFrom(record, task, hostStop !== undefined));
-  return { record, group, members, stage: record.stage ?? firstStage(members), hostStop };
+  return { record, group, members, hostStop };
 }
 
 function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boolean): Member {
@@ -135,6 +148,12 @@ export function attemptId(run: string, task: string, epoch: number, n: number): 
   return `${run}/${task}/${epoch}.${n}`;
 }
 
+/** Whether an attempt was ever ordered: its number is at most the present one. */
+export function wasOrdered({ tasks }: AllocationRecord, { task, n }: AttemptParts): boolean {
+  const known = tasks.find(({ name }) => name === task);
+  return known !== undefined && n <= known.n;
+}
+
 /** Whether nothing of an attempt is left on its host. */
 export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
@@ -147,16 +166,6 @@ export function groupOfRun(record: AllocationRecord): Group {
     return task.removed === undefined ? [] : { ...task.removed, leader: false };
   });
   return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
-}
-
-/** Changes the record of a task. */
-export function withTask(
-  record: AllocationRecord,
-  { name }: { name: string },
-  change: Partial<TaskRecord>,
-): AllocationRecord {
-  const tasks = record.tasks.map((one) => (one.name === name ? { ...one, ...change } : one));
-  return { ...record, tasks };
 }
 
 /** The attempt with number `n` in an epoch, if reported; by default the present one. */
@@ -182,14 +191,6 @@ function hasStarted({ attempts, round }: TaskRecord, epoch: number): boolean {
     const n = parseAttemptId(one.id)?.n ?? 0;
     return one.epoch === epoch && n >= round && one.startedAt !== null;
   });
-}
-
-/** The stage of a fresh epoch, with nothing started. */
-function firstStage(members: Member[]): Stage {
-  const fresh = members.map(({ task }): TaskView => {
-    return { task, state: "pending", started: false, failed: false, deadAt: 0 };
-  });
-  return reachedStage("prestart", fresh);
 }
 
 /**
@@ -226,19 +227,10 @@ export function isWithHost({ startAt, attempts }: TaskRecord): boolean {
 }
 
 /** Whether the host, or the time limit there, ended a task that comes before poststop tasks. */
-function isCutByHost(record: AllocationRecord, { task, known: { attempts } }: Member): boolean {
+export function isCutByHost({ record }: GroupView, { task, known: { attempts } }: Member): boolean {
   if (task.hook === "poststop") return false;
   const epoch = epochOf(record);
   const isTimeOver = record.stopRequest?.state === "timedout";
   const timedOut = isTimeOver && attempts.some((one) => one.epoch === epoch && one.timedOut);
   return timedOut || stopsByHost(attempts, epoch).length > 0;
-}
-
-/** Whether the present attempt of a task may be ordered, or has been. */
-export function mayBeOrdered({ record, stage, members }: GroupView, one: Member, now: Instant): boolean {
-  const { task, known, restarting } = one;
-  if (restarting === true) return true;
-  // A host that stopped the other tasks starts no poststop task.
-  if (task.hook === "poststop" && members.some((other) => isCutByHost(record, other))) return false;
-  return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stage, members));
 }

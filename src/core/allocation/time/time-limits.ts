@@ -7,11 +7,13 @@ import {
   type AllocationRecord,
   type AllocationState,
   type AttemptRecord,
+  type Existing,
   openPlacement,
   type PlacementRecord,
   type StopRequest,
 } from "../state.ts";
-import { isOver, type Member } from "../tasks/tasks.ts";
+import { mayBeOrdered } from "../tasks/group.ts";
+import { type GroupView, isOver, type Member } from "../tasks/tasks.ts";
 
 /** When the run's time is over: counted from its first placement, with preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -40,6 +42,38 @@ export function queueDeadline(state: AllocationState): Instant | undefined {
 export function timeIsOver({ spec }: AllocationRecord, at: Instant): StopRequest {
   const reason = `the time limit of ${spec.timeout} was reached`;
   return { state: "timedout", at, reason, by: "drover", failure: null };
+}
+
+/** The time limits of a run without a placement, which no host can enforce. */
+export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null {
+  const { record } = state;
+  const deadline = deadlineOf(record, null);
+  const queued = queueDeadline(state);
+  const over = deadline !== undefined && now >= deadline;
+  if (queued !== undefined && now >= queued && queued < (over ? deadline : Infinity)) {
+    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
+    return { state: "failed", at: queued, reason, by: "drover", failure: "queue_timeout" };
+  }
+  return over ? timeIsOver(record, Math.max(deadline, record.waitingSince)) : null;
+}
+
+/**
+ * The time limit of a run that has a placement but nothing on its host: its remaining tasks wait for this
+ * control plane, for instance in a restart delay.
+ */
+export function timeoutBetweenTasks(
+  view: GroupView,
+  { from }: PlacementRecord,
+  now: Instant,
+): StopRequest | null {
+  const { record, members } = view;
+  const deadline = deadlineOf(record, from);
+  if (record.stopRequest !== null || deadline === undefined || now < deadline) return null;
+  const left = members.filter(({ state }) => state !== "dead");
+  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
+  const again = record.outcome?.again === true; // only its logs are missing
+  if ((left.length === 0 && !again) || !left.every(waits)) return null;
+  return timeIsOver(record, Math.min(now, Math.max(deadline, ...members.map(({ deadAt }) => deadAt))));
 }
 
 /**

@@ -1,5 +1,6 @@
 // Was this request to a run made before, with the same `Idempotency-Key`?
 import { DroverError } from "../../../shared/errors.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, RequestKey } from "../state.ts";
 
 /** How many restarts and signals a run remembers by their `Idempotency-Key`. */
@@ -19,7 +20,6 @@ export function isRepeated({ asks }: AllocationRecord, ask: RequestKey | undefin
 }
 
 /** Notes that the request was carried out. */
-export function withRequestKey(record: AllocationRecord, ask: RequestKey | undefined): AllocationRecord {
-  if (ask === undefined) return record;
-  return { ...record, asks: [...record.asks, ask].slice(-MAX_ASKS_REMEMBERED) };
+export function rememberKey(run: RunDraft, ask: RequestKey | undefined): void {
+  if (ask !== undefined) run.set({ asks: [...run.record.asks, ask].slice(-MAX_ASKS_REMEMBERED) });
 }

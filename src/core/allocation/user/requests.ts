@@ -3,11 +3,17 @@ import type { SignalName } from "../../../schema/run/run.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
-import { addEvent } from "../read/events.ts";
-import { type AllocationRecord, type Existing, openPlacement, type SentSignal } from "../state.ts";
-import { allButPoststopDead } from "../tasks/lifecycle.ts";
-import { type GroupView, groupView, isOver, type Member, mayBeOrdered, withTask } from "../tasks/tasks.ts";
-import { killable } from "./hurry.ts";
+import type { RunDraft } from "../draft.ts";
+import {
+  type AllocationRecord,
+  type Existing,
+  openPlacement,
+  type RequestKey,
+  type SentSignal,
+} from "../state.ts";
+import { allButPoststopDead, mayBeOrdered } from "../tasks/group.ts";
+import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.ts";
+import { isRepeated, rememberKey } from "./idempotency.ts";
 
 /**
  * The most signals that an order names: the latest. A host soon receives each, so this many wait only while
@@ -29,6 +35,12 @@ export interface TaskSignal {
   by: string;
 }
 
+/** A restart or a signal as an event of the run. */
+export type TaskRequest = { key?: RequestKey | undefined } & (
+  | { type: "restart"; request: TaskRestart }
+  | { type: "signal"; request: TaskSignal }
+);
+
 /** Tasks whose process runs and is not being stopped (tasks.md#by-hand). Poststop tasks only by name. */
 function running({ members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, isStopping, known }) => {
@@ -43,12 +55,25 @@ function withProcess(view: GroupView, only: string | undefined): Member[] {
 }
 
 /**
+ * The living tasks that SIGKILL kills at once: those that are being stopped, and in a run that is to stop the
+ * poststop tasks as well.
+ */
+function killable({ record, members }: GroupView, only: string | undefined): Member[] {
+  return members.filter(({ task, state, known, ...one }) => {
+    const isStopped = one.isStopping || known.stopFrom !== undefined || one.restarting === true;
+    const comesLast = task.hook === "poststop" && record.stopRequest !== null;
+    return state === "running" && (only === undefined || task.name === only) && (isStopped || comesLast);
+  });
+}
+
+/**
  * Why a restart or a signal is refused: `terminal`, `unknown_task` or `not_running`; null: it is accepted.
  */
 export function whyRefused(
-  { record, ...state }: Existing,
+  state: Existing,
   { task, all, signal }: { task?: string | undefined; all?: boolean | undefined; signal?: SignalName },
 ): DroverError | null {
+  const { record } = state;
   if (record.ended || record.outcome !== null || (record.stopRequest !== null && signal === undefined))
     return new DroverError("terminal", "the run has ended, or is being stopped");
   const view = groupView(record);
@@ -57,10 +82,10 @@ export function whyRefused(
     const names = tasks.map(({ name }) => name).join(", ");
     return new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names}`);
   }
-  const isPlaced = openPlacement({ ...state, record }) !== null;
+  const isPlaced = openPlacement(state) !== null;
   const eligible = signal === undefined ? running : withProcess;
   if (isPlaced && eligible(view, task).length > 0) return null;
-  if (isPlaced && signal === "SIGKILL" && killable(record, task).length > 0) return null;
+  if (isPlaced && signal === "SIGKILL" && killable(view, task).length > 0) return null;
   if (record.stopRequest !== null) {
     const text = "the run is being stopped; to end it sooner, abort it with `force`, or send SIGKILL";
     return new DroverError("terminal", text);
@@ -70,27 +95,32 @@ export function whyRefused(
   return new DroverError("not_running", what);
 }
 
+/** Carries out a restart or a signal, unless that was done before, or is refused. */
+export function foldRequest(run: RunDraft, event: TaskRequest): void {
+  if (isRepeated(run.record, event.key) || !run.isPlaced()) return;
+  if (whyRefused(run.state, event.request) !== null) return;
+  if (event.type === "restart") restartTasks(run, event.request);
+  else signalTasks(run, event.request);
+  rememberKey(run, event.key);
+}
+
 /**
  * Restarts tasks by hand: running ones are stopped first, and the policy does not count it (restart.md#row-2,
  * tasks.md#restart-by-hand). A restart of all begins the stages again, with the tasks that have ended. The
  * group's shutdown delay applies unless the restart is for one task; the tasks' own delays do not.
  */
-export function foldRestart(
-  record: AllocationRecord,
-  { task: only, all, by }: TaskRestart,
-  now: Instant,
-): AllocationRecord {
-  const view = groupView(record);
+function restartTasks(run: RunDraft, { task: only, all, by }: TaskRestart): void {
+  const { view, now } = run;
   const { shutdownDelayMs } = view.group;
   const restartAt = only === undefined && shutdownDelayMs > 0 ? now + shutdownDelayMs : undefined;
   const restartsAll = all === true && only === undefined && mayRestartAll(view);
   const unseen = restartsAll ? view.members.filter((one) => isUnseen(view, one, now)) : [];
-  let next = record;
   for (const { task, n, known } of [...running(view, only), ...unseen]) {
-    if (known.restartOf !== n)
-      next = restartSignaled(withTask(next, task, { restartOf: n, restartAt }), task, by, now);
+    if (known.restartOf === n) continue;
+    run.changeTask(task, { restartOf: n, restartAt });
+    noteRestart(run, task, by);
   }
-  return restartsAll ? restartAll(next, by, now) : next;
+  if (restartsAll) restartAll(run, by);
 }
 
 /** Whether a task was not seen to run, although its host may have the order already. */
@@ -99,15 +129,10 @@ function isUnseen(view: GroupView, one: Member, now: Instant): boolean {
   return one.state === "pending" && mayBeOrdered(view, one, now);
 }
 
-function restartSignaled(
-  record: AllocationRecord,
-  { name }: GroupTask,
-  by: string,
-  now: Instant,
-): AllocationRecord {
+function noteRestart(run: RunDraft, { name }: GroupTask, by: string): void {
   const reason = `${by} asked for it`;
-  const text = `it is to be started again: ${reason}`;
-  return addEvent(record, "Restart Signaled", now, text, { task: name, details: { restart_reason: reason } });
+  const about = { task: name, details: { restart_reason: reason } };
+  run.note("Restart Signaled", run.now, `it is to be started again: ${reason}`, about);
 }
 
 /**
@@ -119,18 +144,18 @@ function mayRestartAll({ record, members, hostStop }: GroupView): boolean {
 }
 
 /** Starts every task again in the order of the stages; running ones follow once they have been stopped. */
-function restartAll(record: AllocationRecord, by: string, now: Instant): AllocationRecord {
-  const { members } = groupView(record);
-  let next: AllocationRecord = record;
-  for (const { task, state, n, known, isStopping } of members) {
+function restartAll(run: RunDraft, by: string): void {
+  const { view, record: before, now } = run;
+  for (const { task, state, n, known, isStopping } of view.members) {
     const { dead, restartOf, startAt, restarts } = known;
     if (task.hook === "poststop" || isStopping) continue;
     if (dead === undefined) {
-      if (state === "running" || restartOf === n) next = withTask(next, task, { round: n + 1 });
-      else if (startAt !== undefined) next = withTask(next, task, { round: n, startAt: undefined });
+      if (state === "running" || restartOf === n) run.changeTask(task, { round: n + 1 });
+      else if (startAt !== undefined) run.changeTask(task, { round: n, startAt: undefined });
       continue;
     }
-    next = withTask(restartSignaled(next, task, by, now), task, {
+    noteRestart(run, task, by);
+    run.changeTask(task, {
       dead: undefined,
       losses: 0,
       n: n + 1,
@@ -140,40 +165,33 @@ function restartAll(record: AllocationRecord, by: string, now: Instant): Allocat
       lastRestart: now,
     });
     const details = { start_delay: "0", restart_reason: "asked_for" };
-    next = addEvent(next, "Restarting", now, "it is started again", { task: task.name, details });
+    run.note("Restarting", now, "it is started again", { task: task.name, details });
   }
-  return next === record && members.every(({ state }) => state !== "running")
-    ? record
-    : { ...next, stage: "restarting" };
+  const isNews = run.record !== before || view.members.some(({ state }) => state === "running");
+  if (isNews) run.set({ stage: "restarting" });
 }
 
 /** Sends a signal. Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
-export function foldSignal(
-  record: AllocationRecord,
-  { task: only, signal, by }: TaskSignal,
-  now: Instant,
-): AllocationRecord {
-  const atOnce = signal === "SIGKILL" ? killable(record, only) : [];
-  let next = record;
+function signalTasks(run: RunDraft, { task: only, signal, by }: TaskSignal): void {
+  const { view } = run;
+  const atOnce = signal === "SIGKILL" ? killable(view, only) : [];
+  const others = withProcess(view, only).filter((one) => !atOnce.includes(one));
   for (const { task, n } of atOnce) {
-    const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
-    const text = `${by} asked to kill it at once`;
-    next = addEvent(withTask(next, task, { killNow: n }), "Signaling", now, text, {
-      task: task.name,
-      details,
-    });
+    run.changeTask(task, { killNow: n });
+    noteSignal(run, task, `${by} asked to kill it at once`, signal, by);
   }
-  for (const { task, attempt } of withProcess(groupView(record), only).filter(
-    (one) => !atOnce.includes(one),
-  )) {
+  for (const { task, attempt } of others) {
     if (attempt === undefined) continue;
-    const n = next.signaled + 1;
-    const signals = [...signalsDue(next), { id: attempt.id, signal, n }].slice(-MAX_SIGNALS_KEPT);
-    next = { ...next, signaled: n, signals };
-    const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
-    next = addEvent(next, "Signaling", now, `${by} sends it ${signal}`, { task: task.name, details });
+    const n = run.record.signaled + 1;
+    const signals = [...signalsDue(run.record), { id: attempt.id, signal, n }].slice(-MAX_SIGNALS_KEPT);
+    run.set({ signaled: n, signals });
+    noteSignal(run, task, `${by} sends it ${signal}`, signal, by);
   }
-  return next;
+}
+
+function noteSignal(run: RunDraft, { name }: GroupTask, text: string, signal: SignalName, by: string): void {
+  const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
+  run.note("Signaling", run.now, text, { task: name, details });
 }
 
 /** The signals to living attempts: a signal leaves the orders together with its attempt. */

@@ -2,10 +2,9 @@
 import type { RunSpec } from "../../../schema/run/run.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import { DroverError, type FieldError } from "../../../shared/errors.ts";
-import type { Instant } from "../../../shared/machine.ts";
 import { resultTaskOf } from "../../../shared/result-task.ts";
 import { groupOf } from "../../spec.ts";
-import { addEvent } from "../read/events.ts";
+import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord } from "../state.ts";
 
 /** The fields of a run that can change (api.md#update). Any other change needs a new run. */
@@ -124,22 +123,14 @@ function sortKeys(value: unknown): unknown {
 }
 
 /** Applies a new spec. Only a change raises the index. A removed task is stopped, which is no failure. */
-export function foldUpdate(
-  record: AllocationRecord,
-  spec: RunSpec,
-  specIndex: number,
-  by: string,
-  now: Instant,
-): AllocationRecord {
-  if (refusalOfUpdate(record, spec, specIndex) !== null || same(record.spec, spec)) return record;
+export function foldUpdate(run: RunDraft, spec: RunSpec, specIndex: number, by: string): void {
+  const { record, now } = run;
+  if (same(record.spec, spec) || refusalOfUpdate(record, spec, specIndex) !== null) return;
   const kept = new Set(groupOf(spec).tasks.map(({ name }) => name));
   const removed = groupOf(record.spec).tasks.filter(({ name }) => !kept.has(name));
-  const tasks = record.tasks.map((task) => {
-    const gone = removed.find(({ name }) => name === task.name);
-    return gone === undefined ? task : { ...task, removed: gone };
-  });
-  const text = removed.length === 0 ? "" : `; removed: ${removed.map(({ name }) => name).join(", ")}`;
   const timed = spec.timeout === record.spec.timeout ? {} : { timeoutSetAt: now };
-  const next: AllocationRecord = { ...record, spec, specIndex: specIndex + 1, tasks, ...timed };
-  return addEvent(next, "Updated", now, `${by} changed the spec${text}`, { details: { by } });
+  run.set({ spec, specIndex: specIndex + 1, ...timed });
+  for (const task of removed) run.changeTask(task, { removed: task });
+  const text = removed.length === 0 ? "" : `; removed: ${removed.map(({ name }) => name).join(", ")}`;
+  run.note("Updated", now, `${by} changed the spec${text}`, { details: { by } });
 }

@@ -1,0 +1,102 @@
+// How does one step change a run? Its rules change a draft, statement by statement, and what the draft then
+// holds is the next state.
+import type { Instant } from "../../shared/machine.ts";
+import { addEvent, type EventDetails, type RunEventType } from "./read/events.ts";
+import {
+  type AllocationMemo,
+  type AllocationRecord,
+  type AllocationState,
+  type Existing,
+  exists,
+  type LogSegment,
+  openPlacement,
+  type PlacementRecord,
+  type TaskRecord,
+} from "./state.ts";
+import { type GroupView, groupView } from "./tasks/tasks.ts";
+
+/**
+ * A run while one step changes it, at one instant. A draft lives no longer than its step, and nothing outside
+ * sees one. The records that it holds one after the other never change themselves: whether a rule has changed
+ * anything is whether `record` is another one.
+ */
+export class RunDraft {
+  readonly now: Instant;
+  #state: Existing;
+
+  constructor(state: Existing, now: Instant) {
+    this.#state = state;
+    this.now = now;
+  }
+
+  /** The state as changed so far. */
+  get state(): Existing {
+    return this.#state;
+  }
+
+  get record(): AllocationRecord {
+    return this.#state.record;
+  }
+
+  get memo(): AllocationMemo {
+    return this.#state.memo;
+  }
+
+  /** The group of the present record, as its rules see it. */
+  get view(): GroupView {
+    return groupView(this.record);
+  }
+
+  /** The open placement, stored or not. */
+  get placement(): PlacementRecord | null {
+    return openPlacement(this.#state);
+  }
+
+  isPlaced(): this is PlacedRun {
+    return this.placement !== null;
+  }
+
+  /** Another draft of the run as it is now, to try changes on. */
+  trial(): this {
+    return new RunDraft(this.#state, this.now) as this; // a placed run stays placed
+  }
+
+  set(change: Partial<AllocationRecord>): void {
+    this.#state = { ...this.#state, record: { ...this.record, ...change } };
+  }
+
+  /** Changes the record of a task. */
+  changeTask({ name }: { name: string }, change: Partial<TaskRecord>): void {
+    this.set({ tasks: this.record.tasks.map((one) => (one.name === name ? { ...one, ...change } : one)) });
+  }
+
+  /** Changes the memo, which is not stored. */
+  remember(change: Partial<AllocationMemo>): void {
+    this.#state = { ...this.#state, memo: { ...this.memo, ...change } };
+  }
+
+  /** Adds an event to the history (tasks.md#events). */
+  note(type: RunEventType, at: Instant, message: string, about: EventDetails = {}): void {
+    this.#state = { ...this.#state, record: addEvent(this.record, type, at, message, about) };
+  }
+
+  /** Moves log segments into rows of their own. */
+  spill(segments: LogSegment[]): void {
+    if (segments.length > 0) this.#state = { ...this.#state, spill: [...this.#state.spill, ...segments] };
+  }
+}
+
+/** A run with an open placement. */
+export type PlacedRun = RunDraft & { readonly placement: PlacementRecord };
+
+/** The state after a step that changes its run. Without a run nothing changes. */
+export function changed(
+  state: AllocationState,
+  now: Instant,
+  step: (run: RunDraft) => void,
+): AllocationState {
+  if (!exists(state)) return state;
+  const run = new RunDraft(state, now);
+  step(run);
+  return run.state;
+}

@@ -1,0 +1,212 @@
+// What does a host's report change in one attempt of a run?
+import { isUnkillable } from "../../../probes/trouble.ts";
+import type { AttemptReport, HostStop } from "../../../schema/host.ts";
+import type { Exit } from "../../../schema/run/run.ts";
+import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
+import { HEARD_AT_ONCE_MS } from "../../../shared/limits.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { Observed } from "../../messages.ts";
+import type { PlacedRun, RunDraft } from "../draft.ts";
+import { noteOutputs, withOwedOutputs } from "../output/outputs.ts";
+import { attemptsKept } from "../read/texts.ts";
+import type { AllocationRecord, AttemptRecord } from "../state.ts";
+import { isOver, type Member } from "../tasks/tasks.ts";
+import { hasTimedOut } from "../time/time-limits.ts";
+
+/** Progress of an attempt. It never goes back: a late report of an earlier state changes nothing. */
+const PROGRESS: Record<AttemptReport["state"], number> = {
+  preparing: 0,
+  running: 1,
+  stopping: 2,
+  uploading: 3,
+  exited: 4,
+  gone: 4,
+};
+
+/** Folds in what a host reports of an attempt of the open epoch. Returns whether that is any news. */
+export function foldAttempt(
+  run: PlacedRun,
+  parts: AttemptParts,
+  report: AttemptReport,
+  protocol: number,
+): boolean {
+  const { record, now } = run;
+  const member = run.view.members.find(({ task }) => task.name === parts.task);
+  if (member === undefined) return false;
+  const before = member.known.attempts.find((one) => one.id === report.id);
+  const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
+  // A kill that was given up is news without being progress.
+  const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
+  if (!further && !stuck) return false;
+  const times = timesOf(record, member, before, parts, report, now);
+  const said = further ? report : { ...report, state: before.state };
+  const fetching = before?.fetching === true || (hasArtifacts(record, parts.task) && hasPrepared(report));
+  const heard = attemptFrom(before, said, { ...times, epoch: parts.epoch, protocol }, now);
+  const timedOut = hasTimedOut(record, run.placement, member, heard, report);
+  const after = withOwedOutputs(member, { ...heard, timedOut, ...(fetching ? { fetching } : {}) });
+  storeAttempt(run, member, after);
+  noteAttempt(run, member, before, after, report, times.ended ?? now);
+  return true;
+}
+
+/** Stores an attempt. The oldest ones and their logs are dropped. */
+function storeAttempt(run: RunDraft, { task, known }: Member, attempt: AttemptRecord): void {
+  const all = [...known.attempts.filter((one) => one.id !== attempt.id), attempt];
+  const most = attemptsKept(run.record.tasks.length);
+  run.changeTask(task, { attempts: all.slice(-most) });
+  const startedAt = run.record.startedAt ?? attempt.startedAt;
+  if (startedAt !== null) run.set({ startedAt });
+  const dropped = all.slice(0, -most);
+  if (dropped.length === 0) return;
+  const logs = { ...run.record.logs };
+  for (const { id } of dropped) delete logs[id];
+  run.set({ logs });
+}
+
+/**
+ * When an attempt started and ended. Hosts say how long ago that was, since their idea of the date is never
+ * trusted (host-protocol.md#times), and believed only within what is possible: an attempt starts
+ * after its run began to wait for this placement, and after the previous attempt ended; it ends after its
+ * start; and nothing is heard before it happens. Even if the clock here has gone back, times remain in
+ * order.
+ */
+function timesOf(
+  { submittedAt, waitingSince }: AllocationRecord,
+  { known: { attempts } }: Member,
+  before: AttemptRecord | undefined,
+  { epoch, n }: AttemptParts,
+  report: AttemptReport,
+  now: Instant,
+) {
+  const last = attempts.findLast((one) => one.epoch === epoch && (parseAttemptId(one.id)?.n ?? n) < n);
+  const first = Math.max(submittedAt, waitingSince, last?.finishedAt ?? 0);
+  const started = before?.startedAt ?? ago(startAge(report), first, now);
+  return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
+}
+
+/** How long ago an attempt started; what runs without an age has just been heard to run. */
+function startAge({ state, startedAgoMs }: AttemptReport): Millis | undefined {
+  return startedAgoMs ?? (state === "running" || state === "uploading" ? 0 : undefined);
+}
+
+/** When a reported placement that was lost from memory here began. */
+export function placedSince(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
+  const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
+  return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
+}
+
+function attemptFrom(
+  before: AttemptRecord | undefined,
+  report: AttemptReport,
+  { first, started, ended, ...host }: ReturnType<typeof timesOf> & { epoch: number; protocol: number },
+  now: Instant,
+): AttemptRecord {
+  const over = report.state === "exited" || report.state === "gone";
+  const stopped = report.stopped ?? before?.stopped;
+  return {
+    id: report.id,
+    ...host,
+    state: report.state,
+    startedAt: started,
+    finishedAt: over ? (ended ?? Math.max(started ?? first, now)) : null,
+    ...(over && ended !== null && now - ended > HEARD_AT_ONCE_MS ? { heardAt: now } : {}),
+    exit: report.exit ?? before?.exit ?? null,
+    startError: report.startError ?? null,
+    timedOut: report.timedOut ?? false,
+    ...(stopped === undefined ? {} : { stopped }),
+    killError: report.kill?.error ?? before?.killError ?? null,
+    ...(report.outputs === undefined || !over ? {} : { outputs: report.outputs }),
+  };
+}
+
+function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
+  return (spec.tasks?.find(({ name }) => name === task)?.artifacts ?? []).length > 0;
+}
+
+/**
+ * Whether the host has begun to prepare the attempt. The first report may show it running or failed already:
+ * artifacts are fetched before that, but after the check of its user.
+ */
+function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
+  if (startError !== undefined) return startError.code !== "user_not_found";
+  return startedAgoMs !== undefined || (state === "preparing" && waits !== true);
+}
+
+function ago(ms: number | undefined, earliest: Instant, now: Instant): Instant | null {
+  return ms === undefined ? null : Math.max(earliest, Math.min(now, Math.round(now - ms)));
+}
+
+const HOST_STOPS: Record<HostStop, string> = {
+  lease: "its host stops it, because the lease ends",
+  agent: "its host stops it, because the agent there was told to end",
+  interruption: "its host stops it, because its machine is about to be taken away",
+};
+
+/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened before, or then. */
+function noteAttempt(
+  run: RunDraft,
+  member: Member,
+  before: AttemptRecord | undefined,
+  after: AttemptRecord,
+  report: AttemptReport,
+  at: Instant,
+): void {
+  const task = member.task.name;
+  if (after.fetching && !before?.fetching) {
+    const fetchedAt = after.startedAt ?? after.finishedAt ?? run.now;
+    run.note("Downloading Artifacts", fetchedAt, "the host fetches its artifacts", { task });
+  }
+  if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
+    const details = { attempt: after.id };
+    run.note("Started", after.startedAt, "the command was started", { task, details });
+  }
+  if (after.stopped !== undefined && before?.stopped === undefined) {
+    const reason = HOST_STOPS[after.stopped];
+    run.note("Killing", at, reason, { task, details: { kill_reason: reason } });
+  }
+  if (after.killError !== null && (before?.killError ?? null) === null) {
+    const message = `the host could not kill it in five tries and goes on trying: ${after.killError}`;
+    run.note("Kill Failed", at, message, { task, details: { kill_error: after.killError } });
+  }
+  if (after.startError !== null) {
+    const { code, text } = after.startError;
+    if (code === "artifact_failed")
+      run.note("Failed Artifact Download", at, text, { task, details: { download_error: text } });
+    else run.note("Driver Failure", at, text, { task, details: { driver_error: text } });
+  } else if (after.state === "gone" && after.exit === null) {
+    // An attempt that was stopped before it started is not lost.
+    const isToStop = member.isStopping || member.restarting || after.stopped !== undefined;
+    if (after.startedAt !== null || !(after.timedOut || isToStop))
+      run.note("Lost", at, "no process of it is left, and its exit is unknown", { task });
+  } else {
+    if (after.exit !== null && (before?.exit ?? null) === null)
+      noteTermination(run, task, after.exit, report, at);
+    if (isOver(after)) noteOutputs(run, task, after);
+  }
+}
+
+function noteTermination(
+  run: RunDraft,
+  task: string,
+  { code, signal, oomKilled, message }: Exit,
+  { id, kill }: AttemptReport,
+  at: Instant,
+): void {
+  const parts = [
+    code === null ? "" : `exit code ${code}`,
+    signal === null ? "" : `signal ${signal}`,
+    message,
+  ];
+  // How it was killed, which an ordinary end does not need.
+  const proof: Record<string, string> =
+    kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
+  const details = {
+    attempt: id,
+    exit_code: String(code ?? ""),
+    signal: signal ?? "",
+    oom_killed: String(oomKilled),
+    exit_message: message,
+    ...proof,
+  };
+  run.note("Terminated", at, parts.filter((part) => part !== "").join(", "), { task, details });
+}
