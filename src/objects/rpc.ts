@@ -39,11 +39,6 @@ export interface UpdateRequest {
   by: string;
 }
 
-/** `waitMs`: how long the answer waits for the end. */
-export interface AbortCall extends Abort {
-  waitMs: number;
-}
-
 /** The outcome of a request. `replayed`: it was carried out before, under the same key. */
 export interface RequestAnswer {
   status: RunStatus;
@@ -100,7 +95,8 @@ export interface AllocationApi {
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
   /** The run as lists show it; with `states` it waits like `wait`. */
   summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
-  abort(request: AbortCall): Promise<RunStatus>;
+  /** `waitMs`: how long the answer waits for the end. */
+  abort(request: Abort & { waitMs: number }): Promise<RunStatus>;
   /**
    * Restarts running tasks; with `all` also ended ones. Codes: `not_running`, `terminal`, `unknown_task`,
    * `idempotency_mismatch`. A request with the same `key` is carried out once.

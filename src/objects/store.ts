@@ -71,20 +71,21 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   read(key: string): Row | undefined {
-    const [found] = this.#select("WHERE k = ?", key);
+    const [found] = this.#select(`${this.#table} WHERE k = ?`, key);
     return found?.[1];
   }
 
   readLive(): [string, Row][] {
-    return this.#select("WHERE live = 1 ORDER BY k");
+    return this.#select(`${this.#table} WHERE live = 1 ORDER BY k`);
   }
 
   readEnded(limit: number): [string, Row][] {
-    return this.#select("WHERE live = 0 ORDER BY k LIMIT ?", limit);
+    return this.#select(`${this.#table} WHERE live = 0 ORDER BY k LIMIT ?`, limit);
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {
-    return this.#select("WHERE live = 0 ORDER BY json_extract(v, ?) DESC LIMIT ?", `$.${field}`, limit);
+    const from = `${this.#table} WHERE live = 0 ORDER BY json_extract(v, ?) DESC LIMIT ?`;
+    return this.#select(from, `$.${field}`, limit);
   }
 
   /**
@@ -109,22 +110,14 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
    * continue from; null: no more rows. Filtering in SQL is many times faster than reading all rows.
    */
   readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
-    const rows = this.#exists ? this.#matching(before, scan, limit + 1, filters) : [];
-    if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]?.[0] ?? null };
-    if (!this.#exists) return { rows, next: null };
-    const sql = `SELECT k FROM ${this.#table} WHERE k < ? ORDER BY k DESC LIMIT 1 OFFSET ?`;
-    const [last] = this.#sql.exec<{ k: string }>(sql, before, scan - 1).toArray();
-    return { rows, next: last?.k ?? null };
-  }
-
-  #matching(before: string, scan: number, limit: number, filters: FieldFilter[]): [string, Row][] {
+    const below = `${this.#table} WHERE k < ? ORDER BY k DESC LIMIT`;
     const where = filters.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?").join(", ")})`);
-    const below = `SELECT k, v FROM ${this.#table} WHERE k < ? ORDER BY k DESC LIMIT ?`;
-    const sql = `SELECT k, v FROM (${below}) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
+    const from = `(SELECT k, v FROM ${below} ?) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
     const bound = filters.flatMap(({ field, values }) => [field, ...values]);
-    const found = this.#sql.exec<{ k: string; v: string }>(sql, before, scan, ...bound, limit);
-    // Rows are JSON, as in `#select`.
-    return found.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
+    const rows = this.#select(from, before, scan, ...bound, limit + 1);
+    if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]?.[0] ?? null };
+    const [last] = this.#select(`${below} 1 OFFSET ?`, before, scan - 1);
+    return { rows, next: last?.[0] ?? null };
   }
 
   write(key: string, row: Row, live: boolean, _at: Instant): void {
@@ -148,8 +141,8 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Row[] {
     const number = `json_extract(v, '$.${field}')`;
     const most = Number.isFinite(limit) ? limit : -1;
-    const where = `WHERE k >= ? AND ${number} > ? ORDER BY ${number} LIMIT ?`;
-    return this.#select(where, from, above, most).map(([, row]) => row);
+    const rows = `${this.#table} WHERE k >= ? AND ${number} > ? ORDER BY ${number} LIMIT ?`;
+    return this.#select(rows, from, above, most).map(([, row]) => row);
   }
 
   forget(until: Instant): void {
@@ -158,14 +151,12 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     meter.rowsWritten += this.#sql.exec(sql, until).rowsWritten;
   }
 
-  #select(where: string, ...bindings: (string | number)[]): [string, Row][] {
+  /** The keys and rows that are selected: `from` is a statement after its `FROM`. */
+  #select(from: string, ...bindings: (string | number)[]): [string, Row][] {
     if (!this.#exists) return [];
-    const cursor = this.#sql.exec<{ k: string; v: string }>(
-      `SELECT k, v FROM ${this.#table} ${where}`,
-      ...bindings,
-    );
+    const found = this.#sql.exec<{ k: string; v: string }>(`SELECT k, v FROM ${from}`, ...bindings);
     // Only `write` fills this table.
-    return cursor.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
+    return found.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
   }
 
   #create(): void {

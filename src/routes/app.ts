@@ -22,7 +22,7 @@ import { renderError } from "./http/problem.ts";
 import { installMessages } from "./http/zod-messages.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
-import { createPoolDirectory } from "./pool-directory.ts";
+import { PoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
 import { proofRoute } from "./proof.ts";
 import { runListRoutes } from "./query/run-lists.ts";
@@ -49,7 +49,7 @@ const SNAPSHOTS = "/v1/snapshots/*";
 export function createApp(agent: AgentBundle): EdgeApp {
   installMessages();
   const app = new OpenAPIHono<EdgeTypes>({ defaultHook: refuse() });
-  const pools = createPoolDirectory();
+  const pools = new PoolDirectory();
   answerMistakes(app);
   app.use(async (c, next) => {
     c.set("pools", pools);

@@ -3,6 +3,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
+import type { PoolDirectory } from "./pool-directory.ts";
 
 /** The Worker's static files, by request path. */
 export interface Assets {
@@ -25,23 +26,6 @@ export interface EdgeBindings {
   now: () => Instant;
 }
 
-/**
- * The names of all pools, remembered for a few seconds, so that a query does not cost a call to the one
- * Registry.
- */
-export interface PoolDirectory {
-  /** The names, at most a few seconds old. Fails as the Registry does. */
-  names(env: Pick<EdgeBindings, "objects" | "now">): Promise<string[]>;
-  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
-  forget(): void;
-}
-
-/** What the answer to a call is signed with, once that call is known to be a host's. */
-export interface AnswerSigner {
-  key: string;
-  keyid: string;
-}
-
 /** What the app passes along with each request. */
 export interface EdgeTypes {
   Bindings: EdgeBindings;
@@ -49,8 +33,8 @@ export interface EdgeTypes {
     /** The caller: the name of its token. Set by `requireToken`. */
     actor: string;
     pools: PoolDirectory;
-    /** Set once a call is verified to come from a host. */
-    signer: AnswerSigner | undefined;
+    /** What the answer is signed with. Set once a call is verified to come from a host. */
+    signer: { key: string; keyid: string } | undefined;
   };
 }
 

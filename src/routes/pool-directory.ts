@@ -1,22 +1,27 @@
 // Which pools are there? The edge remembers the Registry's answer for a few seconds.
-import type { PoolDirectory } from "./edge.ts";
+import type { Objects } from "../objects/rpc.ts";
+import type { Instant } from "../shared/machine.ts";
 
 /** How old a cached list of pools may be (design/README.md#owners, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
 
-/** Makes an empty directory, one per app, shared by its requests. */
-export function createPoolDirectory(): PoolDirectory {
-  let known: { names: string[]; until: number } | undefined;
-  return {
-    async names({ objects, now }) {
-      if (known !== undefined && now() < known.until) return known.names;
-      // Only the value is shared: another request cannot safely await this request's promise.
-      const names = await objects.registry().pools();
-      known = { names, until: now() + POOL_NAMES_KEPT_MS };
-      return names;
-    },
-    forget() {
-      known = undefined;
-    },
-  };
+/**
+ * The names of all pools, one directory per app, so that a query does not cost a call to the one Registry.
+ */
+export class PoolDirectory {
+  #known: { names: string[]; until: Instant } | undefined;
+
+  /** The names, at most a few seconds old. Fails as the Registry does. */
+  async names({ objects, now }: { objects: Objects; now: () => Instant }): Promise<string[]> {
+    if (this.#known !== undefined && now() < this.#known.until) return this.#known.names;
+    // Only the value is shared: another request cannot safely await this request's promise.
+    const names = await objects.registry().pools();
+    this.#known = { names, until: now() + POOL_NAMES_KEPT_MS };
+    return names;
+  }
+
+  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
+  forget(): void {
+    this.#known = undefined;
+  }
 }

@@ -1,6 +1,6 @@
 // What goes in and out of `POST /v1/enrollments` (api.md#enrollments).
 import { z } from "zod";
-import { durationMs, formatDuration, parseDuration } from "../shared/duration.ts";
+import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../shared/limits.ts";
 import { Duration, InstantText, Name } from "./common.ts";
 
@@ -19,11 +19,6 @@ export const EnrollmentRequest = z.strictObject({
     .describe(`how long the code is valid, ${RANGE}`),
 });
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
-
-/** How long a code is valid, in milliseconds. */
-export function ttlMs({ ttl }: EnrollmentRequest): number {
-  return durationMs(ttl);
-}
 
 export const Enrollment = z
   .object({

@@ -17,12 +17,7 @@ import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
 type StoredSegment = Uint8Array | { length: number };
 
 /** At most `maxBytes` of a stream, from `from` on. */
-export interface LogPosition {
-  attempt: string;
-  stream: StreamName;
-  from: number;
-  maxBytes: number;
-}
+export type LogPosition = Pick<LogRequest, "stream" | "from" | "maxBytes"> & { attempt: string };
 
 /** The segments of an allocation's logs, which do not fit into its value (`AllocationRecord.logs`). */
 export class LogStore {

@@ -1,5 +1,5 @@
 // How do the objects and the edge reach an object?
-import type { AllocationStub, CloudWorkerStub, Env, PoolStub } from "../env.ts";
+import type { Env } from "../env.ts";
 import { LogChunks } from "../files/log-chunks.ts";
 import { Snapshots } from "../files/snapshots.ts";
 import type { Objects } from "../rpc.ts";
@@ -7,21 +7,18 @@ import type { Objects } from "../rpc.ts";
 /** The name of the only registry. */
 const REGISTRY_NAME = "registry";
 
-/** Each call gets a fresh stub: one that has failed keeps failing (platform.md#calls-and-faults). */
-export interface Peers {
-  allocation(run: string): AllocationStub;
-  worker(id: string): CloudWorkerStub;
-  pool(name: string): PoolStub;
-}
-
-/** How objects reach each other. */
-export function peersOf(env: Env): Peers {
+/**
+ * How objects reach each other. Each call gets a fresh stub: one that has failed keeps failing
+ * (platform.md#calls-and-faults).
+ */
+export function peersOf(env: Env) {
   return {
-    allocation: (run) => env.ALLOCATION.getByName(run),
-    worker: (id) => env.CLOUD_WORKER.getByName(id),
-    pool: (name) => env.POOL.getByName(name),
+    allocation: (run: string) => env.ALLOCATION.getByName(run),
+    worker: (id: string) => env.CLOUD_WORKER.getByName(id),
+    pool: (name: string) => env.POOL.getByName(name),
   };
 }
+export type Peers = ReturnType<typeof peersOf>;
 
 /** Makes a pool count invariants that one of its objects broke. If the call is lost, the log has them. */
 export function countViolations(env: Env, pool: string | undefined, machine: string, count: number): void {

@@ -1,6 +1,7 @@
 // The route that makes an enrollment code for a self-hosted machine (api.md#enrollments).
 import { z } from "zod";
-import { Enrollment, EnrollmentRequest, ttlMs } from "../../schema/enrollment.ts";
+import { Enrollment, EnrollmentRequest } from "../../schema/enrollment.ts";
+import { durationMs } from "../../shared/duration.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isSafeAddress } from "../../shared/proof.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -48,7 +49,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
     const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
     const { worker, code, expiresAt, replayed } = await c.env.objects
       .pool(request.pool)
-      .invite({ ttlMs: ttlMs(request), ...(keyHash === undefined ? {} : { keyHash }) });
+      .invite({ ttlMs: durationMs(request.ttl), keyHash });
     const answer: Enrollment = {
       code,
       worker,

@@ -8,15 +8,12 @@ export const MAX_FIELD_ERRORS = 100;
 
 type Outcome = { target: Target } & ({ success: true } | { success: false; error: z.ZodError });
 
-/** A hook of zod-openapi that turns a schema's errors into `invalid_request`. */
-export type Refuse = (outcome: Outcome) => undefined;
-
 /**
- * Makes the hook for a route. Fields in `later` are planned but not in this version, which the error says;
- * for other unknown fields it lists the known ones.
+ * Makes the hook of zod-openapi that turns a schema's errors into `invalid_request`. Fields in `later` are
+ * planned but not in this version, which the error says; for other unknown fields it lists the known ones.
  */
-export function refuse(later: readonly string[] = []): Refuse {
-  return (outcome) => {
+export function refuse(later: readonly string[] = []) {
+  return (outcome: Outcome): undefined => {
     if (!outcome.success) throw invalid(fieldErrors(outcome.error.issues, outcome.target, later));
     return undefined;
   };

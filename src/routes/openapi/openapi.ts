@@ -50,7 +50,7 @@ export function openApiRoute(app: EdgeApp, version: string): void {
     app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
   let made: string | undefined;
-  app.use("/openapi.json", etag());
+  app.use("/openapi.json", etag({ generateDigest: (body) => crypto.subtle.digest("SHA-256", body) }));
   app.openapi(route, () => {
     made ??= makeDocument(app, version);
     const headers = { "content-type": "application/json", "cache-control": "no-cache" };

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import { EnrollmentRequest, ttlMs } from "../../../src/schema/enrollment.ts";
+import { EnrollmentRequest } from "../../../src/schema/enrollment.ts";
+import { durationMs } from "../../../src/shared/duration.ts";
 import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../../../src/shared/limits.ts";
 
 test("the pool default, for DEFAULT_ENROLLMENT_MS, unless it is said", () => {
   const request = EnrollmentRequest.parse({});
-  expect([request.pool, ttlMs(request)]).toEqual(["default", DEFAULT_ENROLLMENT_MS]);
+  expect([request.pool, durationMs(request.ttl)]).toEqual(["default", DEFAULT_ENROLLMENT_MS]);
 });
 
 test.each([
