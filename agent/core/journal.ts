@@ -24,7 +24,7 @@ export type AttemptJournal = Pick<AttemptState, (typeof JOURNAL_FIELDS)[number]>
  *
  * - `running`: its shim lives, with the same pid and start time.
  * - `ended`: its shim has written the exit status.
- * - `lost`: neither. Whatever lives of it must be killed.
+ * - `lost`: neither. Whatever is left of it must be killed.
  * - `rebooted`: the machine has booted since, so none of its processes lives, and its pids mean nothing.
  */
 export interface FoundAttempt {

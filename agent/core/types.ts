@@ -153,7 +153,7 @@ export interface SocketState {
   repeats: number;
 }
 
-/** The boot probe: run until it succeeds once, and reported until the report of that is answered. */
+/** The boot probe. It is run until it succeeds once; its result is reported until a success is answered. */
 export interface BootState {
   outcome?: { ok: boolean; output: string; exitCode?: number | null };
   acked: boolean;

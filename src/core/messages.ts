@@ -281,7 +281,7 @@ export interface Sighting {
   /** Absent: not in the listing. */
   instance?: Instance;
   /**
-   * When the first of the listings that omit the instance without a break began, as far as the pool knows.
+   * Since when every listing has omitted the instance, as far as the pool knows: when the first of these began.
    */
   missingSince?: Instant;
   /** Other living machines under the same name. Absent: the listing says nothing about them. */

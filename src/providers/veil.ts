@@ -2,7 +2,7 @@
 
 /** Replaces each secret. */
 const VEILED = "[secret]";
-/** Any enrollment code, from whichever call. */
+/** Any enrollment code, whichever call it was made for. */
 export const CODES = /drvc_[\w.~-]+/g;
 /** Shorter pieces of a secret reveal nothing, and occur by chance. */
 const LEAST_BASE64_CHARS = 8;

@@ -25,7 +25,7 @@ export function readCode(code: string): Code | undefined {
   return { claim, key: keyOf(`${text.replaceAll("-", "+").replaceAll("_", "/")}=`) };
 }
 
-/** The key in the genuine code of a claim. */
+/** The key that a genuine code with this claim contains. */
 export function codeKey(claim: string, signingKey: string): Key {
   return keyOf(codeMac(claim, signingKey));
 }

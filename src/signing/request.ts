@@ -76,8 +76,8 @@ export function signedHeaders(digest: string, params: string, signature: string)
 }
 
 /**
- * Parses the headers of a signed request; undefined if malformed. Computes no HMAC, so it is cheap for
- * anyone's request.
+ * Parses the headers of a signed request; undefined if malformed. Computes no HMAC, so it is cheap even for
+ * requests from strangers.
  */
 export function claimedRequest(
   request: Request,

@@ -30,8 +30,8 @@ export interface FetchPlace {
 /**
  * Fetches content with this digest into the file `part`, and resumes what is already there. If resumed
  * content has a wrong digest, it is fetched again from the beginning: the source may have changed, or a crash
- * of the machine may have left holes. A signed source signs its requests, not the answers: another program
- * may have sent the bytes, so a wrong digest from it leads to another try.
+ * of the machine may have left holes. Of a signed source, only the requests are signed, not the answers:
+ * another program may have sent the bytes, so after a wrong digest the download is tried again.
  */
 export async function fetchVerified(
   source: Source,

@@ -97,8 +97,8 @@ export class AttemptStore {
   }
 
   /**
-   * Deletes the data and remembers the id, even across a crash. The folder also proves the start, so it goes
-   * last: deleting its contents first makes room for the note.
+   * Deletes the data and remembers the id, even across a crash. The folder, too, proves that the attempt was
+   * started, so it is deleted last. Its contents go first, to make room for the file in `forgotten/`.
    */
   async forget(id: string): Promise<void> {
     const { root } = this.dirsOf(id);

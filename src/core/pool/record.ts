@@ -40,7 +40,7 @@ export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> 
   notAfter: Instant;
   /** Until this time nothing is placed on it, because the pool has agreed that it stops. */
   stopUntil: Instant;
-  /** When the first of the listings that omit its instance without a break began. */
+  /** Since when every listing has omitted its instance: when the first of these listings began. */
   missingSince: Instant | null;
   /** Placements in a row that it did not start, and until when it therefore gets no other. */
   refusals: number;

@@ -50,8 +50,8 @@ export interface PlacementRow {
    */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * Its order has not left for the host yet, so nothing of it can be there. Absent: it has left, or was about
-   * to when it was accepted.
+   * Its order has not left for the host yet, so nothing of it can be there. Absent: the order has left, or was
+   * about to leave when the placement was accepted.
    */
   undelivered?: true;
 }
@@ -87,7 +87,7 @@ export interface WorkerRecord {
   boots: string[];
   /** When two clones were first seen to start alternately as this host. */
   clonedAt: Instant | null;
-  /** What the host has measured when it enrolled; null: it has not. */
+  /** What the host measured when it enrolled; null: nothing. */
   measured: Resources | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
@@ -109,7 +109,7 @@ export interface WorkerRecord {
    * that the host is not blamed for our own absence (rule R4). A report clears it.
    */
   overdueSince: Instant | null;
-  /** When the first of the complete listings that omit the instance without a break began. */
+  /** Since when every complete listing has omitted the instance: when the first of these listings began. */
   omittedAt: Instant | null;
   /**
    * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
@@ -125,12 +125,12 @@ export interface WorkerRecord {
   waits: boolean;
   /** Other machines that the provider lists under its name, by id (`doubles.ts`). */
   doubles: string[];
-  /** How the latest create call failed, and how often one has, while there is no machine. */
+  /** While there is no machine: how the latest create call failed, and how many create calls have failed. */
   failure: WorkerFailure | null;
   createTries: number;
   /** A create call may have made a machine: its answer was lost, or left that open. */
   mayBeMade: boolean;
-  /** A create call was under way when its end began, and has had no answer. */
+  /** A create call was unanswered when the worker began to end, and still is. */
   calling: boolean;
   /** Who has forced its end, so that no listing is waited for (`forced.ts`). */
   forced: string | null;
@@ -182,7 +182,7 @@ export interface WorkerMemo {
   proposeAt: Instant;
   /** When the pool last asked it to make room. The pool repeats this for as long as necessary. */
   makeRoomAt: Instant | null;
-  /** An earlier process may have left a create call unanswered: a refusal then proves nothing. */
+  /** An earlier process may have made a create call whose answer is unknown: a refusal now proves nothing. */
   mayHaveCalled: boolean;
 }
 

@@ -12,7 +12,7 @@ export function hasEvents({ record }: AllocationState, after: number): boolean {
   return record === null || record.ended || record.events.some(({ seq }) => seq > after);
 }
 
-/** Why a run is in its state: as it knows itself, and as its pool or worker says. */
+/** Why a run is in its state: what the run itself knows, and what its pool or worker says. */
 export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const { record } = state;
   const placement = record.ended ? null : openPlacement(state);

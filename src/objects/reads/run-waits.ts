@@ -141,8 +141,8 @@ export class RunWaits {
     const held = [...this.#watches.values()].reduce((sum, watch) => sum + watch.ids, 0);
     if (this.size < MAX_HELD_WAITS && held + ids <= MAX_HELD_WAIT_IDS) return;
     const text =
-      `the pool holds ${this.size} waits for ${held} ids already: ask again, ` +
-      "or by a label instead of ids, or without `wait`";
+      `${this.size} clients already wait in this pool, for ${held} ids: try again later, ` +
+      "ask by a label instead of ids, or ask without `wait`";
     throw new DroverError("unavailable", text, { retryAfterMs: FULL_RETRY_MS });
   }
 }
@@ -174,7 +174,7 @@ class Watch {
     return this.#question.ids?.length ?? 0;
   }
 
-  /** Shows a changed row. Without one, the rows must be listed again. */
+  /** Shows a changed row. `undefined`: the change has no row, so the client must list again. */
   show(row: RunRow | undefined): void {
     this.#hasNews = true;
     this.#isLost ||= row === undefined;

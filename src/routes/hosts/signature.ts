@@ -10,14 +10,14 @@ import { type ClaimedRequest, isSignedWith, type Purpose } from "../../signing/r
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
 import { unlessTooFast } from "./host-pace.ts";
 
-/** The headers of a signed call, for the document. `claimOfHost` checks that they are there. */
+/** The headers of a signed call, for the OpenAPI document. `claimOfHost` checks that they are there. */
 export const SignatureHeaders = z.object({
   "content-digest": z.string().optional().describe("required; sha-256 of the body (RFC 9530)"),
   "signature-input": z.string().optional().describe("required; what is signed (RFC 9421)"),
   signature: z.string().optional().describe("required; drover=:<base64 HMAC-SHA256>:"),
 });
 
-/** Signs answers to hosts, including refusals. The bytes of an archive are proven by its name instead. */
+/** Signs answers to hosts, including refusals. An archive needs no signature: its name is its digest. */
 export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
   await next();
   const signer = c.get("signer");
@@ -77,8 +77,8 @@ async function verifyCall(
 }
 
 /**
- * Signs the answer that proves this Drover to a host, with the host's secret, or with its code before it has
- * enrolled. Throws `bad_signature`.
+ * Has the answer to `hello` signed, so that the host recognizes this Drover: with the host's secret or, if the
+ * host has not enrolled yet, with its code. Throws `bad_signature`.
  */
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};

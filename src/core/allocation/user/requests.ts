@@ -16,8 +16,8 @@ import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.t
 import { isRepeated, rememberKey } from "./idempotency.ts";
 
 /**
- * The most signals that an order names: the latest. A host soon receives each, so this many wait only while
- * it cannot be reached.
+ * The most signals that an order names; older ones are dropped. A host soon receives each signal, so this
+ * many accumulate only while the host cannot be reached.
  */
 export const MAX_SIGNALS_KEPT = 32;
 
@@ -136,8 +136,8 @@ function noteRestart(run: RunDraft, { name }: GroupTask, by: string): void {
 }
 
 /**
- * Whether all tasks can be restarted: not once all but the poststop tasks are dead (tasks.md#life), nor on a
- * host that stops everything.
+ * Whether all tasks can be restarted: neither after all but the poststop tasks are dead (tasks.md#life), nor
+ * on a host that stops everything.
  */
 function mayRestartAll({ record, members, hostStop }: GroupView): boolean {
   return record.kill === undefined && hostStop === undefined && !allButPoststopDead(members);

@@ -27,7 +27,7 @@ const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shu
 
 /**
  * The fields that can change while a run is being stopped, to stop it sooner. These only shrink: a
- * host that was told to stop a task grants it no more time.
+ * host that was told to stop a task gives it no extra time.
  */
 const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
@@ -93,7 +93,7 @@ function fixedFields(
     .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
     errors.push({ pointer: "/spec/tasks", detail: FIXED });
-  // The new result task was not started to produce outputs, so its files cannot become the run's.
+  // The new result task was started without asking for outputs, so the run could get none from it.
   if (spec.outputs !== undefined && resultTaskOf(old.tasks ?? []) !== resultTaskOf(spec.tasks ?? []))
     errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {

@@ -69,7 +69,7 @@ function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
   return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
 }
 
-/** The hold-offs that a call must obey. A destroy only obeys pauses for all calls. */
+/** The hold-offs that a call must obey. A destroy obeys only those that pause all calls. */
 function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hold[] {
   if (row.waits !== "destroy") return holdsOn(holds, row);
   return holds.filter(

@@ -53,7 +53,8 @@ export interface LastRuns {
 }
 
 /**
- * The workers in these states. `gone` reads the latest gone workers. A run counts where it ended.
+ * The workers in these states. `gone` reads the latest gone workers. A run that was moved counts only for the
+ * worker on which it ended.
  */
 export function listedWorkers(
   state: ReadonlyConfigured,

@@ -129,7 +129,7 @@ export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined 
   );
 }
 
-/** When placements whose orders have not left for the host end: once it is silent (`refuseUndelivered`). */
+/** When undelivered placements end: as soon as the host counts as silent (`refuseUndelivered`). */
 function undeliveredUntil(state: ReadonlyExistingWorker): Instant | undefined {
   const from = undeliveredPlacements(state).length === 0 ? undefined : silentFrom(state);
   return from === undefined ? undefined : from + 1;
@@ -155,7 +155,7 @@ export function orphanEndsAt({ record }: ReadonlyExistingWorker): Instant | unde
   return waits ? record.leaseUntil + LEASE_MARGIN_MS : undefined;
 }
 
-/** When the next create call may be made, or else when no more may. */
+/** When the next create call may be made, or when create calls end for good, whichever comes first. */
 export function createWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { createNotBefore, intent } = state.record;
   return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
@@ -180,7 +180,7 @@ export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
     if (isLetGo(state)) return goneNow(state, "its lease is over", now);
   }
   if (isUnmade(state) && now >= record.intent.notAfter) {
-    return shutDown(state, "the provider did not answer in time whether it made the machine", now);
+    return shutDown(state, "the provider did not say in time whether it had made the machine", now);
   }
   if (hasPassed(bootDeadline(state), now)) {
     const text = isSelfHosted(record)
@@ -189,7 +189,7 @@ export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
     return shutDown(state, text, now, "failure");
   }
   if (hasPassed(orphanEndsAt(state), now)) {
-    return shutDown(state, "no worker owned it, and no lease of its host can be left", now);
+    return shutDown(state, "no worker owned it, and its host cannot hold a lease any more", now);
   }
   if (hasPassed(givenUpAt(state), now)) {
     return shutDown(state, "its host has been silent for too long", now);

@@ -14,9 +14,10 @@ import { goneNow, shutDown } from "./shutdown.ts";
 export const MAX_PRICES = 50;
 
 /**
- * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless that is another
- * machine with our tags, made by a doubled create. Omission proves the end only after the host's lease, and
- * only in two listings: one begun a consistency window after our latest call, the other a window after that.
+ * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless the terminated
+ * machine is another one with our tags, made by a second create call. Omission proves the end only after the
+ * host's lease, and only in two listings: one begun a consistency window after our latest call, the other a
+ * window after that.
  * Listings of another provider prove nothing.
  */
 export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
@@ -37,7 +38,7 @@ export function foldSighting(before: ExistingWorker, sighting: Sighting, now: In
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   if (leased || tooSoon || unlisted || isUnmade(state)) return state;
-  // The series of omissions begins anew if a listing in between had the machine, or the pool does not know.
+  // The series of omissions begins anew if a listing in between showed the machine, or may have.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
