@@ -1,11 +1,12 @@
 // How a provider behind an HTTP service is called: bounded, veiled, and never trusted blindly.
 import { type ZodType, z } from "zod";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
+import { jsonOf } from "../schema/json.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../shared/limits.ts";
-import { because } from "../shared/words.ts";
+import { because, errorText } from "../shared/words.ts";
 import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";
@@ -48,9 +49,7 @@ export function httpProvider(
 ): Provider {
   const veil = veilOf([config.secret]);
   const within = <T>(work: (call: Call) => Promise<T>, by = veil): Promise<T> =>
-    withDeadline(timeoutMs, (signal) =>
-      work((method, path, body) => callService({ config, now, signal, veil: by }, method, path, body)),
-    );
+    withDeadline(timeoutMs, (signal) => work(callerOf(config, now, signal, by)));
   return {
     capabilities: { listConsistencyMs: LIST_CONSISTENCY_MS },
     async create(wanted: CreateInstance): Promise<CreateAnswer> {
@@ -122,37 +121,27 @@ async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promis
   }
 }
 
-/** The context of a call. `veil` hides the secrets that it sends. */
-interface CallContext {
-  config: ProviderConfig;
-  now: () => number;
-  signal: AbortSignal;
-  veil: Veil;
-}
-
-async function callService(
-  { config, now, signal, veil }: CallContext,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<Called> {
-  try {
-    const response = await fetch(`${config.url.replace(/\/$/, "")}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
-      signal,
-      // The secret is for this address only, and a redirected create could become a read.
-      redirect: "manual",
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await boundedText(response);
-    const gone = method === "DELETE" && response.status === 404;
-    return response.ok || gone
-      ? { status: response.status, body: text }
-      : { failure: classify(response, text, now(), veil) };
-  } catch (error) {
-    return { failure: unreached(config.url, signal.aborted ? signal.reason : error, veil) };
-  }
+/** Makes the function that calls the service. `veil` hides the secrets that a call sends. */
+function callerOf(config: ProviderConfig, now: () => number, signal: AbortSignal, veil: Veil): Call {
+  return async (method, path, body) => {
+    try {
+      const response = await fetch(`${config.url.replace(/\/$/, "")}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
+        signal,
+        // The secret is for this address only, and a redirected create could become a read.
+        redirect: "manual",
+        body: JSON.stringify(body),
+      });
+      const text = await boundedText(response);
+      const gone = method === "DELETE" && response.status === 404;
+      return response.ok || gone
+        ? { status: response.status, body: text }
+        : { failure: classify(response, text, now(), veil) };
+    } catch (error) {
+      return { failure: unreached(config.url, signal.aborted ? signal.reason : error, veil) };
+    }
+  };
 }
 
 /** A fault of the service. Its message continues "the provider at …". */
@@ -170,7 +159,7 @@ function unreached(url: string, error: unknown, veil: Veil): ProviderFailure {
   const where = `${origin}${pathname.replace(/\/$/, "")}`;
   if (error instanceof Fault)
     return { class: "temporary", text: `the provider at ${where} ${error.message}`, unreached: true };
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorText(error);
   if (!/^internal error/i.test(reason)) {
     const text = because(`nobody answered at ${where}`, NO_CONNECTION.test(reason) ? "" : veil(reason));
     return { class: "temporary", text, unreached: true };
@@ -215,7 +204,7 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
 /** Normalizes JSON, which can spell a secret in many ways, so that the veil finds the secret. */
 function plainly(body: string): string {
   const json = jsonOf(body);
-  return json === undefined ? body : JSON.stringify(json.value);
+  return json === undefined ? body : JSON.stringify(json);
 }
 
 /** `Retry-After` in seconds or as a date of the provider's clock (RFC 9110 §10.2.3), in milliseconds. */
@@ -229,10 +218,8 @@ function retryAfterOf(response: Response, at: number): number | undefined {
 
 /** The failure for an invalid answer. A later listing shows whether the call took effect. */
 function unreadable(call: string, fault: string): { kind: "failed"; failure: ProviderFailure } {
-  return {
-    kind: "failed",
-    failure: { class: "temporary", text: `the provider's answer to ${call} is invalid: ${fault}` },
-  };
+  const text = `the provider's answer to ${call} is invalid: ${fault}`;
+  return { kind: "failed", failure: { class: "temporary", text } };
 }
 
 type Parsed<T> = { data: T } | { fault: string };
@@ -241,7 +228,7 @@ type Parsed<T> = { data: T } | { fault: string };
 function parsed<T>(schema: ZodType<T>, body: string, veil: Veil): Parsed<T> {
   const json = jsonOf(body);
   if (json === undefined) return { fault: body === "" ? "it is empty" : "it is not valid JSON" };
-  return checked(schema, json.value, veil);
+  return checked(schema, json, veil);
 }
 
 function checked<T>(schema: ZodType<T>, value: unknown, veil: Veil): Parsed<T> {
@@ -250,12 +237,4 @@ function checked<T>(schema: ZodType<T>, value: unknown, veil: Veil): Parsed<T> {
   const [issue] = error.issues;
   const fault = veil(`\`${issue?.path.join(".")}\` ${issue?.message}`);
   return { fault: fault.slice(0, MAX_FAULT_CHARS) };
-}
-
-function jsonOf(body: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(body) };
-  } catch {
-    return undefined;
-  }
 }

@@ -1,27 +1,23 @@
 // The probes of a load balancer: is the edge up, and can it serve requests?
 import { z } from "zod";
 import type { EdgeApp } from "./edge.ts";
-import { operation } from "./openapi/operation.ts";
+import { OPEN, operation } from "./openapi/operation.ts";
 import { jsonAnswer } from "./openapi/params.ts";
 
 const Health = z.object({ status: z.literal("ok"), version: z.string() }).meta({ id: "Health" });
 
 const healthz = operation({
-  method: "get",
+  ...OPEN,
   path: "/healthz",
   operationId: "getHealth",
-  tag: "Service",
-  access: "open",
   summary: "Whether the edge answers",
   responses: { 200: jsonAnswer("it does", Health) },
 });
 
 const readyz = operation({
-  method: "get",
+  ...OPEN,
   path: "/readyz",
   operationId: "getReadiness",
-  tag: "Service",
-  access: "open",
   codes: ["unavailable"],
   summary: "Whether requests can be served: asks the Registry",
   responses: { 200: jsonAnswer("they can", Health) },

@@ -33,13 +33,9 @@ export function metricsRoutes(app: EdgeApp): void {
     const requested = c.req.valid("query").pool;
     const names = requested ?? (await c.var.pools.names(c.env));
     const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
-    const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
-    return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {
-      "content-type": PROMETHEUS_TEXT,
-    });
+    const silent = service.filter(({ healthy }) => !healthy);
+    const down = silent.map(({ pool }): Sample => ({ name: "drover_pool_up", labels: { pool }, value: 0 }));
+    const text = metricsText([...down, ...[...answers.values()].flat()]);
+    return c.text(text, 200, { "content-type": PROMETHEUS_TEXT });
   });
-}
-
-function downSample(pool: string): Sample {
-  return { name: "drover_pool_up", labels: { pool }, value: 0 };
 }

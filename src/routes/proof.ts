@@ -4,7 +4,7 @@ import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
 import { base64Url, keyOfText, mac } from "../signing/mac.ts";
 import type { EdgeApp } from "./edge.ts";
-import { operation } from "./openapi/operation.ts";
+import { OPEN, operation } from "./openapi/operation.ts";
 import { jsonAnswer } from "./openapi/params.ts";
 
 const Nonce = z
@@ -22,11 +22,9 @@ const Proof = z
   .meta({ id: "Proof" });
 
 const proof = operation({
-  method: "get",
+  ...OPEN,
   path: "/proof",
   operationId: "getProof",
-  tag: "Service",
-  access: "open",
   codes: ["not_found"],
   summary: "Proves to a client that a local Drover is the right one",
   description:

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
-import { operation } from "./openapi/operation.ts";
+import { OPEN, operation } from "./openapi/operation.ts";
 import { notModifiedAnswer } from "./openapi/params.ts";
 
 /** Scripts and styles only from this origin, and no requests to other hosts. */
@@ -22,11 +22,9 @@ const PATH = "/docs";
 const PAGE = "index.html";
 
 const page = operation({
-  method: "get",
+  ...OPEN,
   path: PATH,
   operationId: "getReference",
-  tag: "Service",
-  access: "open",
   summary: "The reference page: this document, for people",
   responses: {
     200: {
@@ -39,22 +37,18 @@ const page = operation({
 });
 
 const home = operation({
-  method: "get",
+  ...OPEN,
   path: "/",
   operationId: "getHome",
-  tag: "Service",
-  access: "open",
   summary: "Redirects to the reference page",
   request: { query: z.object({}) },
   responses: { 302: { description: "at `/docs`", headers: headersOf("Location") } },
 });
 
 const part = operation({
-  method: "get",
+  ...OPEN,
   path: "/docs/{file}",
   operationId: "getReferenceFile",
-  tag: "Service",
-  access: "open",
   codes: ["not_found"],
   summary: "A script or style sheet of the reference page",
   request: {

@@ -11,7 +11,13 @@ import { Cursor, isAfter, newestFirst, pageOf } from "./query/cursor.ts";
 import { askPools } from "./query/fan-out.ts";
 
 const request = { params: WorkerParams };
-const oneWorker = { 200: jsonAnswer("the worker", WorkerStatus) };
+/** What the routes of one worker have in common. */
+const ofWorker = {
+  tag: "Workers",
+  codes: ["unknown_worker"],
+  request,
+  responses: { 200: jsonAnswer("the worker", WorkerStatus) },
+} as const;
 
 const list = operation({
   method: "get",
@@ -32,24 +38,19 @@ const list = operation({
 });
 
 const read = operation({
+  ...ofWorker,
   method: "get",
   path: "/v1/workers/{id}",
   operationId: "getWorker",
-  tag: "Workers",
-  codes: ["unknown_worker"],
   summary: "The full status of a worker",
-  request,
-  responses: oneWorker,
 });
 
 const why = operation({
+  ...ofWorker,
   method: "get",
   path: "/v1/workers/{id}/why",
   operationId: "explainWorker",
-  tag: "Workers",
-  codes: ["unknown_worker"],
   summary: "Why a worker is in its state, and what happens next, when",
-  request,
   responses: { 200: jsonAnswer("the reason", Why) },
 });
 
@@ -69,18 +70,16 @@ const BEHAVIORS = [
 ] as const;
 
 const kill = operation({
+  ...ofWorker,
   method: "post",
   path: "/v1/workers/{id}/kill",
   operationId: "killWorker",
-  tag: "Workers",
-  codes: ["unknown_worker"],
   summary: "Destroy the machine now, whatever runs on it",
   description:
     "The worker is gone once the provider no longer lists its machine. With `force` it is gone after one " +
     "destroy call, or at once if no machine is known, but never before the lease of a run on it is " +
     "over. `leftBehind` then names the machine: look for it at the provider.",
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
-  responses: oneWorker,
 });
 
 /** Adds the routes of workers (api.md#workers). */
@@ -104,14 +103,11 @@ export function workerRoutes(app: EdgeApp): void {
   for (const { verb, behavior, summary } of BEHAVIORS) {
     app.openapi(
       operation({
+        ...ofWorker,
         method: "post",
         path: `/v1/workers/{id}/${verb}`,
         operationId: `${verb}Worker`,
-        tag: "Workers",
-        codes: ["unknown_worker"],
         summary,
-        request,
-        responses: oneWorker,
       }),
       async (c) => {
         const worker = c.env.objects.worker(c.req.valid("param").id);

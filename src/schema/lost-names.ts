@@ -1,6 +1,7 @@
 // Does a JSON body use a name that JavaScript objects lose? The edge checks this before parsing.
 import type { FieldError } from "../shared/errors.ts";
 import { escapedPart } from "./field-errors.ts";
+import { jsonOf } from "./json.ts";
 
 /** The name that JSON allows and a JavaScript object loses. */
 const LOST = "__proto__";
@@ -16,7 +17,7 @@ export function lostNames(text: string): FieldError[] {
   if (!MAYBE_LOST.test(text)) return [];
   const faults: FieldError[] = [];
   // A loop, since the value may be nested deeper than the stack allows.
-  const open: { at: string; value: unknown }[] = [{ at: "", value: parsed(text) }];
+  const open: { at: string; value: unknown }[] = [{ at: "", value: jsonOf(text) }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, value } = next;
     if (typeof value !== "object" || value === null) continue;
@@ -27,12 +28,4 @@ export function lostNames(text: string): FieldError[] {
     }
   }
   return faults;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,6 +5,7 @@ import { AGENT } from "../../generated/agent-bundle.ts";
 import { plainReport } from "../../probes/plain-text.ts";
 import { fieldErrors } from "../../schema/field-errors.ts";
 import { type HostSetup, Report } from "../../schema/host.ts";
+import { jsonOf } from "../../schema/json.ts";
 import { lostNames } from "../../schema/lost-names.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { type Env, urlOf } from "../env.ts";
@@ -34,12 +35,8 @@ export function reportOf({ body, plain, created }: SignedCall, worker: ExistingW
 
 /** The body of a verified call, checked. Throws `malformed_json` or `invalid_request`. */
 export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw new DroverError("malformed_json", "the body is not valid JSON");
-  }
+  const value = jsonOf(body);
+  if (value === undefined) throw new DroverError("malformed_json", "the body is not valid JSON");
   const result = schema.safeParse(value);
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;

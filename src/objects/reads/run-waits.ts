@@ -121,9 +121,7 @@ export class RunWaits {
     if (!isNew) return;
     this.#watches.set(key, watch);
     for (const topic of watch.topics) {
-      const watches = this.#byTopic.get(topic);
-      if (watches === undefined) this.#byTopic.set(topic, new Set([watch]));
-      else watches.add(watch);
+      this.#byTopic.set(topic, (this.#byTopic.get(topic) ?? new Set()).add(watch));
     }
   }
 

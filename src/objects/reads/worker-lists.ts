@@ -1,5 +1,5 @@
 // Which workers does a pool list?
-import { type LastRuns, listedWorkers } from "../../core/pool/read/lists.ts";
+import { listedWorkers } from "../../core/pool/read/lists.ts";
 import type { RunRow, WorkerRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
 import type { ListedWorker, WorkerStateName } from "../../schema/pool.ts";
@@ -19,11 +19,7 @@ export function workersOf(
   workers: SqlRowDisk<WorkerRow>,
 ): ListedWorker[] {
   const gone = () => workers.readLatestEnded("askedAt", GONE_WORKERS_SHOWN).map(([, row]) => row);
-  return listedWorkers(state, states, gone, lastRunsOf(runs));
-}
-
-/** By worker, the run that last ended there, among the pool's latest runs. */
-function lastRunsOf(runs: SqlRowDisk<RunRow>): LastRuns {
   const { rows, isAll } = runs.readHighestBy("worker", "finishedAt", SCAN_ROWS);
-  return { byWorker: new Map(rows.map((row) => [row.worker, row])), isAll };
+  const byWorker = new Map(rows.map((row) => [row.worker, row]));
+  return listedWorkers(state, states, gone, { byWorker, isAll });
 }

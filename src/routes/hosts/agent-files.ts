@@ -4,7 +4,7 @@ import { z } from "zod";
 import { contentDigest } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { headersOf } from "../openapi/answer-headers.ts";
-import { operation } from "../openapi/operation.ts";
+import { OPEN, operation } from "../openapi/operation.ts";
 import { notModifiedAnswer } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
@@ -55,11 +55,9 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
 
 function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile): void {
   const fileRoute = operation({
-    method: "get",
+    ...OPEN,
     path: `/agent/${name}`,
     operationId: `get${called}`,
-    tag: "Service",
-    access: "open",
     summary,
     responses: {
       200: {
@@ -71,11 +69,9 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     },
   });
   const digestRoute = operation({
-    method: "get",
+    ...OPEN,
     path: `/agent/${name}.sha256`,
     operationId: `get${called}Digest`,
-    tag: "Service",
-    access: "open",
     summary: "Its digest, as sha256sum -c reads it",
     responses: {
       200: {

@@ -27,17 +27,16 @@ const OrdersDocument = z.custom<Orders>().meta({
 const headers = SignatureHeaders;
 const signed = { params: HostParams, headers };
 
-/** The body is documented, but not parsed here: its signature must be verified first. */
-function signedBody(body: z.ZodType) {
+/**
+ * A body in JSON, or of other types. It is documented, but not parsed here: its signature must be verified
+ * first.
+ */
+function signedBody(body: z.ZodType, others: Record<string, { schema: object }> = {}) {
   // A plain JSON Schema is documented, but checks nothing.
   const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
   // Named schemas are components of the document.
   const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
-  return { required: true, content: { "application/json": { schema } } };
-}
-
-function signedRequest(body: z.ZodType) {
-  return { ...signed, body: signedBody(body) };
+  return { required: true, content: { "application/json": { schema }, ...others } };
 }
 
 const enroll = operation({
@@ -76,15 +75,6 @@ const hello = operation({
   responses: { 200: jsonAnswer("a signed answer", Hello) },
 });
 
-const PLAIN_TEXT: object = { type: "string" };
-
-/** A report, as JSON or as plain text (`src/probes/plain-text.ts`). */
-function reportRequest() {
-  const { body, ...request } = signedRequest(Report);
-  const content = { ...body.content, "text/plain": { schema: PLAIN_TEXT } };
-  return { ...request, body: { ...body, content } };
-}
-
 const join = operation({
   method: "post",
   path: "/v1/hosts/{worker}/join",
@@ -93,7 +83,7 @@ const join = operation({
   access: "host",
   codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A start of the agent: a new incarnation",
-  request: signedRequest(JoinRequest),
+  request: { ...signed, body: signedBody(JoinRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup) },
 });
 
@@ -109,7 +99,12 @@ const report = operation({
     "As plain text it is the output of a run probe: one line for each live run, `<run> stale`, `broken`, " +
     "`boot ok` once the boot probe has succeeded, and `orders <revision>` for the orders that were " +
     "applied.",
-  request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
+  request: {
+    ...signed,
+    // As plain text it is for hosts that are shell scripts (`src/probes/plain-text.ts`).
+    body: signedBody(Report, { "text/plain": { schema: { type: "string" } } }),
+    query: z.strictObject({ wait: Wait.optional() }),
+  },
   responses: { 200: jsonAnswer("the orders", OrdersDocument) },
 });
 

@@ -10,7 +10,7 @@ import { withHeads } from "./document-heads.ts";
 import { readableShapes } from "./document-shapes.ts";
 import { addExamples } from "./example-document.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
-import { operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
+import { OPEN, operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
 import { notModifiedAnswer } from "./params.ts";
 
 /** This route's own answer is described only as a JSON object. */
@@ -28,11 +28,9 @@ const DESCRIPTION =
 const INSTANCE = "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00";
 
 const route = operation({
-  method: "get",
+  ...OPEN,
   path: "/openapi.json",
   operationId: "getOpenApi",
-  tag: "Service",
-  access: "open",
   summary: "This document",
   responses: {
     200: { description: "OpenAPI 3.1", headers: headersOf("ETag"), content },

@@ -24,6 +24,9 @@ export const TAGS = {
 /** Who may call an operation: holders of the token, a host by its signature, or anyone. */
 export type Access = "token" | "host" | "open";
 
+/** What the open routes have in common: they only show what Drover is. */
+export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
+
 /** How each kind of caller authenticates, for the document. `auth.ts` and the objects enforce it. */
 export const SECURITY_SCHEMES = {
   bearer: {
