@@ -2,7 +2,7 @@
 import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
-import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
+import { LONGEST_TIMER_MS, OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import type { EventOf, HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
 import { isFree } from "./core/lease.ts";
@@ -15,8 +15,6 @@ import { Exchange } from "./plane/exchange.ts";
 import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
 
-/** The longest delay that a timer of Node takes. */
-const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
 /** The shortest timer: no tight loop while something due waits for work in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 

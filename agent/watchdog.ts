@@ -40,7 +40,6 @@ export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: Wat
     const lockFile = join(stateDir, NAME);
     const running = parseStat(readIfThere(lockFile) ?? "");
     if (running !== undefined && lives(running)) return;
-    const variables = Object.entries(marks).filter((mark): mark is [string, string] => mark[1] !== undefined);
     const seconds = [WATCHDOG_LOOK_MS, WATCHDOG_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_BARE_LEAD_MS];
     const args = [stateDir, ...seconds.map(inSeconds), powerOff, ...endLease];
     const log = openSync(join(stateDir, "watchdog.log"), "a", 0o600);
@@ -48,7 +47,7 @@ export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: Wat
     try {
       child = spawn("/bin/sh", ["-c", script, "drover-watchdog", ...args], {
         cwd: "/",
-        env: { ...baseEnvironment(), ...Object.fromEntries(variables) },
+        env: { ...baseEnvironment(), ...marks },
         detached: true,
         stdio: ["ignore", log, log],
       });

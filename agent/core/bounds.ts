@@ -24,3 +24,7 @@ export const LAST_WORDS_MS: Millis = 10_000;
 export const WATCHDOG_LEAD_MS: Millis = SHORT_STOP_MS + LEASE_KILL_MS;
 /** A process whose clock has advanced by more than this between two looks has slept. */
 export const STOOD_STILL_MS: Millis = 5_000;
+/** How many bytes of a file are in memory while it is signed and sent. */
+export const SENT_AT_ONCE_BYTES = 256 * 1024;
+/** The longest delay that a timer of Node takes. A longer wait sets another timer. */
+export const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;

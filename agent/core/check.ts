@@ -1,6 +1,7 @@
 // What may no step of the host's machine break?
 import type { Instant, Invariant } from "../../src/shared/machine.ts";
 import { leaseStopAt } from "./lease.ts";
+import { STREAMS } from "./reports/logs.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /** An attempt never returns to a phase of lower rank. */
@@ -45,7 +46,7 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
     signaledUpTo < before ? `signal ${before} was sent, and is owed again` : undefined,
   ),
   ofAttempts("host-protocol.md#logs", ({ logs: before }, { logs }) => {
-    const short = (["stdout", "stderr"] as const).find((one) => logs[one].acked < before[one].acked);
+    const short = STREAMS.find((one) => logs[one].acked < before[one].acked);
     return (
       short && `the control plane has ${before[short].acked} bytes of its ${short}, not ${logs[short].acked}`
     );

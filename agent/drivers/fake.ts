@@ -14,13 +14,11 @@ import {
   fakeSignaled,
   foundFake,
 } from "../core/attempts/fake.ts";
+import { LONGEST_TIMER_MS } from "../core/bounds.ts";
 import type { RawUsage } from "../core/types.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { StartFault } from "../exec/start-fault.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState } from "./driver.ts";
-
-/** The longest delay that a timer of Node takes. A longer wait sets another timer. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const NO_USAGE: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: 0 };
 

@@ -33,7 +33,7 @@ function run(command: string, file: string, instance: string | undefined): Promi
   try {
     const child = spawn("/bin/sh", ["-c", command], {
       cwd: "/",
-      env: { ...baseEnvironment(), ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }) },
+      env: { ...baseEnvironment(), DROVER_INSTANCE: instance },
       detached: true,
       stdio: ["ignore", output, output],
     });

@@ -2,6 +2,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
 import type { HostEvent } from "../core/events.ts";
+import { STREAMS } from "../core/reports/logs.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
 
 /**
@@ -34,7 +35,7 @@ export class Streams {
   look(id: string): void {
     const known = this.#sizes.get(id);
     if (known === undefined) return;
-    for (const stream of ["stdout", "stderr"] as const) {
+    for (const stream of STREAMS) {
       const size = sizeOf(this.fileOf(id, stream));
       if (size === known[stream]) continue;
       known[stream] = size;

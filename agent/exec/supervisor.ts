@@ -5,13 +5,7 @@ import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { HostMessage, MessageOf } from "../core/messages.ts";
 import type { RawUsage } from "../core/types.ts";
-import {
-  type Driver,
-  driverOf,
-  type OnTaskEnd,
-  type RecoveredState,
-  type TaskEnd,
-} from "../drivers/driver.ts";
+import { type Driver, driverOf, type OnTaskEnd, type TaskEnd } from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { runBootProbe } from "./boot-probe.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
@@ -81,12 +75,15 @@ export class Supervisor {
    */
   recover(id: string, journal: AttemptJournal | "other boot" | undefined): FoundAttempt | undefined {
     if (journal === "other boot") return { id, main: { kind: "rebooted" } };
-    const found = journal === undefined ? undefined : this.#recover(id, journal);
-    if (found?.main.kind === "unbegun") return undefined;
+    for (const driver of Object.values(this.#drivers)) {
+      const main = journal && driver.recover(id, journal);
+      if (main === undefined) continue;
+      if (main.kind === "unbegun") return undefined;
+      this.#own(id, driver);
+      return { id, journal, main };
+    }
     this.streams.watch(id);
-    if (found === undefined) return { id, main: { kind: "lost" } };
-    this.#owners.set(id, found.driver);
-    return { id, journal, main: found.main };
+    return { id, main: { kind: "lost" } };
   }
 
   /**
@@ -170,8 +167,7 @@ export class Supervisor {
       }
       if (!this.#options.store.claim(id)) return refused;
       const driver = this.#drivers[driverOf(task)];
-      this.#owners.set(id, driver);
-      this.streams.watch(id);
+      this.#own(id, driver);
       const by = await driver.start(id, task, stop);
       return by === undefined ? refused : { type: "launched", id, by };
     } catch (error) {
@@ -222,12 +218,10 @@ export class Supervisor {
     return Object.assign({}, ...drivers.map((driver) => driver.usage(ownedBy(driver))));
   }
 
-  #recover(id: string, journal: AttemptJournal): { driver: Driver; main: RecoveredState } | undefined {
-    for (const driver of Object.values(this.#drivers)) {
-      const main = driver.recover(id, journal);
-      if (main !== undefined) return { driver, main };
-    }
-    return undefined;
+  /** Notes that this driver has the attempt, whose streams may grow from now on. */
+  #own(id: string, driver: Driver): void {
+    this.#owners.set(id, driver);
+    this.streams.watch(id);
   }
 
   /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */

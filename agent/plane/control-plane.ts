@@ -85,7 +85,7 @@ export class ControlPlane {
 
   /** Signs a call without a body. */
   signed(method: string, url: string, purpose: Purpose, digest = EMPTY_DIGEST): SignedCall {
-    return signCall(this.#signer, { method, url, purpose, digest }, Date.now() + this.#offsetMs);
+    return signCall(this.#signer, method, url, purpose, digest, Date.now() + this.#offsetMs);
   }
 
   /**

@@ -57,15 +57,13 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
   const setupFile = inState(options.stateDir, "setup.json");
   const stored = readIfThere(setupFile);
   const before = stored === undefined ? undefined : setupFrom(JSON.parse(stored));
-  const base = options.url.replace(/\/+$/, "");
   try {
-    const setup = await (before === undefined
-      ? enroll(base, options, signal)
-      : join(base, before, options, signal));
+    const setup = await (before === undefined ? enroll(options, signal) : join(before, options, signal));
     keep(setupFile, setup, before !== undefined);
     return { plane: planeOf(options.stateDir, setup), setup };
   } catch (error) {
-    if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
+    const isOver = error instanceof Refusal && error.status === OVER_STATUS;
+    if (before === undefined || !isOver || !hasOtherCode(before, options)) throw error;
     say(`is no longer ${before.worker} (${errorText(error)}), and enrolls again with its code`);
     for (const name of ["setup.json", "secret", "salt"])
       rmSync(inState(options.stateDir, name), { force: true });
@@ -77,10 +75,6 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
  * Whether a released machine has a code for another worker. Leftover runs of the old worker are then reported
  * by the new one, whose orders do not include them, so they are stopped.
  */
-function mayBecomeAnother(error: unknown, before: HostSetup, options: JoinOptions): boolean {
-  return error instanceof Refusal && error.status === OVER_STATUS && hasOtherCode(before, options);
-}
-
 function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean {
   const code = codeFile === undefined ? "" : (readIfThere(codeFile)?.trim() ?? "");
   return code !== "" && !code.startsWith(`drvc_${worker}.`);
@@ -103,14 +97,14 @@ function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
  * salt is stored before it is sent, so that a crashed agent retries with the same one and gets the same
  * answer.
  */
-async function enroll(base: string, options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
-  const { secret, post } = enrollment(base, options);
-  keepSecret(options, secret);
+async function enroll(options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
+  const { keepSecret, post } = enrollment(options);
+  keepSecret();
   return persist(signal, post);
 }
 
 /** Prepares an enrollment: the salt stays the same for every code, and the secret depends on both. */
-function enrollment(base: string, options: JoinOptions) {
+function enrollment(options: JoinOptions) {
   const { stateDir, bootId, resources } = options;
   const code = codeOf(options);
   const salt = readIfThere(inState(stateDir, "salt"))?.trim() || makeSalt();
@@ -118,43 +112,35 @@ function enrollment(base: string, options: JoinOptions) {
   const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
   const body = JSON.stringify({ salt, agent, bootId, resources } satisfies EnrollRequest);
   const plane = new ControlPlane({ key: code.key, keyid: code.claim });
-  const url = `${base}/v1/hosts/enroll`;
+  const url = `${baseOf(options)}/v1/hosts/enroll`;
   const post = (limit: AbortSignal) => plane.post(url, "enroll", body, limit);
-  return { secret: hostSecret(code.key, salt), post };
-}
-
-function keepSecret({ stateDir }: JoinOptions, secret: string): void {
-  writeAtomically(inState(stateDir, "secret"), `${secret}\n`);
+  const secretFile = inState(stateDir, "secret");
+  return { keepSecret: () => writeAtomically(secretFile, `${hostSecret(code.key, salt)}\n`), post };
 }
 
 /**
  * Enrolls as another worker. Nobody can prove that a forgotten worker has ended, so a free machine tries its
  * newer code. It keeps its old identity until that code is accepted.
  */
-async function becomeAnother(base: string, options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
-  const { secret, post } = enrollment(base, options);
+async function becomeAnother(options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
+  const { keepSecret, post } = enrollment(options);
   const setup = setupFrom(await post(limit));
-  keepSecret(options, secret);
+  keepSecret();
   return setup;
 }
 
-function join(
-  base: string,
-  before: HostSetup,
-  options: JoinOptions,
-  signal: AbortSignal,
-): Promise<HostSetup> {
+function join(before: HostSetup, options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
   const { worker } = before;
   const { bootId, isFree } = options;
   const plane = planeOf(options.stateDir, before);
-  const url = `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
+  const url = `${baseOf(options)}/v1/hosts/${encodeURIComponent(worker)}/join`;
   const body = JSON.stringify({ start: randomUUID(), bootId } satisfies JoinRequest);
   return persist(signal, async (limit) => {
     try {
       return await plane.post(url, "join", body, limit);
     } catch (error) {
       if (!(error instanceof Unproven) || !isFree() || !hasOtherCode(before, options)) throw error;
-      return becomeAnother(base, options, limit).catch((refused: unknown) => {
+      return becomeAnother(options, limit).catch((refused: unknown) => {
         throw new Unproven(`${errorText(error)} Its code for another worker: ${errorText(refused)}`);
       });
     }
@@ -166,21 +152,18 @@ function planeOf(stateDir: string, { worker }: HostSetup): ControlPlane {
   return new ControlPlane({ key: keyOf(secret), keyid: worker });
 }
 
+function baseOf({ url }: JoinOptions): string {
+  return url.replace(/\/+$/, "");
+}
+
 function codeOf({ codeFile }: JoinOptions): Code {
   const text = codeFile === undefined ? undefined : readIfThere(codeFile)?.trim();
-  if (!text) {
-    throw new Refusal(
-      0,
-      "This machine is not enrolled yet, and there is no code: pass one with --code-file.",
-    );
-  }
-  const code = readCode(text);
-  if (code === undefined)
-    throw new Refusal(
-      0,
-      `${codeFile} does not contain a valid enrollment code: check that it was copied completely.`,
-    );
-  return code;
+  const code = readCode(text ?? "");
+  if (code !== undefined) return code;
+  const why = text
+    ? `${codeFile} does not contain a valid enrollment code: check that it was copied completely.`
+    : "This machine is not enrolled yet, and there is no code: pass one with --code-file.";
+  throw new Refusal(0, why);
 }
 
 async function persist(

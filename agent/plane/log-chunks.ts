@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
+import { SENT_AT_ONCE_BYTES } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { MessageOf } from "../core/messages.ts";
 import { say } from "../say.ts";
@@ -11,9 +12,6 @@ import { type ControlPlane, membersOf, Refusal } from "./control-plane.ts";
 
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
-
-/** How many bytes of a file are in memory while a chunk is signed and sent. */
-const READ_BYTES = 256 * 1024;
 
 /** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */
 export async function shipLog(
@@ -28,7 +26,7 @@ export async function shipLog(
     if (size < from + bytes) throw new Error(`${stream} of ${id} has become shorter`);
     const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
     const end = from + bytes - 1;
-    const open = () => createReadStream(file, { start: from, end, highWaterMark: READ_BYTES });
+    const open = () => createReadStream(file, { start: from, end, highWaterMark: SENT_AT_ONCE_BYTES });
     const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
     const stored = storedIn(await plane.put(url, "log", { bytes, open }, signal));
     return { type: "chunk_stored", id, stream, stored };

@@ -11,14 +11,6 @@ export interface Signer {
   keyid: string;
 }
 
-/** A call to sign. `digest` is the value of `Content-Digest` for its body. */
-export interface Signable {
-  method: string;
-  url: string;
-  purpose: Purpose;
-  digest: string;
-}
-
 /** A signed call, which can check its answer. */
 export interface SignedCall {
   headers: SignedHeaders;
@@ -30,13 +22,23 @@ export interface SignedCall {
   proofOf(answer: Pick<Answer, "status" | "headers" | "body">): number | undefined;
 }
 
-/** Signs a call with a new nonce, at the sender's time in milliseconds since 1970. */
-export function signCall({ key, keyid }: Signer, { method, url, purpose, digest }: Signable, atMs: number) {
+/**
+ * Signs a call with a new nonce, at the sender's time in milliseconds since 1970. `digest` is the value of
+ * `Content-Digest` for its body.
+ */
+export function signCall(
+  { key, keyid }: Signer,
+  method: string,
+  url: string,
+  purpose: Purpose,
+  digest: string,
+  atMs: number,
+): SignedCall {
   const { pathname: path, search: query } = new URL(url);
   const params = { created: Math.floor(atMs / 1_000), nonce: randomUUID(), keyid, purpose };
   const headers = signRequest(key, { method, path, query }, digest, params);
   const signature = signatureIn(headers.signature) ?? "";
-  const call: SignedCall = {
+  return {
     headers,
     signature,
     created: params.created,
@@ -48,7 +50,6 @@ export function signCall({ key, keyid }: Signer, { method, url, purpose, digest 
       return verifiedAnswer(answerKey(key, signature), keyid, { status, body, header });
     },
   };
-  return call;
 }
 
 /** A host's part of its secret, besides the code: 32 random bytes, in base64. */

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { STORE_OUTPUTS_MS } from "../../src/shared/limits.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
+import { SENT_AT_ONCE_BYTES } from "../core/bounds.ts";
 import { retryDelayMs } from "../core/reports/pace.ts";
 import type { Source } from "../exec/files/download.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
@@ -16,9 +17,6 @@ const UPLOAD_STALLS_MS: Millis = 2 * 60_000;
 
 /** The status of a refusal because of the time in the signature. */
 const OTHER_TIME = 401;
-
-/** How many bytes of a file are in memory while it is sent. */
-const READ_BYTES = 256 * 1024;
 
 /** Time limits of an upload; tests use shorter ones. */
 export interface UploadBounds {
@@ -38,9 +36,7 @@ export interface Upload {
 }
 
 /** This machine cannot read the file to send; retrying is pointless. */
-class Unreadable extends Error {
-  override readonly name = "Unreadable";
-}
+class Unreadable extends Error {}
 
 /** The digest in the name of a snapshot, in hex. */
 export function digestIn(snapshot: string): string {
@@ -95,7 +91,7 @@ export class Snapshots {
         return await this.#storeOnce(upload, signal);
       } catch (error) {
         signal.throwIfAborted();
-        if (!isTemporary(error)) throw error;
+        if (error instanceof Unreadable || (error instanceof Refusal && error.isFinal)) throw error;
         const { retryAfterMs = 0 } = error instanceof Refusal ? error : {};
         const waitMs = Math.max(retryAfterMs, retryDelayMs(failures, Math.random()));
         until ??= performance.now() + this.#bounds.givenUpMs;
@@ -114,7 +110,7 @@ export class Snapshots {
     let unreadable: Unreadable | undefined;
     const watched = async function* (onProgress: () => void) {
       try {
-        for await (const part of createReadStream(file, { highWaterMark: READ_BYTES })) {
+        for await (const part of createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES })) {
           onProgress();
           yield part;
         }
@@ -156,9 +152,4 @@ export async function unlessStalled<Result>(
   } finally {
     clearTimeout(timer);
   }
-}
-
-function isTemporary(error: unknown): boolean {
-  if (error instanceof Unreadable) return false;
-  return !(error instanceof Refusal && error.isFinal);
 }

@@ -5,7 +5,7 @@ import { earliest, type Instant, type Millis } from "../../../src/shared/machine
 import type { HostEvent } from "../events.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
-import { travelsInReports, unackedBytes } from "./logs.ts";
+import { STREAMS, streamsOf, travelsInReports, unackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
 
 /** After a failed chunk the next one has half the size, but at least this. */
@@ -17,24 +17,10 @@ export const CHUNK_REFUSED_MS: Millis = 30_000;
 /** The disk space of stored bytes is given back in steps of this size: each step starts a process. */
 export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
 
-const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
-
 export type ChunkEvent = Extract<
   HostEvent,
   { type: "chunk_sent" | "chunk_stored" | "chunk_failed" | "punched" | "punch_failed" }
 >;
-
-interface LogStream {
-  attempt: AttemptState;
-  stream: StreamName;
-  log: StreamState;
-}
-
-function streamsOf(state: HostState): LogStream[] {
-  return Object.values(state.attempts).flatMap((attempt) =>
-    STREAMS.map((stream) => ({ attempt, stream, log: attempt.logs[stream] })),
-  );
-}
 
 /**
  * The chunks to send: the next one of each stream that has outgrown reports, a few at the same time. The
@@ -47,11 +33,10 @@ export function dueChunks(state: HostState): HostMessage[] {
   const url = setup?.logsUrl;
   const early = state.ordersSeen === 0 || exchange.sent?.withLogs === true;
   if (url === undefined || early || ending?.silent === true) return [];
-  const streams = streamsOf(state);
+  const streams = streamsOf(...Object.values(state.attempts));
   const underWay = streams.filter(({ log }) => log.chunk?.sent !== undefined).length;
   return streams
-    .filter(({ attempt, log }) => log.chunk?.sent === undefined && !travelsInReports(state, attempt, log))
-    .filter(({ attempt }) => attempt.wanted !== "nothing")
+    .filter((one) => one.log.chunk?.sent === undefined && !travelsInReports(state, one))
     .sort((a, b) => (a.log.chunk?.turnAt ?? 0) - (b.log.chunk?.turnAt ?? 0))
     .slice(0, Math.max(0, MAX_CHUNKS_IN_FLIGHT - underWay))
     .map(({ attempt: { id }, stream, log }) => {
@@ -62,7 +47,7 @@ export function dueChunks(state: HostState): HostMessage[] {
 
 /** When a stream whose chunk has failed may try again; undefined if none waits for that. */
 export function chunkRetryAt(state: HostState): Instant | undefined {
-  return earliest(...streamsOf(state).map(({ log }) => log.chunk?.notBefore));
+  return earliest(...streamsOf(...Object.values(state.attempts)).map(({ log }) => log.chunk?.notBefore));
 }
 
 /** Ends the waits that are over: these streams may use chunks again. */
@@ -130,11 +115,13 @@ function withStream(attempt: AttemptState, stream: StreamName, log: StreamState)
  */
 export function duePunches(state: HostState): HostMessage[] {
   if (!state.punches) return [];
-  return streamsOf(state).flatMap(({ attempt: { id, wanted }, stream, log }): HostMessage[] => {
-    if (wanted === "nothing") return [];
-    const stored = { from: log.punched ?? 0, end: log.acked };
-    const beyond = { from: log.dropped ?? MAX_LOG_BYTES, end: log.size };
-    const range = [stored, beyond].find(({ from, end }) => end - from >= PUNCH_STEP_BYTES);
-    return range === undefined ? [] : [{ to: `${id} ${stream}`, kind: "punch", id, stream, ...range }];
-  });
+  return streamsOf(...Object.values(state.attempts)).flatMap(
+    ({ attempt: { id, wanted }, stream, log }): HostMessage[] => {
+      if (wanted === "nothing") return [];
+      const stored = { from: log.punched ?? 0, end: log.acked };
+      const beyond = { from: log.dropped ?? MAX_LOG_BYTES, end: log.size };
+      const range = [stored, beyond].find(({ from, end }) => end - from >= PUNCH_STEP_BYTES);
+      return range === undefined ? [] : [{ to: `${id} ${stream}`, kind: "punch", id, stream, ...range }];
+    },
+  );
 }

@@ -1,4 +1,5 @@
 // Which bytes of output does the control plane still lack?
+import type { StreamName } from "../../../src/schema/host.ts";
 import { MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import type { LogPiecePlan } from "../messages.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
@@ -6,38 +7,54 @@ import type { AttemptState, HostState, StreamState } from "../types.ts";
 /** A stream with at least this many bytes to send uses chunks instead of reports. */
 export const CHUNK_FROM_BYTES = 512 * 1024;
 
+export const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
+
 /** Bytes of a stream that the control plane lacks and accepts: bytes beyond the cap are never sent. */
 export function unackedBytes({ size, acked }: StreamState): number {
   return Math.max(0, Math.min(size, MAX_LOG_BYTES) - acked);
+}
+
+/** One of the two streams of an attempt. */
+export interface LogStream {
+  attempt: AttemptState;
+  stream: StreamName;
+  log: StreamState;
+}
+
+/** The streams of these attempts. */
+export function streamsOf(...attempts: AttemptState[]): LogStream[] {
+  return attempts.flatMap((attempt) =>
+    STREAMS.map((stream) => ({ attempt, stream, log: attempt.logs[stream] })),
+  );
 }
 
 /**
  * Whether a stream's bytes travel in reports; otherwise they travel in chunks, never in both. Small streams
  * use reports; so do large ones where chunks are not available, or while the latest chunk has failed.
  */
-export function travelsInReports({ setup }: HostState, attempt: AttemptState, log: StreamState): boolean {
+export function travelsInReports({ setup }: HostState, { attempt, log }: LogStream): boolean {
   if (setup?.logsUrl === undefined || attempt.wanted === "nothing") return true;
   if (log.chunk?.sent !== undefined) return false;
   return log.chunk?.notBefore !== undefined || unackedBytes(log) < CHUNK_FROM_BYTES;
 }
 
-/** The streams of an attempt whose bytes travel in reports. */
-function streamsInReports(state: HostState, attempt: AttemptState): StreamState[] {
-  const { stdout, stderr } = attempt.logs;
-  return [stdout, stderr].filter((log) => travelsInReports(state, attempt, log));
+/** The streams whose bytes travel in reports. */
+function streamsInReports(state: HostState, attempts: AttemptState[]): LogStream[] {
+  return streamsOf(...attempts).filter((one) => travelsInReports(state, one));
 }
 
 /** Size of the output of an attempt that must travel in reports, up to the cap. */
 export function sendableBytes(state: HostState, attempt: AttemptState): number {
-  const streams = streamsInReports(state, attempt);
-  return streams.reduce((sum, { size }) => sum + Math.min(size, MAX_LOG_BYTES), 0);
+  return streamsInReports(state, [attempt]).reduce(
+    (sum, { log }) => sum + Math.min(log.size, MAX_LOG_BYTES),
+    0,
+  );
 }
 
 /** Bytes that wait for a report, of all attempts that the orders still name. */
 export function allUnackedBytes(state: HostState): number {
   const attempts = Object.values(state.attempts).filter(({ wanted }) => wanted !== "nothing");
-  const streams = attempts.flatMap((attempt) => streamsInReports(state, attempt));
-  return streams.reduce((sum, log) => sum + unackedBytes(log), 0);
+  return streamsInReports(state, attempts).reduce((sum, { log }) => sum + unackedBytes(log), 0);
 }
 
 /**
@@ -45,16 +62,11 @@ export function allUnackedBytes(state: HostState): number {
  * share of the rest, so that a flooding stream cannot silence the others.
  */
 export function shareLogBudget(state: HostState, attempts: AttemptState[], budget: number): LogPiecePlan[] {
-  const candidates = attempts
-    .filter(({ wanted }) => wanted !== "nothing")
-    .flatMap((attempt) =>
-      (["stdout", "stderr"] as const).map((stream) => {
-        const log = attempt.logs[stream];
-        const bytes = travelsInReports(state, attempt, log) ? unackedBytes(log) : 0;
-        return { id: attempt.id, stream, from: log.acked, bytes };
-      }),
-    );
-  const waiting = candidates.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);
+  const named = attempts.filter(({ wanted }) => wanted !== "nothing");
+  const waiting = streamsInReports(state, named)
+    .map(({ attempt: { id }, stream, log }) => ({ id, stream, from: log.acked, bytes: unackedBytes(log) }))
+    .filter(({ bytes }) => bytes > 0)
+    .sort((a, b) => a.bytes - b.bytes);
   let left = budget;
   return waiting
     .map((piece, index) => {

@@ -1,5 +1,5 @@
 // What is in the next report?
-import type { AttemptReport, LogPiece, Report, StreamName } from "../../../src/schema/host.ts";
+import type { AttemptReport, Report } from "../../../src/schema/host.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";
@@ -8,7 +8,7 @@ import { dataReport, keptReport } from "../attempts/sticky.ts";
 import { MAX_REPORT_LOG_BYTES } from "../bounds.ts";
 import type { MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
-import { allUnackedBytes, shareLogBudget } from "./logs.ts";
+import { allUnackedBytes, shareLogBudget, streamsOf } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
 import { isInDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
@@ -95,13 +95,12 @@ function reportedState(attempt: AttemptState): AttemptReport["state"] {
   return main === "waiting" ? "preparing" : "running";
 }
 
-function logOf({ logs }: AttemptState): Partial<Record<StreamName, LogPiece>> | undefined {
-  const { stdout, stderr } = logs;
-  if (stdout.size === 0 && stderr.size === 0) return undefined;
-  return {
-    ...(stdout.size > 0 ? { stdout: { from: stdout.acked, size: stdout.size } } : {}),
-    ...(stderr.size > 0 ? { stderr: { from: stderr.acked, size: stderr.size } } : {}),
-  };
+function logOf(attempt: AttemptState): AttemptReport["log"] {
+  const written = streamsOf(attempt).filter(({ log }) => log.size > 0);
+  if (written.length === 0) return undefined;
+  return Object.fromEntries(
+    written.map(({ stream, log: { acked: from, size } }) => [stream, { from, size }]),
+  );
 }
 
 /** Raw log bytes that fit: base64 makes 4 bytes of 3, and each piece has a name, quotes and padding. */

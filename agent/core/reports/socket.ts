@@ -110,23 +110,17 @@ function fullEveryMs({ leaseMs }: HostState): Millis {
 
 /** Opens the socket, or closes one on which a report was not answered in time. */
 export function dueSocket(state: HostState, now: Instant): HostMessage[] {
-  const { setup, socket, ending } = state;
-  const to = setup?.socketUrl;
-  if (setup === undefined || to === undefined || ending?.silent === true) return [];
-  if (socket.phase === "open") return hangUpAt(state) <= now ? [{ to, kind: "hang_up" }] : [];
-  if (socket.phase === "opening" || now < socket.notBefore) return [];
+  const { setup, socket } = state;
+  const [at, to] = [socketWakesAt(state), setup?.socketUrl];
+  if (setup === undefined || to === undefined || at === undefined || now < at) return [];
+  if (socket.phase === "open") return [{ to, kind: "hang_up" }];
   return [{ to, kind: "connect", heartbeatMs: setup.probe.intervalMs }];
 }
 
-function hangUpAt({ exchange: { sent } }: HostState): Instant {
-  return sent === undefined ? Number.POSITIVE_INFINITY : sent.at + EXCHANGE_TIMEOUT_MS;
-}
-
 /** When time alone will make a message of `dueSocket` due. */
-export function socketWakesAt(state: HostState): Instant | undefined {
-  const { setup, socket, ending } = state;
-  if (setup?.socketUrl === undefined || ending?.silent === true || socket.phase === "opening")
-    return undefined;
-  const at = socket.phase === "open" ? hangUpAt(state) : socket.notBefore;
-  return Number.isFinite(at) ? at : undefined;
+export function socketWakesAt({ setup, socket, exchange, ending }: HostState): Instant | undefined {
+  if (setup?.socketUrl === undefined || ending?.silent === true) return undefined;
+  if (socket.phase === "closed") return socket.notBefore;
+  const { sent } = exchange;
+  return socket.phase === "opening" || sent === undefined ? undefined : sent.at + EXCHANGE_TIMEOUT_MS;
 }

@@ -30,12 +30,12 @@ const AGENT_LEAF = "drover-agent";
  * `/proc/self` in tests.
  */
 export function findHierarchies(files = "/proc/self"): Hierarchy[] {
-  const found: (Hierarchy & Trial)[] = [];
+  const found: (Hierarchy & { kills: boolean })[] = [];
   for (const { path, version, controls } of ownCgroups(files)) {
     const parent = basename(path) === AGENT_LEAF ? dirname(path) : path;
     const limits = version === 2 ? delegateControllers(parent) : LIMITS.filter((one) => controls.has(one));
-    const trial = tryToMake(parent);
-    if (trial !== undefined) found.push({ parent, version, limits, ...trial });
+    const kills = tryToMake(parent);
+    if (kills !== undefined) found.push({ parent, version, limits, kills });
   }
   // A hierarchy of version 1 without limits only freezes, which `cgroup.kill` makes unnecessary.
   const kills = found.some((one) => one.kills);
@@ -60,19 +60,14 @@ function delegateControllers(parent: string): Control[] {
   return LIMITS.filter((control) => handed.has(control));
 }
 
-/** What a trial cgroup shows. `kills`: whether it has `cgroup.kill`. */
-interface Trial {
-  kills: boolean;
-}
-
-/** Creates a cgroup and removes it; undefined if that is not possible here. */
-function tryToMake(parent: string): Trial | undefined {
+/** Creates a cgroup and removes it. Returns whether it had `cgroup.kill`; undefined if none can be created. */
+function tryToMake(parent: string): boolean | undefined {
   const trial = join(parent, `drover-trial-${process.pid}`);
   try {
     mkdirSync(trial);
     const kills = existsSync(join(trial, "cgroup.kill"));
     rmdirSync(trial);
-    return { kills };
+    return kills;
   } catch {
     return undefined;
   }
