@@ -164,7 +164,7 @@ export class Unproven extends Error {}
 /** A refusal because of this machine's clock, whose error is now known. */
 export class WrongClock extends Refusal {}
 
-/** When an answer was signed, in seconds since 1970. Throws `Unproven` if the control plane has not signed it. */
+/** When the control plane signed an answer, in seconds since 1970. Throws `Unproven` if it did not. */
 function provenAt(call: SignedCall, answer: Answer): number {
   const created = call.proofOf(answer);
   if (created !== undefined) return created;

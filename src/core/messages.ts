@@ -281,7 +281,7 @@ export interface Sighting {
   /** Absent: not in the listing. */
   instance?: Instance;
   /**
-   * Since when every listing has omitted the instance, as far as the pool knows: when the first of these began.
+   * Since when every listing has omitted the instance, as far as the pool knows: when the first one began.
    */
   missingSince?: Instant;
   /** Other living machines under the same name. Absent: the listing says nothing about them. */

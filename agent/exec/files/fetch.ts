@@ -68,8 +68,8 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares it in
- * a directory that only the agent can access; then it is moved into the task's directory, or one below it
+ * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares it
+ * in a directory that only the agent can access; then it is moved into the task's directory, or one below it
  * (`parts`), where a task may rename entries meanwhile. `name`: what the agent's files for it are called.
  */
 export async function fetchOnce(

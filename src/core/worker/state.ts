@@ -50,8 +50,8 @@ export interface PlacementRow {
    */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * Its order has not left for the host yet, so nothing of it can be there. Absent: the order has left, or was
-   * about to leave when the placement was accepted.
+   * Its order has not left for the host yet, so nothing of it can be there. Absent: the order has left, or
+   * was about to leave when the placement was accepted.
    */
   undelivered?: true;
 }
