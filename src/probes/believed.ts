@@ -59,6 +59,8 @@ interface PlacementReport {
 export function reportedBy(known: ReportContext, report: Report, now: Instant): Record<string, Reported> {
   const rows = new Map(known.live.map((row) => [placementKey(row.run, row.epoch), row]));
   const placements = byPlacement(report);
+  for (const [key, { run, epoch }] of report.full ? rows : [])
+    if (!placements.has(key)) placements.set(key, { run, epoch, attempts: new Map() });
   const strangers = strangersIn(known, placements, rows, report.full);
   const reported = report.full ? {} : { ...known.before };
   for (const [key, { run, epoch, attempts }] of placements) {
@@ -76,7 +78,7 @@ export function reportedBy(known: ReportContext, report: Report, now: Instant): 
     const all = believedOf([...others, ...news, ...missing], row);
     if (all.length > 0) reported[key] = reportedPlacement({ run, epoch }, all, row, now);
   }
-  return report.full ? addUnmentioned(reported, placements, rows, report.ordersSeen, now) : reported;
+  return reported;
 }
 
 function byPlacement(report: Report): Map<string, PlacementReport> {
@@ -134,27 +136,12 @@ function believedOf(attempts: AttemptReport[], row: LivePlacement | undefined): 
  */
 function missingOf(
   row: LivePlacement | undefined,
-  named: Pick<Map<string, unknown>, "has"> | undefined,
+  named: ReadonlyMap<string, unknown>,
   ordersSeen: number,
 ): AttemptReport[] {
   if (row === undefined || ordersSeen < row.revision) return [];
-  const missing = (row.order?.attempts ?? []).filter(({ id }) => named?.has(id) !== true);
+  const missing = (row.order?.attempts ?? []).filter(({ id }) => !named.has(id));
   return missing.map(({ id }) => ({ id, state: "gone" }));
-}
-
-/** Adds the placements that a full report does not mention. */
-function addUnmentioned(
-  reported: Record<string, Reported>,
-  placements: Map<string, PlacementReport>,
-  rows: Map<string, LivePlacement>,
-  ordersSeen: number,
-  now: Instant,
-): Record<string, Reported> {
-  for (const [key, row] of rows) {
-    const all = placements.has(key) ? [] : missingOf(row, undefined, ordersSeen);
-    if (all.length > 0) reported[key] = reportedPlacement(row, all, row, now);
-  }
-  return reported;
 }
 
 function reportedPlacement(

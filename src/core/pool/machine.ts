@@ -77,9 +77,10 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   wakeAt(state: ReadonlyPool) {
     if (state.record === null) return undefined;
     const configured: ReadonlyConfigured = { ...state, record: state.record };
+    const sweep = sweepAt(configured);
     return earliest(
       state.memo.lookAt,
-      latest(sweepAt(configured), freeAt(configured)),
+      sweep === undefined ? undefined : Math.max(sweep, freeAt(configured)),
       holdEndsAt(configured),
       pauseEndsAt(configured),
       turnsAt(configured),
@@ -91,19 +92,10 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
 function holdEndsAt(state: ReadonlyConfigured): Instant | undefined {
   const { holds, config } = state.record;
   const { decidedAt, index } = state.memo;
-  const ends = earliest(...holds.map((hold) => stillToCome(state, hold.until)));
+  const ends = earliest(...holds.flatMap(({ until }) => (until !== null && until > decidedAt ? until : [])));
   if (ends === undefined) return undefined;
   const missing = keptInstances(state, decidedAt) < config.minInstances;
   return missing || index.queue.length > 0 ? ends : undefined;
-}
-
-function latest(at: Instant | undefined, other: Instant): Instant | undefined {
-  return at === undefined ? undefined : Math.max(at, other);
-}
-
-/** The time, if the latest decision was before it. */
-function stillToCome({ memo }: ReadonlyConfigured, at: Instant | null): Instant | undefined {
-  return at !== null && at > memo.decidedAt ? at : undefined;
 }
 
 /** When a paused worker may get a run again, if a run waits. */

@@ -2,7 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Inbox } from "../inbox.ts";
 import type { WorkerAnswer } from "../messages.ts";
-import { foldDrain } from "./life/behavior.ts";
+import { foldBehavior } from "./life/behavior.ts";
 import { foldTurn } from "./life/calls.ts";
 import { foldCreate } from "./life/create.ts";
 import { foldKill } from "./life/kill.ts";
@@ -11,11 +11,17 @@ import { answerOrder, foldOrder } from "./placements.ts";
 import { upsertOf } from "./read/summary.ts";
 import type { ExistingWorker, WorkerState } from "./state.ts";
 
+/** Who drains a worker that its pool no longer needs. */
+const NEEDLESS = "its pool, which no longer needs such machines";
+
 /** The worker's inbox. Every message but `order` is answered with the worker's present view. */
 export const workerInbox: Inbox<"worker", WorkerState> = {
   create: { fold: foldCreate, answer: answerPool },
   sighting: { fold: ifExists(foldSighting), answer: answerPool },
-  drain_worker: { fold: ifExists(foldDrain), answer: answerPool },
+  drain_worker: {
+    fold: ifExists((state, _body, now) => foldBehavior(state, "drain", NEEDLESS, now)),
+    answer: answerPool,
+  },
   make_room: {
     fold: ifExists((state, _body, makeRoomAt) => ({ ...state, memo: { ...state.memo, makeRoomAt } })),
     answer: answerPool,

@@ -37,11 +37,8 @@ export function isSilent(state: ReadonlyExistingWorker, now: Instant): boolean {
 
 /** When the host counts as silent if nothing more comes; undefined: this process has not heard it yet. */
 export function silentFrom({ memo, record }: ReadonlyExistingWorker): Instant | undefined {
-  return memo.lastReportAt === null ? undefined : memo.lastReportAt + silenceMs(record);
-}
-
-function silenceMs({ intent }: WorkerRecord): Millis {
-  return Math.max(3 * intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+  const silenceMs = Math.max(3 * record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+  return memo.lastReportAt === null ? undefined : memo.lastReportAt + silenceMs;
 }
 
 /**

@@ -132,7 +132,7 @@ export interface WorkerRecord {
   mayBeMade: boolean;
   /** A create call was unanswered when the worker began to end, and still is. */
   calling: boolean;
-  /** Who has forced its end, so that no listing is waited for (`forced.ts`). */
+  /** Who has forced its end, so that no listing is waited for (`kill.ts`). */
   forced: string | null;
   /** Who asked for its destruction by name: only then is it destroyed with runs on it (invariant 4). */
   killedBy: string | null;
@@ -232,6 +232,11 @@ export type ReadonlyExistingWorker = ReadonlyWorker & { readonly record: WorkerR
 /** Whether its machine is self-hosted: no provider makes, lists or destroys it. */
 export function isSelfHosted(record: WorkerRecord): record is WorkerRecord & { intent: SelfHosted } {
   return record.intent.kind === "self-hosted";
+}
+
+/** Whether its end has begun: it takes no more orders. */
+export function isEnding({ phase }: WorkerRecord): boolean {
+  return phase === "shutdown" || phase === "gone";
 }
 
 /** The resources of its machine: those of its type, or, if self-hosted, those that its host measured. */

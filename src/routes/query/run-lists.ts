@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Name, Wait } from "../../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../../schema/run/run.ts";
 import { MAX_LABELS, MAX_QUERY_IDS } from "../../shared/limits.ts";
-import type { EdgeApp, EdgeContext } from "../edge.ts";
+import type { EdgeApp } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import {
@@ -83,7 +83,7 @@ export function runListRoutes(app: EdgeApp): void {
       ids: id,
       states: statesOf(state ?? ["all"]),
       labels: labelsOf(label ?? []),
-      pools: pool === undefined ? await poolNames(c) : [pool],
+      pools: pool === undefined ? await c.var.pools.names(c.env) : [pool],
       onlyThesePools: pool !== undefined,
       all: isOn(all),
       waitMs: waitMs(wait),
@@ -98,7 +98,7 @@ export function runListRoutes(app: EdgeApp): void {
       ids: allRuns ? undefined : runs,
       states: [...statesSelected(states)],
       labels: {},
-      pools: await poolNames(c),
+      pools: await c.var.pools.names(c.env),
       onlyThesePools: false,
       all,
       waitMs: waitMs(wait),
@@ -106,10 +106,6 @@ export function runListRoutes(app: EdgeApp): void {
     };
     return c.json(await answerQuery(c.env.objects, question), 200);
   });
-}
-
-function poolNames(c: EdgeContext): Promise<string[]> {
-  return c.var.pools.names(c.env);
 }
 
 function labelsOf(pairs: readonly string[]): Record<string, string> {

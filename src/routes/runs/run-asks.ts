@@ -1,21 +1,15 @@
 // The routes that restart and signal the tasks of a run (api.md#restart-and-signal).
 import canonicalize from "canonicalize";
 import { z } from "zod";
-import type { RequestKey } from "../../objects/rpc.ts";
+import type { RequestAnswer, RequestKey } from "../../objects/rpc.ts";
 import { RestartRequest, RunStatus, SignalRequest } from "../../schema/run/run.ts";
-import type { EdgeApp } from "../edge.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody, RunParams } from "../openapi/params.ts";
 import { sha256 } from "./submission.ts";
 
 /** Characters of each hash that a run remembers: 128 bits. */
 const ASK_HASH_CHARS = 32;
-
-const askHeaders = z.object({
-  "idempotency-key": IdempotencyKey.optional().meta({
-    description: "the same key with the same body acts once; the run remembers its latest 32",
-  }),
-});
 
 /** What both routes have in common. */
 const ask = {
@@ -25,6 +19,15 @@ const ask = {
   responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]) },
 } as const;
 
+const target = {
+  params: RunParams,
+  headers: z.object({
+    "idempotency-key": IdempotencyKey.optional().meta({
+      description: "the same key with the same body acts once; the run remembers its latest 32",
+    }),
+  }),
+};
+
 const restart = operation({
   ...ask,
   path: "/v1/runs/{id}/restart",
@@ -33,11 +36,7 @@ const restart = operation({
   description:
     "One task, or all running tasks; with `all`, ended tasks, too, in the order of their lifecycle. " +
     "It does not count towards the restart policy. Running tasks are stopped first.",
-  request: {
-    params: RunParams,
-    headers: askHeaders,
-    body: { content: { "application/json": { schema: RestartRequest } } },
-  },
+  request: { ...target, body: { content: { "application/json": { schema: RestartRequest } } } },
 });
 
 const signal = operation({
@@ -46,11 +45,7 @@ const signal = operation({
   operationId: "signalRun",
   summary: "Signal the process of a task",
   description: "One task, or all running tasks. The host sends it once, to the main process of the attempt.",
-  request: {
-    params: RunParams,
-    headers: askHeaders,
-    body: jsonBody(SignalRequest),
-  },
+  request: { ...target, body: jsonBody(SignalRequest) },
 });
 
 /** Identifies a repetition of this request, if it has a key (api.md#idempotency). */
@@ -60,22 +55,24 @@ async function askOf(what: string, body: object, key: string | undefined): Promi
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
 }
 
+/** Answers with the run, and says so if the request was a repetition. */
+function answerOf(c: EdgeContext, { status, replayed }: RequestAnswer) {
+  if (replayed) c.header("Idempotency-Replayed", "true");
+  return c.json(status, 200);
+}
+
 /** Adds the routes that restart and signal tasks (api.md#restart-and-signal). */
 export function runAskRoutes(app: EdgeApp): void {
   app.openapi(restart, async (c) => {
-    const run = c.env.objects.allocation(c.req.valid("param").id);
     const body = c.req.valid("json");
     const key = await askOf("restart", body, c.req.valid("header")["idempotency-key"]);
-    const { status, replayed } = await run.restart({ ...body, by: c.var.actor }, key);
-    if (replayed) c.header("Idempotency-Replayed", "true");
-    return c.json(status, 200);
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    return answerOf(c, await run.restart({ ...body, by: c.var.actor }, key));
   });
   app.openapi(signal, async (c) => {
-    const run = c.env.objects.allocation(c.req.valid("param").id);
     const body = c.req.valid("json");
     const key = await askOf("signal", body, c.req.valid("header")["idempotency-key"]);
-    const { status, replayed } = await run.signal({ ...body, by: c.var.actor }, key);
-    if (replayed) c.header("Idempotency-Replayed", "true");
-    return c.json(status, 200);
+    const run = c.env.objects.allocation(c.req.valid("param").id);
+    return answerOf(c, await run.signal({ ...body, by: c.var.actor }, key));
   });
 }

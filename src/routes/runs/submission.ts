@@ -40,22 +40,14 @@ export async function candidates(submission: RawSubmission): Promise<Candidate[]
   checkIds(submission, errors);
   if (errors.length > 0) throw invalid(errors);
   const { key, specs, batch, now } = submission;
-  if (key === undefined) {
-    const make = async (spec: RunSpec, index: number) => ({
-      id: spec.id ?? mintId(now, index),
-      fresh: spec.id === undefined,
-      spec,
-      hash: await sha256(texts[index] ?? ""),
-    });
-    return Promise.all(specs.map(make));
-  }
   // Canonical JSON sorts keys; this object has a single one.
-  const hash = await sha256(batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
+  const body = () => (batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
+  const ofBody = key === undefined ? undefined : await sha256(body());
   const make = async (spec: RunSpec, index: number) => ({
-    id: await idOfKey(key, index),
-    fresh: false,
+    id: key === undefined ? (spec.id ?? mintId(now, index)) : await idOfKey(key, index),
+    fresh: key === undefined && spec.id === undefined,
     spec,
-    hash,
+    hash: ofBody ?? (await sha256(texts[index] ?? "")),
   });
   return Promise.all(specs.map(make));
 }

@@ -3,7 +3,7 @@ import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ListAnswer, Sighting } from "../../messages.ts";
-import { type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
+import { providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { holdAfterList } from "./hold-offs.ts";
@@ -22,7 +22,9 @@ export function foldListing(
   const failure = answer.kind === "failed" ? answer.failure : null;
   const held = holdAfterList(before.record, failure, now);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
-  const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil: lateAfter(held, now) } : held;
+  // Until this time a machine may still appear late, although there should be none.
+  const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;
+  const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil } : held;
   const state = { ...before, record, memo: { ...before.memo, sweptAt: now } };
   if (answer.kind === "failed") {
     return { ...state, memo: { ...state.memo, sweepError: answer.failure.text } };
@@ -73,11 +75,6 @@ function doublesOf(
   const all = new Set(isPartial ? [...seen, ...doubles] : seen);
   all.delete(id);
   return [...all].sort().slice(0, MAX_STRANGERS_SHOWN);
-}
-
-/** Until when a machine may still appear late, after a listing of a pool that should be empty. */
-function lateAfter({ lateUntil }: PoolRecord, now: Instant): Instant | undefined {
-  return lateUntil !== undefined && now < lateUntil ? lateUntil : undefined;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Orders } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import {
   type ExistingWorker,
+  isEnding,
   ordersRevision,
   type ReadonlyExistingWorker,
   type WorkerState,
@@ -90,7 +91,7 @@ export function frameDue(
   // The host opens with a full report.
   if (note.seq === 0) return undefined;
   const answers = note.seq > note.answered;
-  const over = isOver(state);
+  const over = isEnding(state.record);
   const news = ordersRevision(state) > note.revision || over !== note.over || sideNews(state) !== side;
   if (!answers && !news) return undefined;
   if (!state.memo.whole) return { kind: "ask" };
@@ -105,14 +106,10 @@ export function isListening({ record, memo }: ReadonlyExistingWorker, note: Sock
 
 /** The attachment after orders were sent. */
 export function afterOrders(state: ReadonlyExistingWorker, note: SocketAttachment): SocketAttachment {
-  return { ...note, answered: note.seq, revision: ordersRevision(state), over: isOver(state) };
+  return { ...note, answered: note.seq, revision: ordersRevision(state), over: isEnding(state.record) };
 }
 
 /** Whether this process could lose its memory without missing anything. */
 export function isSettled(state: ReadonlyExistingWorker, now: Instant): boolean {
   return state.memo.whole && observationsDue(state, now).length === 0;
-}
-
-function isOver({ record: { phase } }: ReadonlyExistingWorker): boolean {
-  return phase === "shutdown" || phase === "gone";
 }

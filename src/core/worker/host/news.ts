@@ -5,7 +5,7 @@ import { staleAfter, staleText, troubleIn } from "../../../probes/trouble.ts";
 import type { Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
-import { isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
+import { isEnding, isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
 
 /**
  * Folds in what a report says about the host: first everything is judged, then each change is noted. Trouble
@@ -20,6 +20,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
   const trouble = troubleIn(report, stale, staleRunMs, now);
   const boot = isSelfHosted(before) ? FIRST_REPORT : readBoot(before.bootProbe, report, bootCommand);
   const notice = noticeIn(report, now);
+  const ends = isEnding(before);
   const isKnown = known !== null && notice != null && isSameNotice(known, notice);
 
   let record = stale === before.stale ? before : { ...before, stale };
@@ -45,8 +46,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
     }
   }
   // A report without the field withdraws no notice: a restarted agent may not know the notice yet.
-  const isEnding = phase === "shutdown" || phase === "gone";
-  if (notice === null && known !== null && !isEnding) {
+  if (notice === null && known !== null && !ends) {
     const reason = record.reason === `its host drains: ${known.text}` ? record.phase : record.reason;
     const text = "its host has withdrawn the notice";
     record = note({ ...record, notice, reason }, "Notice Withdrawn", text, now);
@@ -55,7 +55,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
     const text = `its host drains: ${notice.text}`;
     const by = notice.goneAt === null ? "" : `, and it will be gone at ${iso(notice.goneAt)}`;
     // A worker that is ending, or has a behavior set by an operator, keeps its reason.
-    const reason = !isEnding && record.idleBehavior === "run" ? text : record.reason;
+    const reason = !ends && record.idleBehavior === "run" ? text : record.reason;
     record = note({ ...record, notice, reason }, "Notice", `${text}${by}`, now);
   }
   // It changes only with the agent, so it is rarely written.

@@ -41,17 +41,14 @@ export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pac
   // A clock that went back neither gives nor takes units.
   const gained = (Math.max(0, now - pace.at) / 1_000) * HOST_UNITS_A_SECOND;
   const left = Math.min(MAX_HOST_UNITS, pace.units + gained);
-  if (left <= 0) return { pace: { units: left, at: now }, waitMs: waitOf(1 - left) };
+  if (left <= 0)
+    return { pace: { units: left, at: now }, waitMs: Math.ceil(((1 - left) / HOST_UNITS_A_SECOND) * 1_000) };
   return { pace: { units: left - units, at: now }, waitMs: 0 };
 }
 
 /** Charges extra units, for messages to other objects. */
 export function chargeExtra({ units, at }: Pace, more: number): Pace {
   return { units: units - more, at };
-}
-
-function waitOf(units: number): Millis {
-  return Math.ceil((units / HOST_UNITS_A_SECOND) * 1_000);
 }
 
 /** Units for the questions to allocations that a report newly causes. */

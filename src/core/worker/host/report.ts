@@ -13,6 +13,7 @@ import { endPlacements, isGiven } from "../placements.ts";
 import { usageReported } from "../read/usage.ts";
 import {
   type ExistingWorker,
+  isEnding,
   livePlacements,
   ordersRevision,
   type ReadonlyExistingWorker,
@@ -172,7 +173,7 @@ export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: I
   }
   const signals = rows.flatMap((row) => row.order?.signals ?? []);
   const drop = unneeded(state);
-  const over = record.phase === "shutdown" || record.phase === "gone";
+  const over = isEnding(record);
   const known = attempts.flatMap(({ id }) => (memo.logs[id] === undefined ? [] : [[id, memo.logs[id]]]));
   return {
     incarnation: record.incarnation,

@@ -4,9 +4,10 @@ import { hasEnded } from "../../../probes/report.ts";
 import { isUnkillable } from "../../../probes/trouble.ts";
 import { placementKey } from "../../../shared/attempt-id.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { IdleBehavior, WorkerRef } from "../../messages.ts";
+import type { IdleBehavior } from "../../messages.ts";
 import {
   type ExistingWorker,
+  isEnding,
   isSelfHosted,
   livePlacements,
   note,
@@ -35,18 +36,12 @@ export function foldBehavior(
   now: Instant,
 ): WorkerState {
   const { record } = state;
-  const ends = record.phase === "shutdown" || record.phase === "gone";
-  if (ends || record.idleBehavior === behavior) return state;
+  if (isEnding(record) || record.idleBehavior === behavior) return state;
   const reason = `set to ${behavior} by ${by}`;
   return {
     ...state,
     record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
   };
-}
-
-/** Drains a worker that its pool no longer needs. */
-export function foldDrain(state: ExistingWorker, _drain: WorkerRef, now: Instant): WorkerState {
-  return foldBehavior(state, "drain", "its pool, which no longer needs such machines", now);
 }
 
 /**

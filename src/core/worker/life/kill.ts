@@ -1,9 +1,17 @@
-// How does an operator destroy a machine by name?
+// How does an operator destroy a machine by name, and when does a worker end without an observed end?
 import type { Instant } from "../../../shared/machine.ts";
 import { because } from "../../../shared/words.ts";
-import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
+import type { LeftBehind } from "../../messages.ts";
+import {
+  type ExistingWorker,
+  isSelfHosted,
+  livePlacements,
+  note,
+  type WorkerRecord,
+  type WorkerState,
+} from "../state.ts";
 import { withTurn } from "./calls.ts";
-import { shutDown } from "./shutdown.ts";
+import { goneNow, shutDown } from "./shutdown.ts";
 
 /** Who destroys the machine, and why. `force`: without waiting for a listing. */
 export interface Kill {
@@ -22,12 +30,41 @@ export function foldKill(
   const isForced = record.forced !== null || !force;
   if (record.phase === "gone" || (record.killedBy !== null && isForced)) return state;
   const named = { ...record, killedBy: record.killedBy ?? by };
-  const killed = { ...state, record: isForced ? named : withForce(named, by, now) };
-  const ended = shutDown(killed, because(`killed by ${by}`, reason), now);
+  const text = `forced by ${by}: its end waits for no listing, and a machine may be left at its provider`;
+  const killed = isForced ? named : note({ ...named, forced: by }, "Forced", text, now);
+  const ended = shutDown({ ...state, record: killed }, because(`killed by ${by}`, reason), now);
   return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
 }
 
-function withForce(record: WorkerRecord, by: string, now: Instant): WorkerRecord {
-  const text = `forced by ${by}: its end waits for no listing, and a machine may be left at its provider`;
-  return note({ ...record, forced: by }, "Forced", text, now);
+/**
+ * Whether there surely is no machine: each create call was refused, and none is in flight. Then no listing is
+ * needed.
+ */
+export function isSurelyUnmade(record: WorkerRecord): boolean {
+  const { phase, instance, secret, failure, mayBeMade, calling, waits } = record;
+  if (instance !== null || secret !== null || failure?.refused !== true) return false;
+  return !mayBeMade && !calling && (phase !== "booting" || waits);
+}
+
+/**
+ * Ends a worker that no observation can end: its machine was never made, or an operator forced the end. A
+ * forced end does not wait for a listing, but for the answer to one destroy call and for the leases of its
+ * runs (invariant 4).
+ */
+export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
+  const { record } = state;
+  if (record.phase !== "shutdown" || isSelfHosted(record)) return state;
+  if (isSurelyUnmade(record)) return goneNow(state, "each call to make it was refused", now);
+  const { forced, instance, destroyAskedAt } = record;
+  const mayLive = livePlacements(state).length > 0 || (instance !== null && destroyAskedAt === null);
+  if (forced === null || mayLive) return state;
+  const what = instance === null ? "a machine" : `machine ${instance.id}`;
+  return goneNow(state, `its end was forced by ${forced}: ${what} may be left at its provider`, now);
+}
+
+/** The machine that a forced end may leave behind; undefined: none. */
+export function leftBehind(record: WorkerRecord): LeftBehind | undefined {
+  const { forced, intent, instance } = record;
+  if (forced === null || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
+  return { worker: intent.worker, instance: instance?.id ?? null, provider: intent.provider.url };
 }

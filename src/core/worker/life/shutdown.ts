@@ -7,6 +7,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { endPlacements } from "../placements.ts";
 import {
   type ExistingWorker,
+  isEnding,
   isSelfHosted,
   livePlacements,
   note,
@@ -26,7 +27,7 @@ export function shutDown(
   now: Instant,
   outcome: BootOutcome = "aborted",
 ): WorkerState {
-  if (before.record.phase === "shutdown" || before.record.phase === "gone") return before;
+  if (isEnding(before.record)) return before;
   const state = { ...before, record: withBootOutcome(before.record, outcome) };
   if (isSelfHosted(state.record)) return letGo(state, reason, now);
   // A call in flight or unanswered may still make the machine: no listing before `calledAt` proves anything.

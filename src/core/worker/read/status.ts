@@ -6,7 +6,7 @@ import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import type { Intent } from "../../messages.ts";
 import { machineMade } from "../../refusal.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
-import { leftBehind } from "../life/forced.ts";
+import { leftBehind } from "../life/kill.ts";
 import {
   capacityOf,
   isSelfHosted,

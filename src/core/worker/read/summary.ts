@@ -4,7 +4,7 @@ import type { WorkerUpsert } from "../../messages.ts";
 import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
-import { isSurelyUnmade } from "../life/forced.ts";
+import { isSurelyUnmade } from "../life/kill.ts";
 import { isSelfHosted, measuredMemory, type ReadonlyExistingWorker } from "../state.ts";
 import { activityOf } from "./activity.ts";
 
