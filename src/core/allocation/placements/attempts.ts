@@ -5,7 +5,6 @@ import type { Exit } from "../../../schema/run/run.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { HEARD_AT_ONCE_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { Observed } from "../../messages.ts";
 import type { PlacedRun, RunDraft } from "../draft.ts";
 import { noteOutputs, withOwedOutputs } from "../output/outputs.ts";
 import { attemptsKept } from "../read/texts.ts";
@@ -82,12 +81,6 @@ function timesOf(
   const first = Math.max(submittedAt, waitingSince, last?.finishedAt ?? 0);
   const started = before?.startedAt ?? ago(report.startedAgoMs, first, now);
   return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
-}
-
-/** When a reported placement that was lost from memory here began. */
-export function placedSince(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
-  const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
-  return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
 }
 
 function attemptFrom(
