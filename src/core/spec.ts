@@ -35,6 +35,8 @@ export interface Group {
   tasks: readonly GroupTask[];
   /** There is exactly one task, so its exit is the run's (api.md#lone). */
   lone: boolean;
+  /** The task whose result is the run's, if there is one (`resultTaskOf`). */
+  result: string | undefined;
   /** Submitted as one command, which is only started again if the spec says so. */
   short: boolean;
   shutdownDelayMs: Millis;
@@ -54,10 +56,12 @@ const bySpec = new WeakMap<RunSpec, Group>();
 function readGroup(spec: RunSpec): Group {
   const type = spec.type ?? "batch";
   const short = spec.tasks === undefined;
-  const tasks = tasksIn(spec).map((input): GroupTask => {
+  const inputs = tasksIn(spec);
+  const result = resultTaskOf(inputs);
+  const tasks = inputs.map((input): GroupTask => {
     const { name, lifecycle, leader = false, restart, shutdownDelay } = input;
     return {
-      spec: taskSpec(spec, input),
+      spec: taskSpec(spec, input, name === result ? spec.outputs : undefined),
       name,
       hook: lifecycle?.hook ?? "main",
       sidecar: lifecycle?.sidecar ?? false,
@@ -69,6 +73,7 @@ function readGroup(spec: RunSpec): Group {
   return {
     tasks,
     lone: tasks.length === 1,
+    result,
     short,
     shutdownDelayMs: durationMs(spec.shutdownDelay ?? "0s"),
     reschedule: reschedulePolicy(type, short, spec.reschedule),
@@ -83,13 +88,12 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
  * A task's meta and variables are added to its group's; its other fields replace the group's
  * (tasks.md#environment).
  */
-function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
+function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): TaskSpec {
   const dir = task.dir ?? spec.dir;
   const asked = { ...spec.resources, ...task.resources };
   const umask = task.umask ?? spec.umask;
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
-  const outputs = task.name === resultTaskOf(tasksIn(spec)) ? spec.outputs : undefined;
   return {
     name: task.name,
     argv: task.argv,

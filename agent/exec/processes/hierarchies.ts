@@ -60,7 +60,7 @@ function delegateControllers(parent: string): Control[] {
   return LIMITS.filter((control) => handed.has(control));
 }
 
-/** Creates a cgroup and removes it. Returns whether it had `cgroup.kill`; undefined if none can be created. */
+/** Creates a cgroup and removes it. Whether it had `cgroup.kill`; undefined if none can be created. */
 function tryToMake(parent: string): boolean | undefined {
   const trial = join(parent, `drover-trial-${process.pid}`);
   try {

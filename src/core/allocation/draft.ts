@@ -1,7 +1,9 @@
 // How does one step change a run? Its rules change a draft, statement by statement, and what the draft then
 // holds is the next state.
+import { MAX_RUN_EVENTS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
-import { addEvent, type EventDetails, type RunEventType } from "./read/events.ts";
+import { iso } from "../../shared/time/instant.ts";
+import type { RunEventType } from "./read/events.ts";
 import {
   type AllocationMemo,
   type AllocationRecord,
@@ -14,6 +16,12 @@ import {
   type TaskRecord,
 } from "./state.ts";
 import { type GroupView, groupView } from "./tasks/tasks.ts";
+
+/** What an event is about. */
+interface About {
+  task?: string | undefined;
+  details?: Record<string, string>;
+}
 
 /**
  * A run while one step changes it, at one instant. A draft lives no longer than its step, and nothing outside
@@ -75,9 +83,13 @@ export class RunDraft {
     this.#state = { ...this.#state, memo: { ...this.memo, ...change } };
   }
 
-  /** Adds an event to the history (tasks.md#events). */
-  note(type: RunEventType, at: Instant, message: string, about: EventDetails = {}): void {
-    this.#state = { ...this.#state, record: addEvent(this.record, type, at, message, about) };
+  /** Adds an event to the history. The latest `MAX_RUN_EVENTS` are kept; the others are counted. */
+  note(type: RunEventType, at: Instant, message: string, { task, details = {} }: About = {}): void {
+    const { events, eventsDropped } = this.record;
+    const seq = (events.at(-1)?.seq ?? 0) + 1;
+    const all = [...events, { seq, type, at: iso(at), task: task ?? null, message, details }];
+    const excess = Math.max(0, all.length - MAX_RUN_EVENTS);
+    this.set({ events: all.slice(excess), eventsDropped: eventsDropped + excess });
   }
 
   /** Moves log segments into rows of their own. */

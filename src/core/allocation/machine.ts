@@ -1,7 +1,7 @@
 // What does an allocation decide about its run (rules.md)?
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
-import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
+import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
 import { tasksOf } from "../spec.ts";
 import { allocationInvariants } from "./check.ts";
 import { changed, type RunDraft } from "./draft.ts";
@@ -35,6 +35,7 @@ import { upsertOf } from "./summary.ts";
 import { poststopBy } from "./tasks/group.ts";
 import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
+import { once } from "./user/idempotency.ts";
 import { foldRequest, type TaskRequest } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
 
@@ -141,7 +142,6 @@ function withMemo(state: AllocationState, event: AllocationEvent, now: Instant):
 }
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
-  if (isMessage(allocationInbox, event)) return foldMessage(allocationInbox, state, event, now);
   const change = (step: (run: RunDraft) => void) => changed(state, now, step);
   switch (event.type) {
     case "submitted":
@@ -152,7 +152,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return change((run) => foldAbort(run, event));
     case "restart":
     case "signal":
-      return change((run) => foldRequest(run, event));
+      return change((run) => once(run, event.key, () => foldRequest(run, event)));
     case "update":
       return change((run) => foldUpdate(run, event.spec, event.specIndex, event.by));
     case "chunk":
@@ -166,6 +166,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     }
     case "order_answered":
       return change((run) => foldOrderAnswer(run, event.sent, event.answer));
+    default:
+      return foldMessage(allocationInbox, state, event, now);
   }
 }
 
@@ -201,7 +203,7 @@ function submit(before: AllocationState, { id, spec, hash }: Submission, now: In
   });
 }
 
-/** The pool refuses the run. It never loses an acknowledged one (invariant 1): it had that, and gets it again. */
+/** The pool refuses the run. An acknowledged run is never lost (invariant 1): the pool gets it again. */
 function refuse(state: AllocationState, refusal: AllocationMemo["refusal"]): AllocationState {
   if (state.record === null || isAccepted(state)) return state;
   return { record: null, memo: { ...EMPTY_MEMO, refusal }, spill: [] };

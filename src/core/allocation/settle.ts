@@ -4,8 +4,8 @@ import { changed, type PlacedRun, type RunDraft } from "./draft.ts";
 import { conclude } from "./end.ts";
 import type { AllocationState } from "./state.ts";
 import { requestStop } from "./stop.ts";
-import { limitPoststop, settleGroup } from "./tasks/group.ts";
-import { deadlineOf, timeIsOver, timeoutBetweenTasks, timeoutOfWait } from "./time/time-limits.ts";
+import { isIdle, limitPoststop, settleGroup } from "./tasks/group.ts";
+import { deadlineOf, timeIsOver, timeoutOfWait } from "./time/time-limits.ts";
 
 /** The run after everything that follows from its record and the time. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
@@ -15,29 +15,25 @@ export function settle(state: AllocationState, now: Instant): AllocationState {
 function settleRun(run: RunDraft): void {
   if (run.record.ended) return;
   if (run.isPlaced()) settlePlaced(run);
-  else settleWait(run);
-}
-
-function settlePlaced(run: PlacedRun): void {
-  stopTimedOut(run);
-  limitPoststop(run);
-  settleGroup(run);
-  const late = timeoutBetweenTasks(run.view, run.placement, run.now);
-  if (late !== null) {
-    requestStop(run, late);
-    settleGroup(run);
-  }
-  if (run.view.members.every(({ state }) => state === "dead")) conclude(run);
+  else settleWaiting(run);
 }
 
 /** A run without a placement waits for its time limits, and for the delay before it wants another one. */
-function settleWait(run: RunDraft): void {
+function settleWaiting(run: RunDraft): void {
   const { now } = run;
   const late = timeoutOfWait(run.state, now);
   if (late !== null) requestStop(run, late);
   const { stopRequest, placeAt } = run.record;
   if (stopRequest === null && placeAt !== undefined && now >= placeAt)
     run.set({ placeAt: undefined, waitingSince: now });
+}
+
+function settlePlaced(run: PlacedRun): void {
+  stopTimedOut(run);
+  limitPoststop(run);
+  do settleGroup(run);
+  while (stopBetweenTasks(run));
+  if (run.view.members.every(({ state }) => state === "dead")) conclude(run);
 }
 
 /**
@@ -66,4 +62,19 @@ function wasToEnd(run: PlacedRun, ended: Set<string>): boolean {
   trial.set({ tasks });
   settleGroup(trial);
   return trial.record.kill !== undefined;
+}
+
+/**
+ * Stops a run at its time limit that has a placement but nothing on its host: its remaining tasks wait for
+ * this control plane, for instance in a restart delay. Returns whether it does.
+ */
+function stopBetweenTasks(run: PlacedRun): boolean {
+  const { view, record, now } = run;
+  const deadline = deadlineOf(record, run.placement.from);
+  if (record.stopRequest !== null || deadline === undefined || now < deadline) return false;
+  const again = record.outcome?.again === true; // only its logs are missing
+  if (!again && !isIdle(view, now)) return false;
+  const ends = view.members.map(({ deadAt }) => deadAt);
+  requestStop(run, timeIsOver(record, Math.min(now, Math.max(deadline, ...ends))));
+  return true;
 }

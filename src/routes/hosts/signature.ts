@@ -77,8 +77,8 @@ async function verifyCall(
 }
 
 /**
- * Has the answer to `hello` signed, so that the host recognizes this Drover: with the host's secret or, if the
- * host has not enrolled yet, with its code. Throws `bad_signature`.
+ * Has the answer to `hello` signed, so that the host recognizes this Drover: with the host's secret or, if
+ * the host has not enrolled yet, with its code. Throws `bad_signature`.
  */
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};

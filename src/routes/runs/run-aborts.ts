@@ -23,8 +23,8 @@ const abortMany = operation({
   summary: "Stop many runs",
   description:
     "Aborts runs that match all of `ids`, `labels` and `pool` and have not ended; if none of the three is " +
-    "given, `all` must be true. Idempotent. One call aborts at most `limit` runs; to abort the others, call " +
-    "again with `next` as the `cursor`.",
+    "given, `all` must be true. Idempotent. One call aborts at most `limit` runs; to abort the others, " +
+    "call again with `next` as the `cursor`.",
   request: { body: jsonBody(AbortManyRequest) },
   responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList) },
 });

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { changed } from "../../../src/core/allocation/draft.ts";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
-import { addEvent } from "../../../src/core/allocation/read/events.ts";
 import { MAX_RUN_EVENTS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,
+  existing,
   exited,
   FIRST,
   observed,
@@ -157,10 +158,10 @@ describe("a run's story in events", () => {
 // decisions/runs.md#events-kept
 describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others", () => {
   const filledTo = (count: number) => {
-    let { record } = queued();
-    for (let i = record.events.length; i < count; i += 1)
-      record = addEvent(record, "Started", T0 + i, `n ${i}`);
-    return record;
+    const state = changed(queued(), T0, (run) => {
+      for (let i = run.record.events.length; i < count; i += 1) run.note("Started", T0 + i, `n ${i}`);
+    });
+    return existing(state).record;
   };
 
   test("up to the bound nothing is dropped", () => {

@@ -43,7 +43,7 @@ const tail = ({ record }: Submitted) => textOf(record.logs[FIRST]?.stdout.tail ?
 /** The run after more bytes of a stream, and the segments that left its tails. */
 function taken(record: AllocationRecord, stdout: LogPiece) {
   const report = { ...running, log: { stdout } };
-  return existing(changed({ ...started(), record, spill: [] }, T0, (run) => takeLogs(run, report)));
+  return existing(changed({ ...started(), record, spill: [] }, T0, (run) => takeLogs(run, "main", report)));
 }
 
 describe("log bytes continue what is stored, by offset: nothing is stored twice or out of order", () => {

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { changed } from "../../../src/core/allocation/draft.ts";
 import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { hasHeardPool } from "../../../src/core/allocation/machine.ts";
-import { addEvent } from "../../../src/core/allocation/read/events.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { RunStatus } from "../../../src/schema/run/run.ts";
 import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,
+  existing,
   exited,
   exitedButUnlogged,
   FIRST,
@@ -192,10 +193,11 @@ describe("the one task (tasks.md#state-1)", () => {
   // tasks.md#history-1, tasks.md#state-7
   test("it shows its latest MAX_TASK_EVENTS events, and those of the whole run", () => {
     const shown = (more: number) => {
-      let { record } = queued();
-      for (let i = 1; i < more; i += 1) record = addEvent(record, "Started", T0, `n ${i}`, { task: "main" });
-      record = addEvent(record, "Started", T0, "of another task", { task: "db" });
-      return statusOf({ ...queued(), record }).tasks[0]?.events.map((event) => event.seq);
+      const state = changed(queued(), T0, (run) => {
+        for (let i = 1; i < more; i += 1) run.note("Started", T0, `n ${i}`, { task: "main" });
+        run.note("Started", T0, "of another task", { task: "db" });
+      });
+      return statusOf(existing(state)).tasks[0]?.events.map((event) => event.seq);
     };
     expect(MAX_TASK_EVENTS).toBe(10);
     expect(shown(MAX_TASK_EVENTS)).toHaveLength(MAX_TASK_EVENTS);

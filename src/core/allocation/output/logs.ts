@@ -1,6 +1,6 @@
 // Which log bytes of a report are stored in the record, and when are logs complete?
 import type { AttemptReport, LogPiece, StreamName } from "../../../schema/host.ts";
-import { parseAttemptId, STREAMS } from "../../../shared/attempt-id.ts";
+import { STREAMS } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
@@ -19,7 +19,7 @@ export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stde
  * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so doubled,
  * old or gapped pieces change nothing. The first bytes beyond the cap are noted as an event.
  */
-export function takeLogs(run: RunDraft, { id, log }: AttemptReport): void {
+export function takeLogs(run: RunDraft, task: string, { id, log }: AttemptReport): void {
   if (log === undefined) return;
   const before = run.record.logs[id] ?? NO_LOGS;
   const streams = { ...before };
@@ -29,17 +29,17 @@ export function takeLogs(run: RunDraft, { id, log }: AttemptReport): void {
     const { next, row } = appendPiece(before[stream], piece, run.now);
     streams[stream] = next;
     if (row !== null) run.spill([{ attempt: id, stream, ...row }]);
-    if (next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) noteLimit(run, id, stream);
+    if (next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) noteLimit(run, task, id, stream);
   }
   const isNews = STREAMS.some((stream) => streams[stream] !== before[stream]);
   if (isNews) run.set({ logs: { ...run.record.logs, [id]: streams } });
 }
 
-function noteLimit(run: RunDraft, attempt: string, stream: StreamName): void {
+function noteLimit(run: RunDraft, task: string, attempt: string, stream: StreamName): void {
   const kept = formatSize(MAX_LOG_BYTES);
   const details = { attempt, stream, kept_bytes: String(MAX_LOG_BYTES) };
   const text = `${stream} has reached the limit: its first ${kept} are kept, the rest is dropped`;
-  run.note("Log Limit", run.now, text, { task: parseAttemptId(attempt)?.task, details });
+  run.note("Log Limit", run.now, text, { task, details });
 }
 
 function appendPiece(

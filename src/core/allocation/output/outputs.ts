@@ -49,7 +49,8 @@ export function noteOutputs(run: RunDraft, task: string, { id, outputs }: Attemp
   } else {
     const { snapshot, files, bytes } = outputs;
     const details = { attempt: id, snapshot, files: String(files), bytes: String(bytes) };
-    const text = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)}) are stored as ${snapshot}`;
+    const what = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)})`;
+    const text = `${what} are stored as ${snapshot}`;
     run.note("Outputs Stored", run.now, text, { task, details });
   }
 }

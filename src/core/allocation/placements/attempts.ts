@@ -5,7 +5,6 @@ import type { Exit } from "../../../schema/run/run.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { HEARD_AT_ONCE_MS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import type { Observed } from "../../messages.ts";
 import type { PlacedRun, RunDraft } from "../draft.ts";
 import { noteOutputs, withOwedOutputs } from "../output/outputs.ts";
 import { attemptsKept } from "../read/texts.ts";
@@ -89,12 +88,6 @@ function startAge({ state, startedAgoMs }: AttemptReport): Millis | undefined {
   return startedAgoMs ?? (state === "running" || state === "uploading" ? 0 : undefined);
 }
 
-/** When a reported placement that was lost from memory here began. */
-export function placedSince(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
-  const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
-  return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
-}
-
 function attemptFrom(
   before: AttemptRecord | undefined,
   report: AttemptReport,
@@ -142,7 +135,7 @@ const HOST_STOPS: Record<HostStop, string> = {
   interruption: "its host stops it, because its machine is about to be taken away",
 };
 
-/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened before, or then. */
+/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened by that time. */
 function noteAttempt(
   run: RunDraft,
   member: Member,

@@ -5,7 +5,7 @@ import type { RunDraft } from "../draft.ts";
 import { takeLogs } from "../output/logs.ts";
 import { spillTails } from "../output/tails.ts";
 import { wasOrdered } from "../tasks/tasks.ts";
-import { foldAttempt, placedSince } from "./attempts.ts";
+import { foldAttempt } from "./attempts.ts";
 import { noteContradiction, noteLate } from "./late.ts";
 import { storePlacement, takeUp } from "./placement.ts";
 import { noteData, noteSaved } from "./sticky.ts";
@@ -14,8 +14,8 @@ import { noteData, noteSaved } from "./sticky.ts";
 export function foldObserved(run: RunDraft, message: Observed): void {
   const { record } = run;
   if (message.kept) return;
-  if (record.ended || message.epoch <= record.endedEpoch) noteLate(run, message);
-  else foldPresent(run, message);
+  if (!record.ended && message.epoch > record.endedEpoch) foldPresent(run, message);
+  else noteLate(run, message);
 }
 
 /**
@@ -25,7 +25,10 @@ export function foldObserved(run: RunDraft, message: Observed): void {
  */
 function foldPresent(run: RunDraft, message: Observed): void {
   if (!run.isPlaced() && !message.held) return;
-  if (!takeUp(run, message, placedSince(run.record, message, run.now))) return;
+  // One that was lost from memory here began with its first attempt.
+  const ages = message.attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
+  const from = Math.max(run.record.waitingSince, Math.round(run.now - Math.max(0, ...ages)));
+  if (!takeUp(run, message, from)) return;
   storePlacement(run);
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
@@ -36,7 +39,7 @@ function foldPresent(run: RunDraft, message: Observed): void {
       noteSaved(run, report);
       noteContradiction(run, report);
     }
-    takeLogs(run, report);
+    takeLogs(run, parts.task, report);
   }
   spillTails(run);
 }

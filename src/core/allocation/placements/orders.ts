@@ -64,17 +64,18 @@ function ordersOfTask(context: Context, one: Member): WantedAttempt[] {
 
 /** The order for the present attempt of a task, or for the previous one. */
 function orderOfAttempt(
-  { view: { record }, epoch, limit, sticky, save, now }: Context,
+  { view, epoch, limit, sticky, save, now }: Context,
   one: Member,
   n: number,
 ): WantedAttempt {
   const { task, known } = one;
+  const { record } = view;
   const id = attemptId(record.id, task.name, epoch, n);
   const { killSignal: signal, killTimeoutMs: timeoutMs } = task.spec;
   if (one.isKilledNow && one.n === n)
-    return { id, want: "stop", signal: "SIGKILL", timeoutMs: 0, reason: whyStopped(record) };
+    return { id, want: "stop", signal: "SIGKILL", timeoutMs: 0, reason: whyStopped(view) };
   const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
-  if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record), ...save };
+  if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(view), ...save };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // A task that is being stopped and was not seen to start is not started any more.

@@ -4,7 +4,7 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { EndedHow, LossCause, PlacementTerms } from "../../messages.ts";
 import type { GroupTask } from "../../spec.ts";
 import type { PlacedRun, RunDraft } from "../draft.ts";
-import { newTask, type PlacementRecord } from "../state.ts";
+import type { PlacementRecord } from "../state.ts";
 
 /** A placement that the pool has opened. */
 export function newPlacement(
@@ -84,15 +84,4 @@ export function closePlacement(run: PlacedRun, how: EndedHow, at: Instant, cause
   if (how === "gone" && run.record.outcome !== null && cause === undefined) return;
   const text = cause === undefined ? ENDED_TEXT[how] : `${ENDED_TEXT[how]}: ${CAUSE_TEXT[cause]}`;
   run.note("Placement Ended", at, text, { details: { worker, epoch: String(epoch), how, ...caused } });
-}
-
-/** Resets the tasks for the next epoch. */
-export function resetTasks(run: RunDraft): void {
-  const tasks = run.record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
-    ...newTask(name),
-    attempts,
-    restarts,
-    lastRestart,
-  }));
-  run.set({ kill: undefined, stage: undefined, tasks });
 }

@@ -3,8 +3,7 @@ import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ReschedulePolicy } from "../../../shared/policy.ts";
 import type { RunDraft } from "../draft.ts";
-import type { AllocationRecord, RescheduleEvent } from "../state.ts";
-import { resetTasks } from "./placement.ts";
+import { type AllocationRecord, newTask, type RescheduleEvent } from "../state.ts";
 import { preferredWorker } from "./sticky.ts";
 
 /** How many reschedules of a run are remembered (restart.md#kept). */
@@ -76,6 +75,17 @@ export function reschedule(run: RunDraft, worker: string, failedAt: Instant): vo
       : `on a worker other than ${worker}, if there is one`;
   const text = `it is placed again in ${delay}, ${where}`;
   run.note("Rescheduling", failedAt, text, { details: { worker, delay } });
+}
+
+/** Resets the tasks for the next epoch. */
+export function resetTasks(run: RunDraft): void {
+  const tasks = run.record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
+    ...newTask(name),
+    attempts,
+    restarts,
+    lastRestart,
+  }));
+  run.set({ kill: undefined, stage: undefined, tasks });
 }
 
 /** The workers on which a run failed. It avoids them if there is any other. */

@@ -1,9 +1,5 @@
 // Which events does the history of a run have, and in which order?
-import type { RunEvent } from "../../../schema/run/run.ts";
-import { MAX_RUN_EVENTS } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
-import { iso } from "../../../shared/time/instant.ts";
-import type { AllocationRecord, AllocationState } from "../state.ts";
+import type { AllocationState } from "../state.ts";
 
 /**
  * The types of events. tasks.md#events explains those of tasks and groups, which have the same names as in
@@ -42,27 +38,6 @@ export type RunEventType =
   | "Outputs Failed"
   | "Log Limit"
   | "Log Truncated";
-
-/** What an event is about. */
-export interface EventDetails {
-  task?: string | undefined;
-  details?: Record<string, string>;
-}
-
-/** Appends an event. The latest `MAX_RUN_EVENTS` are kept; the others are counted. */
-export function addEvent(
-  record: AllocationRecord,
-  type: RunEventType,
-  at: Instant,
-  message: string,
-  { task, details = {} }: EventDetails = {},
-): AllocationRecord {
-  const seq = (record.events.at(-1)?.seq ?? 0) + 1;
-  const event: RunEvent = { seq, type, at: iso(at), task: task ?? null, message, details };
-  const events = [...record.events, event];
-  const excess = Math.max(0, events.length - MAX_RUN_EVENTS);
-  return { ...record, events: events.slice(excess), eventsDropped: record.eventsDropped + excess };
-}
 
 /**
  * Sorts the events that were just added by time, since hosts report late. Earlier events keep their numbers.

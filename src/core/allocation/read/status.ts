@@ -206,7 +206,7 @@ function describe(record: AllocationRecord, phase: RunPhase): string {
       return "waiting for a place on a machine";
     case "withdrawing":
     case "stopping":
-      return because("being stopped", whyStopped(record));
+      return because("being stopped", whyStopped(groupView(record)));
     case "unkillable":
       return `${phase.attempt.id} cannot be killed; its host goes on trying`;
     case "storing_data":

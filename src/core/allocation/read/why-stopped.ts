@@ -1,18 +1,17 @@
 // Why is a run, or one of its tasks, being stopped, in words?
-import type { AllocationRecord, Reaction, StopRequest } from "../state.ts";
-import { groupView } from "../tasks/tasks.ts";
+import type { Reaction, StopRequest } from "../state.ts";
+import type { GroupView } from "../tasks/tasks.ts";
 
 /** That a run is being stopped, and why, if a reason was given. */
-export function beingStopped(record: AllocationRecord): string {
-  const why = whyStopped(record);
+export function beingStopped(view: GroupView): string {
+  const why = whyStopped(view);
   return why === "" ? "it is being stopped" : `it is being stopped (${why})`;
 }
 
 /** Why the tasks of a run are being stopped, in words. */
-export function whyStopped(record: AllocationRecord): string {
-  const { stopRequest, kill } = record;
+export function whyStopped({ record: { stopRequest, kill }, hostStop }: GroupView): string {
   if (stopRequest !== null) return stopRequest.reason;
-  if (groupView(record).hostStop !== undefined) return "its host stops everything";
+  if (hostStop !== undefined) return "its host stops everything";
   return kill === undefined ? "it is no longer wanted" : reactionText(kill);
 }
 

@@ -36,7 +36,7 @@ interface Context {
  */
 export function stopWait(view: GroupView, context: Context): Wait {
   const { placement, now } = context;
-  const why = beingStopped(view.record);
+  const why = beingStopped(view);
   const live = view.members.filter(({ state }) => state !== "dead");
   const stops = live.filter(({ isStopping }) => isStopping).map((one) => stopOf(view, one, placement, now));
   if (stops.length === 0) return poststopWait(view, live, why, context);

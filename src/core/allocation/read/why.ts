@@ -7,6 +7,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { phaseOf, type RunPhase, stateOf } from "../phase.ts";
 import type { AllocationRecord, Existing } from "../state.ts";
+import { groupView } from "../tasks/tasks.ts";
 import { deadlineOf } from "../time/time-limits.ts";
 import { statusOf } from "./status.ts";
 import { beingStopped } from "./why-stopped.ts";
@@ -79,7 +80,7 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
     }
     case "withdrawing": {
       const next = nextBy("confirm", "wait for the pool to confirm", "pool");
-      return because("stopping", beingStopped(record), next);
+      return because("stopping", beingStopped(groupView(record)), next);
     }
     case "unkillable": {
       const text = `${phase.attempt.id} cannot be killed, its host goes on trying, and its worker drains`;

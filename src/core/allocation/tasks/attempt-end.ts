@@ -1,5 +1,5 @@
-// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and after which
-// delay?
+// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and
+// after which delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";
@@ -22,13 +22,14 @@ const LOSS_DELAY_MS: Millis = 1_000;
  * restart.md#outcomes).
  */
 export function endTask(run: PlacedRun, one: Member, attempt: AttemptRecord): void {
-  const { task, known } = one;
   const cause = causeOf(one, attempt);
   const at = attempt.finishedAt ?? run.now;
-  if (cause.kind === "lost" && task.restart.attempts > 0) {
-    afterLoss(run, one, attempt, at);
-    return;
-  }
+  if (cause.kind !== "lost" || one.task.restart.attempts === 0) endByPolicy(run, one, attempt, cause, at);
+  else endByLoss(run, one, attempt, at);
+}
+
+function endByPolicy(run: PlacedRun, one: Member, attempt: AttemptRecord, cause: Cause, at: Instant): void {
+  const { task, known } = one;
   const window = known.window ?? { start: run.placement.from, count: 0 };
   const onSuccess = restartsOnSuccess(task, run.record.spec.type ?? "batch");
   const made = decideRestart({ policy: task.restart, onSuccess, window, cause, attempt: attempt.id }, at);
@@ -76,7 +77,7 @@ function endKilled(
   if (startedAt === null && killError === null) return; // nothing of it ran
   const text = killError === null ? "it was stopped" : `it was stopped, with an error: ${killError}`;
   const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
-  const details = { kill_reason: whyStopped(run.record), ...error };
+  const details = { kill_reason: whyStopped(run.view), ...error };
   run.note("Killed", at, text, { task: task.name, details });
 }
 
@@ -131,7 +132,7 @@ function startAfter(delayMs: Millis, endedAt: Instant, now: Instant): Instant | 
  * (tasks.md#lost-and-unknown), with a delay from the second loss on, and not more than `MAX_LOSSES_IN_A_ROW`
  * times.
  */
-function afterLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRecord, at: Instant): void {
+function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRecord, at: Instant): void {
   const losses = known.losses + 1;
   if (losses > MAX_LOSSES_IN_A_ROW) {
     run.changeTask(task, { dead: { at, how: "lost" } });

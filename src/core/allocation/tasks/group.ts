@@ -69,7 +69,7 @@ function noteStop(run: PlacedRun, { task, isKilledNow }: Member): void {
   const { record, view, now } = run;
   const { name, shutdownDelayMs } = task;
   if (!view.group.lone || record.stopRequest === null) {
-    const reason = whyStopped(record);
+    const reason = whyStopped(view);
     const timeout = isKilledNow ? "0s" : formatDuration(killTimeoutOf(task, run.placement));
     const details = { kill_timeout: timeout, kill_reason: reason };
     run.note("Killing", now, reason, { task: name, details });
@@ -166,7 +166,7 @@ function openGates(run: PlacedRun): void {
   if (reached !== stage) run.set({ stage: reached });
 }
 
-/** The stage of the open epoch. A fresh epoch, with nothing started, may begin at a later one than the first. */
+/** The stage of the open epoch. A fresh epoch, with nothing started, may begin later than at the first. */
 function stageOf({ record, members }: GroupView): Stage {
   if (record.stage !== undefined) return record.stage;
   const fresh = members.map(({ task }): TaskView => {
@@ -209,6 +209,13 @@ export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolea
   // A host that stopped the other tasks starts no poststop task.
   if (task.hook === "poststop" && members.some((other) => isCutByHost(view, other))) return false;
   return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
+}
+
+/** Whether some tasks are left, and all of them wait for this control plane: none may be on its host. */
+export function isIdle(view: GroupView, now: Instant): boolean {
+  const left = view.members.filter(({ state }) => state !== "dead");
+  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
+  return left.length > 0 && left.every(waits);
 }
 
 /** Whether a task may start: the open gates of each stage (tasks.md#stages). */

@@ -12,8 +12,7 @@ import {
   type PlacementRecord,
   type StopRequest,
 } from "../state.ts";
-import { mayBeOrdered } from "../tasks/group.ts";
-import { type GroupView, isOver, type Member } from "../tasks/tasks.ts";
+import { isOver, type Member } from "../tasks/tasks.ts";
 
 /** When the run's time is over: counted from its first placement, with preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -55,25 +54,6 @@ export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null
     return { state: "failed", at: queued, reason, by: "drover", failure: "queue_timeout" };
   }
   return over ? timeIsOver(record, Math.max(deadline, record.waitingSince)) : null;
-}
-
-/**
- * The time limit of a run that has a placement but nothing on its host: its remaining tasks wait for this
- * control plane, for instance in a restart delay.
- */
-export function timeoutBetweenTasks(
-  view: GroupView,
-  { from }: PlacementRecord,
-  now: Instant,
-): StopRequest | null {
-  const { record, members } = view;
-  const deadline = deadlineOf(record, from);
-  if (record.stopRequest !== null || deadline === undefined || now < deadline) return null;
-  const left = members.filter(({ state }) => state !== "dead");
-  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
-  const again = record.outcome?.again === true; // only its logs are missing
-  if ((left.length === 0 && !again) || !left.every(waits)) return null;
-  return timeIsOver(record, Math.min(now, Math.max(deadline, ...members.map(({ deadAt }) => deadAt))));
 }
 
 /**

@@ -13,7 +13,6 @@ import {
 } from "../state.ts";
 import { allButPoststopDead, mayBeOrdered } from "../tasks/group.ts";
 import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.ts";
-import { isRepeated, rememberKey } from "./idempotency.ts";
 
 /**
  * The most signals that an order names; older ones are dropped. A host soon receives each signal, so this
@@ -95,13 +94,12 @@ export function whyRefused(
   return new DroverError("not_running", what);
 }
 
-/** Carries out a restart or a signal, unless that was done before, or is refused. */
-export function foldRequest(run: RunDraft, event: TaskRequest): void {
-  if (isRepeated(run.record, event.key) || !run.isPlaced()) return;
-  if (whyRefused(run.state, event.request) !== null) return;
+/** Carries out a restart or a signal. Returns whether it is accepted. */
+export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
+  if (!run.isPlaced() || whyRefused(run.state, event.request) !== null) return false;
   if (event.type === "restart") restartTasks(run, event.request);
   else signalTasks(run, event.request);
-  rememberKey(run, event.key);
+  return true;
 }
 
 /**

@@ -2,8 +2,7 @@
 import type { RunSpec } from "../../../schema/run/run.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import { DroverError, type FieldError } from "../../../shared/errors.ts";
-import { resultTaskOf } from "../../../shared/result-task.ts";
-import { groupOf } from "../../spec.ts";
+import { type Group, groupOf } from "../../spec.ts";
 import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord } from "../state.ts";
 
@@ -42,13 +41,13 @@ export function refusalOfUpdate(
 ): DroverError | null {
   if (record.ended || record.outcome !== null)
     return new DroverError("terminal", "the run has ended: its spec is final");
-  const stops = record.stopRequest !== null;
-  if (stops && fixedFields(record.spec, spec, HURRYING, HURRYING).length > 0) {
+  const change = { old: record.spec, spec, before: groupOf(record.spec), after: groupOf(spec) };
+  if (record.stopRequest !== null && fixedFields(change, HURRYING, HURRYING).length > 0) {
     const text =
       "the run is being stopped: only `timeout`, `killTimeout` and `shutdownDelay` can still change";
     return new DroverError("terminal", text);
   }
-  if (stops && isSlower(record.spec, spec)) {
+  if (record.stopRequest !== null && isSlower(change)) {
     const text =
       "the run is being stopped: `timeout`, `killTimeout` and `shutdownDelay` can only get shorter";
     return new DroverError("terminal", text);
@@ -58,15 +57,22 @@ export function refusalOfUpdate(
     const text = `the spec is at index ${current}, not ${specIndex}; read the run again`;
     return new DroverError("stale_index", text);
   }
-  const fields = fixedFields(record.spec, spec);
+  const fields = fixedFields(change);
   const [first] = fields;
   if (first === undefined) return null;
   return new DroverError("invalid_request", `${first.pointer} ${first.detail}`, { fields });
 }
 
+/** A spec, the next one, and the groups that they describe. */
+interface Change {
+  old: RunSpec;
+  spec: RunSpec;
+  before: Group;
+  after: Group;
+}
+
 /** Whether a spec gives any task more time to stop. */
-function isSlower(old: RunSpec, spec: RunSpec): boolean {
-  const [before, after] = [groupOf(old), groupOf(spec)];
+function isSlower({ old, spec, before, after }: Change): boolean {
   const limitOf = ({ timeout }: RunSpec) => (timeout === undefined ? Infinity : durationMs(timeout));
   const slower = after.tasks.some((task) => {
     const known = before.tasks.find(({ name }) => name === task.name) ?? task;
@@ -79,8 +85,7 @@ function isSlower(old: RunSpec, spec: RunSpec): boolean {
 const FIXED = "cannot change while the run exists; submit another one";
 
 function fixedFields(
-  old: RunSpec,
-  spec: RunSpec,
+  { old, spec, before, after }: Change,
   may = CHANGEABLE,
   mayOfTask = CHANGEABLE_OF_TASK,
 ): FieldError[] {
@@ -94,15 +99,15 @@ function fixedFields(
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
     errors.push({ pointer: "/spec/tasks", detail: FIXED });
   // The new result task was started without asking for outputs, so the run could get none from it.
-  if (spec.outputs !== undefined && resultTaskOf(old.tasks ?? []) !== resultTaskOf(spec.tasks ?? []))
+  if (spec.outputs !== undefined && before.result !== after.result)
     errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {
-    const before = old.tasks?.find(({ name }) => name === task.name);
-    if (before === undefined) {
+    const known = old.tasks?.find(({ name }) => name === task.name);
+    if (known === undefined) {
       errors.push({ pointer: `/spec/tasks/${i}`, detail: "is a new task; tasks can only be removed" });
       continue;
     }
-    for (const key of changed(before, task, mayOfTask))
+    for (const key of changed(known, task, mayOfTask))
       errors.push({ pointer: `/spec/tasks/${i}/${key}`, detail: FIXED });
   }
   return errors;
@@ -126,8 +131,8 @@ function sortKeys(value: unknown): unknown {
 export function foldUpdate(run: RunDraft, spec: RunSpec, specIndex: number, by: string): void {
   const { record, now } = run;
   if (same(record.spec, spec) || refusalOfUpdate(record, spec, specIndex) !== null) return;
-  const kept = new Set(groupOf(spec).tasks.map(({ name }) => name));
-  const removed = groupOf(record.spec).tasks.filter(({ name }) => !kept.has(name));
+  const present = run.view.members.filter(({ known }) => known.removed === undefined).map(({ task }) => task);
+  const removed = present.filter((task) => spec.tasks?.every(({ name }) => name !== task.name));
   const timed = spec.timeout === record.spec.timeout ? {} : { timeoutSetAt: now };
   run.set({ spec, specIndex: specIndex + 1, ...timed });
   for (const task of removed) run.changeTask(task, { removed: task });
