@@ -65,7 +65,7 @@ export class Prestart {
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
   }
 
-  /** Environment, user, standard input, and again the directories: an earlier attempt may have deleted them. */
+  /** Environment, user, standard input, and once more the directories: an attempt may have deleted them. */
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
     const { dirs, ready, account } = await this.#setUp(id, task, signal);
     const { argv, env } = ready;
