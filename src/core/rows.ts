@@ -52,8 +52,9 @@ export class Rows<Row> {
   readonly #dirty = new Map<string, { at: Instant; before: Row | undefined }>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
-  #list: { version: number; rows: readonly Row[] } | undefined;
-  readonly #derived = new Map<unknown, { version: number; value: unknown }>();
+  /** The live rows as a list, and what was derived from it; empty after each change. */
+  #list: readonly Row[] | undefined;
+  readonly #derived = new Map<unknown, unknown>();
   #watcher: RowWatcher<Row> = () => {};
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
@@ -107,7 +108,7 @@ export class Rows<Row> {
     this.#removed.delete(key);
     this.#rows.set(key, row);
     this.#dirty.set(key, { at: now, before: (this.#dirty.get(key) ?? { before }).before });
-    this.#version += 1;
+    this.#changed();
     for (const [field, highest] of this.#highest) {
       const value = row[field as keyof Row]; // it is one of the tracked fields
       if (typeof value === "number" && value > highest) this.#highest.set(field, value);
@@ -127,18 +128,15 @@ export class Rows<Row> {
 
   /** `make` of the live rows, cached until a row changes. */
   derive<Value>(make: (live: readonly Row[]) => Value): Value {
-    const known = this.#derived.get(make);
-    if (known?.version === this.#version) return known.value as Value; // of the same `make`
-    const value = make(this.#listed());
-    this.#derived.set(make, { version: this.#version, value });
-    return value;
+    this.#list ??= [...this.live()];
+    if (!this.#derived.has(make)) this.#derived.set(make, make(this.#list));
+    return this.#derived.get(make) as Value; // of the same `make`
   }
 
-  /** The live rows as a list, shared by all that derive from the same version. */
-  #listed(): readonly Row[] {
-    if (this.#list?.version !== this.#version)
-      this.#list = { version: this.#version, rows: [...this.live()] };
-    return this.#list.rows;
+  #changed(): void {
+    this.#version += 1;
+    this.#list = undefined;
+    this.#derived.clear();
   }
 
   /** The highest value that a tracked field has had in any row since this process began. */
@@ -157,7 +155,7 @@ export class Rows<Row> {
     this.#rows.delete(key);
     this.#dirty.delete(key);
     this.#removed.add(key);
-    this.#version += 1;
+    this.#changed();
     this.#watcher(key, before, undefined);
   }
 

@@ -33,6 +33,11 @@ const NamedMachine = z.object({ id: z.string().min(1) });
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
+function classOf(status: number): ProviderFailure["class"] {
+  if (status === 429) return "rate_limit";
+  return REFUSALS.has(status) ? "invalid" : "temporary";
+}
+
 /** Whether a status proves that the call had no effect, even from a proxy. Timeouts and conflicts do not. */
 function isRefusal(status: number): boolean {
   return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
@@ -190,15 +195,14 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
   const answer = parsed(ProviderProblem, body, veil);
   const problem = "fault" in answer ? null : answer.data;
   const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
-  const later =
-    retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) };
   const isRefused = isRefusal(response.status) || (problem !== null && problem.class !== "temporary");
-  const refused = isRefused ? { refused: true as const } : {};
-  if (problem !== null)
-    return { ...problem, text: veil(problem.text).slice(0, MAX_TEXT_CHARS), ...later, ...refused };
-  const text = `the provider answered ${response.status}: ${veil(plainly(body))}`.slice(0, MAX_TEXT_CHARS);
-  if (response.status === 429) return { class: "rate_limit", text, ...later, ...refused };
-  return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
+  const unknown = `the provider answered ${response.status}: ${veil(plainly(body))}`;
+  return {
+    ...(problem ?? { class: classOf(response.status) }),
+    text: (problem === null ? unknown : veil(problem.text)).slice(0, MAX_TEXT_CHARS),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) }),
+    ...(isRefused ? { refused: true } : {}),
+  };
 }
 
 /** Normalizes JSON, which can spell a secret in many ways, so that the veil finds the secret. */

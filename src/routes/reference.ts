@@ -75,12 +75,9 @@ export function referenceRoutes(app: EdgeApp): void {
 
 /** Serves a static file of the page, with its security headers. */
 async function serve(c: EdgeContext, name: string): Promise<Response> {
-  const { origin } = new URL(c.req.url);
-  const headers = new Headers();
-  const known = c.req.header("if-none-match");
-  if (known !== undefined) headers.set("if-none-match", known);
-  const assetRequest = new Request(`${origin}${PATH}/${encodeURIComponent(name)}`, { headers });
-  const { status, body, headers: served } = await c.env.assets.fetch(assetRequest);
+  const url = new URL(`${PATH}/${encodeURIComponent(name)}`, c.req.url);
+  const asked = pick(c.req.raw.headers, "if-none-match");
+  const { status, body, headers: served } = await c.env.assets.fetch(new Request(url, { headers: asked }));
   if (status === 404) throw new DroverError("not_found", `the page at /docs has no file "${name}"`);
   return new Response(body, {
     status,
@@ -95,10 +92,5 @@ async function serve(c: EdgeContext, name: string): Promise<Response> {
 }
 
 function pick(headers: Headers, ...names: string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = headers.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
+  return Object.fromEntries([...headers].filter(([name]) => names.includes(name)));
 }

@@ -146,16 +146,11 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
 /** Without a length the upload would need parts, and could exceed the limit halfway. */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
+  if (!/^\d{1,15}$/.test(text)) throw new DroverError("length_required", "a snapshot needs a Content-Length");
   const length = Number(text);
-  if (!/^\d{1,15}$/.test(text)) {
-    throw new DroverError("length_required", "a snapshot needs a Content-Length");
-  }
   if (length <= MAX_SNAPSHOT_BYTES) return length;
-  const limit = formatSize(MAX_SNAPSHOT_BYTES);
-  throw new DroverError(
-    "body_too_large",
-    `the snapshot is too large: ${formatSize(length)}; the limit is ${limit}`,
-  );
+  const [size, limit] = [length, MAX_SNAPSHOT_BYTES].map(formatSize);
+  throw new DroverError("body_too_large", `the snapshot is too large: ${size}; the limit is ${limit}`);
 }
 
 async function getSnapshot(c: EdgeContext, id: string): Promise<Response> {

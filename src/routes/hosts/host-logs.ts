@@ -72,13 +72,10 @@ export function hostLogRoutes(app: EdgeApp): void {
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);
-  if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
-  if (length > MAX_LOG_CHUNK_BYTES) {
-    throw new DroverError(
-      "body_too_large",
-      `the chunk is too large; the limit is ${formatSize(MAX_LOG_CHUNK_BYTES)}`,
-    );
-  }
-  const detail = `must be the length of the chunk, at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
+  const limit = formatSize(MAX_LOG_CHUNK_BYTES);
+  if (length > MAX_LOG_CHUNK_BYTES)
+    throw new DroverError("body_too_large", `the chunk is too large; the limit is ${limit}`);
+  if (/^\d{1,9}$/.test(text)) return length;
+  const detail = `must be the length of the chunk, at most ${limit}`;
   throw invalid([{ pointer: "content-length:", detail }]);
 }

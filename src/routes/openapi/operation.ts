@@ -21,8 +21,13 @@ export const TAGS = {
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
-/** Who may call an operation: holders of the token, a host by its signature, or anyone. */
-export type Access = "token" | "host" | "open";
+/** Who may call an operation: holders of the token, a host by its signature, or anyone. For the document. */
+const ACCESS = {
+  token: { security: [{ bearer: [] }], text: "Needs the token." },
+  host: { security: [{ hostSignature: [] }], text: "Needs the signature of the host." },
+  open: { security: [], text: "Open: needs no token." },
+};
+type Access = keyof typeof ACCESS;
 
 /** What the open routes have in common: they only show what Drover is. */
 export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
@@ -70,8 +75,8 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
   const declared = {
     ...rest,
     tags: [tag],
-    security: securityOf(access),
-    description: [description ?? `${rest.summary}.`, accessText(access)].filter(Boolean).join("\n\n"),
+    security: ACCESS[access].security,
+    description: `${description ?? `${rest.summary}.`}\n\n${ACCESS[access].text}`,
     request: { query: z.strictObject({}), ...request },
     responses: {
       ...(access === "host" ? withSignature(responses) : responses),
@@ -93,16 +98,6 @@ function withSignature(responses: RouteConfig["responses"]): RouteConfig["respon
   );
 }
 
-function securityOf(access: Access): Record<string, string[]>[] {
-  if (access === "open") return [];
-  return access === "host" ? [{ hostSignature: [] }] : [{ bearer: [] }];
-}
-
-function accessText(access: Access): string {
-  if (access === "open") return "Open: needs no token.";
-  return access === "host" ? "Needs the signature of the host." : "Needs the token.";
-}
-
 /** The error codes that follow from a route's access and body. */
 function derivedCodes(access: Access, request: RouteConfig["request"]): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "internal"];
@@ -121,7 +116,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: A
   const headers = {
     ...(access === "host" ? headersOf(...SIGNED) : {}),
     ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
-    ...(status === 401 && codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
+    ...(codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
     ...(status === 416 ? headersOf("Content-Range") : {}),
   };
   return Object.keys(headers).length > 0 ? { headers } : {};
