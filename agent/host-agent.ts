@@ -25,7 +25,7 @@ export interface HostAgentOptions {
   now: () => Instant;
   supervisor: Supervisor;
   /** Stores the state that outlives this process. */
-  journal: Pick<Journal, "keep">;
+  keep: Journal["keep"];
   /** Written by `drover up` while it is awake; undefined: the control plane is on another machine. */
   awakeFile: string | undefined;
   /** Ends this process, and with `powerOff` the machine, if it can power itself off. */
@@ -98,7 +98,7 @@ export class HostAgent {
     this.#steps += 1;
     const violations = this.#steps % CHECK_EVERY === 0 ? check(hostMachine, before, this.#state, at) : [];
     // Even a broken state is kept: a wrong state can be mended, but a lost one cannot.
-    this.#journaled = this.#options.journal.keep(this.#state);
+    this.#journaled = this.#options.keep(this.#state);
     for (const { rule, what } of violations) {
       this.#violations += 1;
       say(`invariant_violated (${this.#violations} so far) ${rule}: ${what}`);

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { makePrivateDir } from "../posix/files.ts";
-import { type Lock, takeLock } from "../posix/lock.ts";
+import { takeLock } from "../posix/lock.ts";
 import { PROTOCOL } from "../src/shared/compat.ts";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
@@ -22,7 +22,7 @@ import { Groups } from "./exec/processes/groups.ts";
 import { checkShellReportsSignals } from "./exec/processes/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
-import { HostAgent } from "./host-agent.ts";
+import { HostAgent, type HostAgentOptions } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
 import { stateDirFault } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
@@ -46,6 +46,12 @@ Makes this machine a host of Drover, and runs the tasks that Drover places here.
   --end-lease  only end the attempts of a dead agent if its lease is about to end
   --version    print the version and exit
 `;
+
+/**
+ * The lock that makes this process the only agent of a state directory until it ends. Of two agents, the one
+ * with the older incarnation would stop all attempts.
+ */
+const LOCK = "agent.lock";
 
 const USAGE_EXIT_CODE = 2;
 /** Another agent uses the same state directory. */
@@ -107,29 +113,8 @@ function exit(code: number, reason: string): never {
   process.exit(code);
 }
 
-/** The function that ends this process, after it has run `command` to power the machine off. */
-function exitFunction(command: string | undefined) {
-  return (code: number, reason: string, powerOff: boolean): never => {
-    if (powerOff && command !== undefined) {
-      say(`powers off: ${reason}`);
-      spawnSync("/bin/sh", ["-c", command], { stdio: "inherit", timeout: POWER_OFF_WITHIN_MS });
-    }
-    exit(code, reason);
-  };
-}
-
 /** The files of a host, and the ids of the attempts in them. */
-interface HostFiles {
-  store: AttemptStore;
-  allocs: AllocDirs;
-  /** The id of this boot of the machine. */
-  boot: string;
-  journal: Journal;
-  groups: Groups;
-  ids: string[];
-}
-
-function openHostFiles(stateDir: string): HostFiles {
+function openHostFiles(stateDir: string) {
   const store = new AttemptStore(stateDir);
   const boot = readLocalBootId(process.env);
   const journal = new Journal(stateDir, boot);
@@ -140,20 +125,16 @@ function openHostFiles(stateDir: string): HostFiles {
 
 /** Creates the agent, and recovers the attempts of earlier starts. `keep` writes the journal. */
 async function startAgent(
-  { store, allocs, boot, journal, groups, ids }: HostFiles,
+  files: ReturnType<typeof openHostFiles>,
   { stateDir, powerOff, notice }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
-  const { DROVER_INSTANCE: instance } = process.env;
+  const { store, allocs, journal, groups, ids } = files;
+  const { DROVER_INSTANCE: instance, DROVER_AWAKE_FILE: awakeFile } = process.env;
   const now = makeClock();
   const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
-  const prestart = new Prestart({
-    allocs,
-    instance,
-    boot,
-    worker: () => agent.worker,
-    snapshots: () => agent.snapshots,
-  });
+  const snapshots = () => agent.snapshots;
+  const prestart = new Prestart({ ...files, instance, worker: () => agent.worker, snapshots });
   const sticky = new StickyData(allocs);
   const supervisor = new Supervisor({
     store,
@@ -165,7 +146,7 @@ async function startAgent(
       fake: new FakeDriver({ store, now, ended }),
       exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
     }),
-    snapshots: () => agent.snapshots,
+    snapshots,
     stateDir,
     instance,
     noticeCommand: notice,
@@ -175,9 +156,14 @@ async function startAgent(
   const found = { attempts, placements: allocs.found(), sticky: sticky.found(), lease: journal.readLease() };
   const means = { ...groups.means, protocol: PROTOCOL };
   const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now());
-  const exitWith = exitFunction(powerOff);
-  const awakeFile = process.env.DROVER_AWAKE_FILE;
-  const agent = new HostAgent(state, { now, supervisor, journal: { keep }, awakeFile, exit: exitWith });
+  const exitWith: HostAgentOptions["exit"] = (code, reason, powersOff) => {
+    if (powersOff && powerOff !== undefined) {
+      say(`powers off: ${reason}`);
+      spawnSync("/bin/sh", ["-c", powerOff], { stdio: "inherit", timeout: POWER_OFF_WITHIN_MS });
+    }
+    exit(code, reason);
+  };
+  const agent = new HostAgent(state, { now, supervisor, keep, awakeFile, exit: exitWith });
   agent.tell({ type: "tick" });
   return agent;
 }
@@ -189,7 +175,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   if (fault !== undefined) {
     exit(USAGE_EXIT_CODE, `${stateDir} is not safe as the state directory: ${fault}. Use another --state.`);
   }
-  const { holder } = lockState(stateDir);
+  const { holder } = takeLock(join(stateDir, LOCK));
   if (holder !== undefined) {
     const why = `the agent with pid ${holder.pid} already uses ${stateDir}.`;
     exit(LOCKED_EXIT_CODE, `${why} Stop it first, or use another --state.`);
@@ -230,14 +216,6 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
 }
 
-/**
- * Makes this process the only agent of a state directory until it ends. Of two agents, the one with the older
- * incarnation would stop all attempts.
- */
-function lockState(stateDir: string): Lock {
-  return takeLock(join(stateDir, "agent.lock"));
-}
-
 /** Warns if other users cannot reach the state directory: a root agent runs commands as other users. */
 function warnIfClosed(stateDir: string): void {
   const closed = process.geteuid?.() === 0 ? closedParent(dirname(stateDir)) : undefined;
@@ -259,14 +237,12 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
  * and its journal: then only the processes are ended.
  */
 async function endLease(settings: Settings): Promise<void> {
-  const { holder } = lockState(settings.stateDir);
+  const { holder } = takeLock(join(settings.stateDir, LOCK));
   const files = openHostFiles(settings.stateDir);
   if (!isLeaseEnding(files.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
-  const keep: Journal["keep"] = (state) => {
-    return holder !== undefined || files.journal.keep(state);
-  };
+  const keep: Journal["keep"] = (state) => holder !== undefined || files.journal.keep(state);
   const agent = await startAgent(files, { ...settings, powerOff: undefined }, keep);
   agent.tell({ type: "shutdown", by: "lease" });
 }

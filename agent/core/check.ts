@@ -1,5 +1,5 @@
 // What may no step of the host's machine break?
-import type { Instant, Invariant } from "../../src/shared/machine.ts";
+import type { Invariant } from "../../src/shared/machine.ts";
 import { leaseStopAt } from "./lease.ts";
 import { STREAMS } from "./reports/logs.ts";
 import type { AttemptState, HostState } from "./types.ts";
@@ -22,7 +22,10 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
   {
     rule: "rules.md#r4",
     broken(_before, state, now) {
-      const free = Object.values(state.attempts).find((one) => runsBeyond(leaseStopAt(state, one), one, now));
+      const free = Object.values(state.attempts).find((one) => {
+        const stopAt = leaseStopAt(state, one) ?? Number.POSITIVE_INFINITY;
+        return one.main === "running" && one.stop === undefined && stopAt <= now;
+      });
       return free && `${free.id}: it runs on although its lease is about to end`;
     },
   },
@@ -52,11 +55,6 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
     );
   }),
 ];
-
-/** Whether an attempt runs at `now` without a stop, although the stop was to begin at `stopAt`. */
-function runsBeyond(stopAt: Instant | undefined, { main, stop }: AttemptState, now: Instant): boolean {
-  return stopAt !== undefined && stopAt <= now && main === "running" && stop === undefined;
-}
 
 /** A number of the host that never falls. */
 function grows(

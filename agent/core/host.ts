@@ -42,10 +42,6 @@ import {
 import { dueSample, withSample } from "./reports/usage.ts";
 import type { AttemptState, BootState, HostState } from "./types.ts";
 
-export type { HostEvent } from "./events.ts";
-export type { HostMessage } from "./messages.ts";
-export type { HostState } from "./types.ts";
-
 /**
  * The state of a host when its agent starts. `found`: what earlier starts of the agent have left. Running
  * attempts go on, within their time limits and the lease, even before the agent has joined.
@@ -70,7 +66,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     leaseMs: lease?.ms ?? 0,
     powersOff,
     boot: { acked: false, running: false },
-    notice: { looking: false },
+    notice: { running: false },
     exchange: newExchange(),
     socket: newSocket(),
     usage: { sampling: false },

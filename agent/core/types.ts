@@ -68,7 +68,7 @@ export interface AttemptState {
   /** What the latest orders want of it. `nothing`: they omit it. */
   wanted: "run" | "stop" | "nothing";
   /** The task to start. Absent: this host must not, or need not, start it. */
-  task?: TaskSpec;
+  task?: TaskSpec | undefined;
   /** The stop that the task asks for. Absent: the task is not known. */
   plan?: StopPlan | undefined;
   /** The globs of its outputs. Absent: it has none. */
@@ -86,7 +86,7 @@ export interface AttemptState {
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
   /** The attempt must not start before this instant, which is still to come. */
-  notBefore?: Instant;
+  notBefore?: Instant | undefined;
   /** Its artifacts and snapshot are in place (`needsPreparation`). */
   prepared?: true;
   startedAt?: Instant | undefined;
@@ -158,7 +158,7 @@ export interface BootState {
   outcome?: { ok: boolean; output: string; exitCode?: number | null };
   acked: boolean;
   /** When to run it next; absent while it runs, and once it has succeeded. */
-  nextAt?: Instant;
+  nextAt?: Instant | undefined;
   running: boolean;
 }
 
@@ -169,9 +169,9 @@ export interface NoticeState {
   /** Its meaning: a text, and when the machine will be gone. */
   text?: string;
   goneAt?: Instant;
-  /** A check is in flight; `nextAt`: when the next one is due. */
-  looking: boolean;
-  nextAt?: Instant;
+  /** When to look next; absent while a look is in flight, and before this host has joined. */
+  nextAt?: Instant | undefined;
+  running: boolean;
 }
 
 /** One measurement. `cpuMs` is the total so far, the others are what is in use now. */

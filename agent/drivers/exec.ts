@@ -13,10 +13,10 @@ import { markersOf } from "../exec/environment.ts";
 import type { AllocDirs } from "../exec/files/alloc-dirs.ts";
 import type { Prestart } from "../exec/prestart.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
-import { readEnd } from "../exec/processes/end.ts";
+import { outOfMemoryKills } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
-import { readShim, spawnShim } from "../exec/processes/shim.ts";
+import { readShim, readShimEnd, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./driver.ts";
 
@@ -117,10 +117,8 @@ export class ExecDriver implements Driver {
 
   usage(ids: string[]): Record<string, RawUsage> {
     const { groups } = this.#options;
-    const measured = ids.map(
-      (id) => [id, { group: groups.of(id), shim: this.#running.get(id)?.shim }] as const,
-    );
-    return measure(new Map(measured));
+    const shimOf = (id: string) => this.#running.get(id)?.shim;
+    return measure(new Map(ids.map((id) => [id, { group: groups.of(id), shim: shimOf(id) }])));
   }
 
   async #watch(id: string, shim: Proc): Promise<void> {
@@ -129,23 +127,28 @@ export class ExecDriver implements Driver {
     this.#options.ended(id, await retryWhileStarved(() => this.#readEnd(id)));
   }
 
-  /** `code`: the exit status of the shim, if it is a child of this process. */
+  /**
+   * How the main process ended, according to its shim and its cgroup. A failed command counts as out of memory
+   * if the kernel has killed any of its processes for lack of memory, whatever its exit status. `code`: the
+   * exit status of the shim, if it is a child of this process.
+   */
   #readEnd(id: string, code: number | null = null): TaskEnd {
     const { store, groups, shellReportsSignals } = this.#options;
-    return readEnd(store.dirsOf(id), groups.of(id), shellReportsSignals, code);
+    const end = readShimEnd(store.dirsOf(id), shellReportsSignals, code);
+    const group = groups.of(id);
+    const failed = "exit" in end && end.exit.code !== 0;
+    if (!failed || group === undefined || outOfMemoryKills(group) === 0) return end;
+    return { exit: { ...end.exit, oomKilled: true, message: "It ran out of memory." } };
   }
 
   async #mainPid(id: string): Promise<number | undefined> {
     const { now } = this.#options;
     const running = this.#running.get(id);
-    for (
-      const until = now() + MAIN_APPEARS_MS;
-      running !== undefined && now() < until;
-      await sleep(LOOK_MS)
-    ) {
-      if (!lives(running.shim)) return undefined;
+    const until = now() + MAIN_APPEARS_MS;
+    while (running !== undefined && now() < until && lives(running.shim)) {
       const main = childrenOf(running.shim.pid).at(0);
       if (main !== undefined) return main.pid;
+      await sleep(LOOK_MS);
     }
     return undefined;
   }

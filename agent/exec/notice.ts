@@ -6,19 +6,15 @@ import { runBootProbe } from "./boot-probe.ts";
 /** A file with which an operator can announce that the machine will go away: its text is the notice. */
 const NOTICE_FILE = "draining";
 
-/** Where notices come from: a file in `stateDir`, or a `command` that asks the provider. */
-export interface NoticeSource {
-  stateDir: string;
-  command: string | undefined;
-  instance: string | undefined;
-}
-
 /**
- * Looks for a notice: the text of the file, or else the output of the command. Null: there is none.
- * Undefined: the command has failed, so nothing is known.
+ * Looks for a notice: the text of the file in `stateDir`, or else the output of the command that asks the
+ * provider. Null: there is none. Undefined: the command has failed, so nothing is known.
  */
-export async function lookForNotice(source: NoticeSource): Promise<string | null | undefined> {
-  const { stateDir, command, instance } = source;
+export async function lookForNotice(
+  stateDir: string,
+  command: string | undefined,
+  instance: string | undefined,
+): Promise<string | null | undefined> {
   const text = tryReadText(join(stateDir, NOTICE_FILE));
   // An empty file is a notice, too.
   if (text !== undefined) return text.trim() || "an operator at the machine";

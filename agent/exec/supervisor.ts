@@ -112,7 +112,7 @@ export class Supervisor {
   }
 
   async #act(message: LocalMessage, stop: AbortSignal): Promise<HostEvent> {
-    const { store, allocs, sticky, stateDir, instance, noticeCommand: command } = this.#options;
+    const { store, allocs, sticky, stateDir, instance, noticeCommand } = this.#options;
     switch (message.kind) {
       case "prepare":
       case "start":
@@ -149,7 +149,7 @@ export class Supervisor {
         return { type: "probed", ...outcome };
       }
       case "look":
-        return { type: "noticed", raw: await lookForNotice({ stateDir, instance, command }) };
+        return { type: "noticed", raw: await lookForNotice(stateDir, noticeCommand, instance) };
     }
   }
 

@@ -1,4 +1,4 @@
-import type { HostEvent } from "../../agent/core/host.ts";
+import type { HostEvent } from "../../agent/core/events.ts";
 import type { FoundHost } from "../../agent/core/journal.ts";
 import type { Beginning } from "../../agent/core/types.ts";
 

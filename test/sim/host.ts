@@ -1,12 +1,9 @@
-import {
-  type HostEvent,
-  type HostMessage,
-  type HostState,
-  hostMachine,
-  initialHost,
-} from "../../agent/core/host.ts";
+import type { HostEvent } from "../../agent/core/events.ts";
+import { hostMachine, initialHost } from "../../agent/core/host.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
 import type { LeaseJournal } from "../../agent/core/lease.ts";
+import type { HostMessage } from "../../agent/core/messages.ts";
+import type { HostState } from "../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { check } from "../../src/shared/machine.ts";

@@ -6,7 +6,7 @@ import {
   fakeSignaled,
   foundFake,
 } from "../../agent/core/attempts/fake.ts";
-import type { HostEvent } from "../../agent/core/host.ts";
+import type { HostEvent } from "../../agent/core/events.ts";
 import type { FoundAttempt } from "../../agent/core/journal.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";

@@ -36,7 +36,8 @@ function attemptAfter(
       return main === "waiting" ? { ...attempt, prepared: true } : attempt;
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
-      return { ...withoutTask(attempt), main: "running", startedAt: now, by: event.by };
+      // The task is only needed for the start.
+      return { ...attempt, task: undefined, main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;
       return { ...attempt, main: "over", startError: event.startError, endedAt: now };
@@ -64,11 +65,6 @@ function attemptAfter(
   }
 }
 
-/** Drops the task, which is only needed for the start. */
-function withoutTask({ task: _, ...rest }: AttemptState): AttemptState {
-  return rest;
-}
-
 function withOutput(
   attempt: AttemptState,
   { stream, size }: { stream: StreamName; size: number },
@@ -81,7 +77,8 @@ function withOutput(
 /** Notes that no process is left. If the main process was running, its exit status is lost. */
 function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
   return {
-    ...withoutTask(attempt),
+    ...attempt,
+    task: undefined,
     main: "over",
     treeGone: true,
     kill: { ...attempt.kill, tries: attempt.kill.tries + (killed ? 1 : 0) },

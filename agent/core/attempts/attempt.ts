@@ -3,7 +3,7 @@ import type { HostStop, StreamName } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import type { HostMessage } from "../messages.ts";
-import type { AttemptState, NumberedSignal, StopPlan } from "../types.ts";
+import type { AttemptState, HostState, NumberedSignal, StopPlan } from "../types.ts";
 import { isOver, isStoppable } from "./outputs.ts";
 
 /** How long each try of a kill waits for an empty tree (tasks.md#kill-6). The last wait is repeated. */
@@ -34,6 +34,14 @@ export function newAttempt(
     treeGone: false,
     logs: NO_LOGS,
   };
+}
+
+/** The attempts of a host after a change of each. One that the change returns as it was stays the same. */
+export function mapAttempts(
+  { attempts }: HostState,
+  change: (attempt: AttemptState) => AttemptState,
+): HostState["attempts"] {
+  return Object.fromEntries(Object.entries(attempts).map(([id, attempt]) => [id, change(attempt)]));
 }
 
 /** Whether the attempt only waits for its time to start. */

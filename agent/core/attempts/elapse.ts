@@ -2,10 +2,10 @@
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";
-import { elapseNotice, noticeKillAt, noticeStopAt } from "../reports/notice.ts";
+import { noticeKillAt, noticeStopAt } from "../reports/notice.ts";
 import { sampleDueAt } from "../reports/usage.ts";
-import type { AttemptState, HostState } from "../types.ts";
-import { ownStop, stopAttempt } from "./attempt.ts";
+import type { AttemptState, BootState, HostState, NoticeState } from "../types.ts";
+import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
 import { isStoppable, owesOutputs } from "./outputs.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
@@ -16,35 +16,31 @@ import { elapseKept, keptUntil } from "./sticky.ts";
  * extends the lease does not undo what has begun.
  */
 export function elapse(state: HostState, now: Instant): HostState {
-  let { attempts, boot } = state;
-  for (const [id, attempt] of Object.entries(state.attempts)) {
-    const next = elapseAttempt(state, attempt, now);
-    if (next !== attempt) attempts = { ...attempts, [id]: next };
-  }
-  if (boot.nextAt !== undefined && boot.nextAt <= now) {
-    const { nextAt: _, ...rest } = boot;
-    boot = { ...rest, running: true };
-  }
   const sampleAt = sampleDueAt(state);
-  const usage = sampleAt !== undefined && sampleAt <= now ? { ...state.usage, sampling: true } : state.usage;
-  const sticky = elapseKept(state, now);
-  const notice = elapseNotice(state.notice, now);
-  const isSame =
-    attempts === state.attempts &&
-    boot === state.boot &&
-    usage === state.usage &&
-    sticky === state.sticky &&
-    notice === state.notice;
-  const next = isSame ? state : { ...state, attempts, boot, usage, sticky, notice };
+  const sampling = state.usage.sampling || (sampleAt !== undefined && sampleAt <= now);
+  const next: HostState = {
+    ...state,
+    attempts: mapAttempts(state, (attempt) => elapseAttempt(state, attempt, now)),
+    boot: begun(state.boot, now),
+    notice: begun(state.notice, now),
+    usage: { ...state.usage, sampling },
+    sticky: elapseKept(state, now),
+  };
   const powerOffAt = leasePowerOffAt(next);
   if (powerOffAt === undefined || powerOffAt > now) return next;
   return endHost(next, { code: 0, reason: "its lease is over", powerOff: true, by: "lease" }, now);
 }
 
+/** Begins what is to run from time to time, and is due. */
+function begun<Check extends BootState | NoticeState>(check: Check, now: Instant): Check {
+  if (check.nextAt === undefined || check.nextAt > now) return check;
+  return { ...check, nextAt: undefined, running: true };
+}
+
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
   const at = momentsOf(state, attempt);
   let next = elapseChunks(attempt, now);
-  if (at.start !== undefined && at.start <= now) next = withoutWait(next);
+  if (at.start !== undefined && at.start <= now) next = { ...next, notBefore: undefined };
   if (at.timeout !== undefined && at.timeout <= now) {
     next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
   } else if (at.leaseStop !== undefined && at.leaseStop <= now) {
@@ -57,10 +53,6 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
     next = { ...next, stop: { ...next.stop, killing: true } };
   }
   return next;
-}
-
-function withoutWait({ notBefore: _, ...attempt }: AttemptState): AttemptState {
-  return attempt;
 }
 
 /** The instants at which time alone changes this attempt; undefined where it already has, or never will. */

@@ -5,7 +5,7 @@ import { LAST_WORDS_MS } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import { withNews } from "../reports/pace.ts";
 import type { Ending, HostState } from "../types.ts";
-import { ownStop, stopAttempt } from "./attempt.ts";
+import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 
 /** Why and how the agent ends. `graceMs`: no attempt gets a longer kill timeout. */
 export interface EndPlan {
@@ -23,15 +23,13 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
   if (state.ending !== undefined) return state;
   const { code, reason, graceMs = Infinity, silent = false, powerOff = false, by: why = "agent" } = plan;
   let by = now;
-  const attempts = Object.fromEntries(
-    Object.entries(state.attempts).map(([id, attempt]) => {
-      const own = ownStop(attempt);
-      const short = { ...own, timeoutMs: Math.min(own.timeoutMs, graceMs) };
-      const stopped = stopAttempt(attempt, short, now, why);
-      by = Math.max(by, stopped.stop?.killAt ?? now);
-      return [id, stopped];
-    }),
-  );
+  const attempts = mapAttempts(state, (attempt) => {
+    const own = ownStop(attempt);
+    const short = { ...own, timeoutMs: Math.min(own.timeoutMs, graceMs) };
+    const stopped = stopAttempt(attempt, short, now, why);
+    by = Math.max(by, stopped.stop?.killAt ?? now);
+    return stopped;
+  });
   const ending: Ending = { code, reason, silent, powerOff, by: by + LAST_WORDS_MS };
   return withNews({ ...state, attempts, ending }, now);
 }

@@ -5,6 +5,7 @@ import type { EventOf } from "../events.ts";
 import { mayStart } from "../lease.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, KeptData } from "../types.ts";
+import { mapAttempts } from "./attempt.ts";
 import { isOver } from "./outputs.ts";
 import { placementOf } from "./placements.ts";
 
@@ -63,10 +64,10 @@ export function dueSaves(state: HostState): HostMessage[] {
 
 /** Records in each attempt of a placement how storing its data went, for the attempts' reports. */
 export function foldSaved(state: HostState, { placement, outcome }: EventOf<"saved">): HostState {
-  const attempts = Object.entries(state.attempts).map(([id, one]): [string, AttemptState] => {
-    return [id, one.save && placementOf(id) === placement ? { ...one, saved: outcome } : one];
-  });
-  return { ...state, attempts: Object.fromEntries(attempts) };
+  const attempts = mapAttempts(state, (one) =>
+    one.save && placementOf(one.id) === placement ? { ...one, saved: outcome } : one,
+  );
+  return { ...state, attempts };
 }
 
 /** Kept data to delete. */

@@ -28,11 +28,11 @@ export function readNotice(raw: string): { text: string; goneInMs: number | unde
  * failed, which changes nothing. A notice that stays the same counts from when it was first seen.
  */
 export function foldNotice(state: HostState, raw: string | null | undefined, now: Instant): HostState {
-  const { looking: _, ...before } = state.notice;
+  const before = state.notice;
   const known = raw === undefined || raw === before.raw ? before : contentOf(raw, now);
-  const notice = { ...known, looking: false, nextAt: now + NOTICE_EVERY_MS };
+  const notice = { ...known, running: false, nextAt: now + NOTICE_EVERY_MS };
   const next = { ...state, notice };
-  return isNews(state.notice, notice) ? requestFullReport(withNews(next, now), now) : next;
+  return isNews(before, notice) ? requestFullReport(withNews(next, now), now) : next;
 }
 
 function contentOf(raw: string | null, now: Instant): Pick<NoticeState, "raw" | "text" | "goneAt"> {
@@ -70,14 +70,7 @@ export function noticeStopAt(state: HostState, { plan }: AttemptState): Instant 
   return killAt === undefined ? undefined : killAt - (plan?.timeoutMs ?? 0);
 }
 
-/** Begins a check that is due. */
-export function elapseNotice(notice: NoticeState, now: Instant): NoticeState {
-  if (notice.nextAt === undefined || notice.nextAt > now) return notice;
-  const { nextAt: _, ...rest } = notice;
-  return { ...rest, looking: true };
-}
-
 /** The check that is due. */
 export function dueLook({ notice, ending }: HostState): HostMessage[] {
-  return notice.looking && ending === undefined ? [{ to: "notice", kind: "look" }] : [];
+  return notice.running && ending === undefined ? [{ to: "notice", kind: "look" }] : [];
 }
