@@ -60,9 +60,10 @@ const queue = operation({
     params: PoolParams,
     query: z.strictObject({
       limit: Limit,
-      cursor: Cursor.refine(({ at }) => QUEUE_PLACE.test(at), {
-        error: "must be the `next` of an earlier answer, unchanged",
-      }).optional(),
+      cursor: Cursor.refine(
+        ({ at }) => QUEUE_PLACE.test(at),
+        "must be the `next` of an earlier answer, unchanged",
+      ).optional(),
     }),
   },
   responses: { 200: jsonAnswer("the queue", Queue) },

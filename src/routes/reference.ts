@@ -4,7 +4,7 @@ import { DroverError } from "../shared/errors.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { OPEN, operation } from "./openapi/operation.ts";
-import { notModifiedAnswer } from "./openapi/params.ts";
+import { fileAnswers } from "./openapi/params.ts";
 
 /** Scripts and styles only from this origin, and no requests to other hosts. */
 const POLICY = [
@@ -26,14 +26,7 @@ const page = operation({
   path: PATH,
   operationId: "getReference",
   summary: "The reference page: this document, for people",
-  responses: {
-    200: {
-      description: "the page",
-      headers: headersOf("ETag"),
-      content: { "text/html": { schema: z.string() } },
-    },
-    304: notModifiedAnswer,
-  },
+  responses: fileAnswers("the page", ["text/html"]),
 });
 
 const home = operation({
@@ -56,14 +49,7 @@ const part = operation({
       file: z.string().max(64).meta({ description: "its name", example: "swagger-ui.css" }),
     }),
   },
-  responses: {
-    200: {
-      description: "the file",
-      headers: headersOf("ETag"),
-      content: { "text/javascript": { schema: z.string() }, "text/css": { schema: z.string() } },
-    },
-    304: notModifiedAnswer,
-  },
+  responses: fileAnswers("the file", ["text/javascript", "text/css"]),
 });
 
 /** Adds the page at `/docs` (api.md#reference-page). It is open, since it only shows `/openapi.json`. */

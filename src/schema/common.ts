@@ -14,10 +14,11 @@ export const Name = z
 
 /** A duration as people write it (`250ms`, `10s`, `1h30m`). On the wire it stays a string. */
 export const Duration = z
-  .string({ error: 'must be a duration in quotes, such as "250ms", "10s" or "1h30m"' })
-  .refine((text) => parseDuration(text) !== undefined, {
-    error: 'must be a duration such as "250ms", "10s" or "1h30m", not negative, at most 100 years',
-  })
+  .string('must be a duration in quotes, such as "250ms", "10s" or "1h30m"')
+  .refine(
+    (text) => parseDuration(text) !== undefined,
+    'must be a duration such as "250ms", "10s" or "1h30m", not negative, at most 100 years',
+  )
   .meta({
     description: "numbers with units: ms, s, m, h, d",
     pattern: String.raw`^(\d+(\.\d+)?(ms|s|m|h|d))+$`,
@@ -25,24 +26,24 @@ export const Duration = z
   });
 
 /** A duration longer than zero. */
-export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?? 1) > 0, {
-  error: `must be longer than ${formatDuration(0)}`,
-});
+export const PositiveDuration = Duration.refine(
+  (text) => (parseDuration(text) ?? 1) > 0,
+  `must be longer than ${formatDuration(0)}`,
+);
 
 /** An interval or time limit; the minimum stops a pool from keeping the control plane busy. */
 export const Interval = Duration.refine(
   (text) => (parseDuration(text) ?? MIN_INTERVAL_MS) >= MIN_INTERVAL_MS,
-  {
-    error: `must be at least ${formatDuration(MIN_INTERVAL_MS)}`,
-  },
+  `must be at least ${formatDuration(MIN_INTERVAL_MS)}`,
 );
 
 /** How long to hold the answer: a duration, or a bare `0`. */
 export const Wait = z
-  .string({ error: 'must be a duration in quotes, such as "30s"' })
-  .refine((text) => text === "0" || parseDuration(text) !== undefined, {
-    error: 'must be a duration such as "30s", not negative; more than 60s is cut to 60s',
-  })
+  .string('must be a duration in quotes, such as "30s"')
+  .refine(
+    (text) => text === "0" || parseDuration(text) !== undefined,
+    'must be a duration such as "30s", not negative; more than 60s is cut to 60s',
+  )
   .meta({ description: "how long to hold the answer; more than 60s is cut to 60s", example: "30s" });
 
 /** Sizes are exact below 2^53 bytes. */
@@ -50,10 +51,11 @@ const SIZES_END = formatSize(2 ** 53);
 
 /** A size: a number of bytes, or text such as `512MiB`. On the wire it stays what was sent. */
 export const Size = z
-  .union([z.int().min(0), z.string()], { error: 'must be a number of bytes, or a size such as "512MiB"' })
-  .refine((size) => typeof size === "number" || parseSize(size) !== undefined, {
-    error: `must be a number of bytes, not negative and less than ${SIZES_END}, or a size such as "512MiB"`,
-  })
+  .union([z.int().min(0), z.string()], 'must be a number of bytes, or a size such as "512MiB"')
+  .refine(
+    (size) => typeof size === "number" || parseSize(size) !== undefined,
+    `must be a number of bytes, not negative and less than ${SIZES_END}, or a size such as "512MiB"`,
+  )
   .meta({ example: "512MiB" });
 
 /** RFC 3339, UTC. */

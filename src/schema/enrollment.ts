@@ -14,7 +14,7 @@ function isInRange(text: string): boolean {
 /** `POST /v1/enrollments`: a self-hosted machine may join this pool. */
 export const EnrollmentRequest = z.strictObject({
   pool: Name.default("default"),
-  ttl: Duration.refine(isInRange, { error: `must be ${RANGE}` })
+  ttl: Duration.refine(isInRange, `must be ${RANGE}`)
     .default(formatDuration(DEFAULT_ENROLLMENT_MS))
     .describe(`how long the code is valid, ${RANGE}`),
 });

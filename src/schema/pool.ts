@@ -54,12 +54,11 @@ export type ProviderConfig = z.output<typeof ProviderConfig>;
 /** Tags for each machine of a pool. The prefix `drover-` is reserved for Drover's own tags. */
 const Tags = z
   .record(z.string().min(1).max(128), z.string().max(256))
-  .refine((tags) => Object.keys(tags).length <= MAX_POOL_TAGS, {
-    error: `must be at most ${MAX_POOL_TAGS} tags`,
-  })
-  .refine((tags) => !Object.keys(tags).some((tag) => tag.startsWith("drover-")), {
-    error: "must not have tags that begin with `drover-`, which are reserved",
-  });
+  .refine((tags) => Object.keys(tags).length <= MAX_POOL_TAGS, `must be at most ${MAX_POOL_TAGS} tags`)
+  .refine(
+    (tags) => !Object.keys(tags).some((tag) => tag.startsWith("drover-")),
+    "must not have tags that begin with `drover-`, which are reserved",
+  );
 
 /** How long each part of the life of a machine may take. */
 export const Timeouts = z
@@ -77,9 +76,9 @@ export const Timeouts = z
     maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).describe(
       "the longest `killTimeout` of a run, longer ones are cut",
     ),
-    lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
-      error: "must be at least 2m",
-    }).default("30m"),
+    lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, "must be at least 2m").default(
+      "30m",
+    ),
   })
   .meta({ id: "PoolTimeouts" });
 
@@ -107,7 +106,7 @@ const Fields = z.strictObject({
   provider: ProviderConfig,
   instanceTypes: z
     .record(Name, InstanceType)
-    .refine((types) => Object.keys(types).length >= 1, { error: "must name at least one instance type" }),
+    .refine((types) => Object.keys(types).length >= 1, "must name at least one instance type"),
   minInstances: z.int().min(0).max(10_000).default(0),
   maxInstances: z.int().min(0).max(10_000).default(64),
   maxRunsPerInstance: z.int().min(0).default(0).describe("0: as many as fit"),

@@ -1,11 +1,9 @@
 // The files that a machine downloads to become a host: the agent, its installer, their digests.
 import { etag } from "hono/etag";
-import { z } from "zod";
 import { contentDigest } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { headersOf } from "../openapi/answer-headers.ts";
 import { OPEN, operation } from "../openapi/operation.ts";
-import { notModifiedAnswer } from "../openapi/params.ts";
+import { fileAnswers } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
 /** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
@@ -59,28 +57,14 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     path: `/agent/${name}`,
     operationId: `get${called}`,
     summary,
-    responses: {
-      200: {
-        description: "the file",
-        headers: headersOf("ETag", "Repr-Digest"),
-        content: { [type]: { schema: z.string() } },
-      },
-      304: notModifiedAnswer,
-    },
+    responses: fileAnswers("the file", [type], "Repr-Digest"),
   });
   const digestRoute = operation({
     ...OPEN,
     path: `/agent/${name}.sha256`,
     operationId: `get${called}Digest`,
     summary: "Its digest, as sha256sum -c reads it",
-    responses: {
-      200: {
-        description: "the digest",
-        headers: headersOf("ETag"),
-        content: { "text/plain": { schema: z.string() } },
-      },
-      304: notModifiedAnswer,
-    },
+    responses: fileAnswers("the digest", ["text/plain"]),
   });
   app.openapi(fileRoute, async (c) => {
     const body = text(c);

@@ -31,9 +31,10 @@ const chunk = operation({
     query: z.strictObject({
       offset: z
         .string()
-        .refine((text) => /^\d{1,15}$/.test(text) && Number(text) <= MAX_LOG_BYTES, {
-          error: `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
-        })
+        .refine(
+          (text) => /^\d{1,15}$/.test(text) && Number(text) <= MAX_LOG_BYTES,
+          `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
+        )
         .transform(Number)
         .meta({
           type: "integer",

@@ -23,12 +23,12 @@ export const StateWord = z.enum(STATE_WORDS).meta({ id: "StateWord" });
 
 const StateMask = z
   .string()
-  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= ALL_STATES_MASK, { error: WHAT_STATES })
+  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= ALL_STATES_MASK, WHAT_STATES)
   .meta({ type: "integer", minimum: 0, maximum: ALL_STATES_MASK });
 
 /** One `state` of a query: a name, `done`, `all`, or a number that is a bit set. */
 export const StateFilter = z
-  .union([StateWord, StateMask], { error: WHAT_STATES })
+  .union([StateWord, StateMask], WHAT_STATES)
   .meta({ description: "a state, `done`, `all`, or a number in which bit n is state n", example: "done" });
 
 /** A boolean parameter. */
@@ -82,6 +82,12 @@ export const notModifiedAnswer = {
   description: "not modified: it matches `If-None-Match`",
   headers: headersOf("ETag"),
 };
+
+/** The answers with a file of one of these types, which the client may have already. */
+export function fileAnswers(description: string, types: string[], ...more: Parameters<typeof headersOf>) {
+  const content = Object.fromEntries(types.map((type) => [type, { schema: z.string() }]));
+  return { 200: { description, headers: headersOf("ETag", ...more), content }, 304: notModifiedAnswer };
+}
 
 /** An answer in JSON. */
 export function jsonAnswer<Schema extends z.ZodType>(

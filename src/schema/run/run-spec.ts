@@ -24,7 +24,7 @@ const Fields = z.strictObject({
   id: Name.optional(),
   argv: Argv.optional(),
   tasks: z
-    .array(TaskInput, { error: "must be a list of tasks, each with a name and a command" })
+    .array(TaskInput, "must be a list of tasks, each with a name and a command")
     .min(1, "must have at least 1 entry")
     .max(MAX_TASKS, `must have at most ${MAX_TASKS} entries`)
     .optional(),

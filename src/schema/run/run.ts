@@ -18,7 +18,7 @@ export type RunState = z.output<typeof RunState>;
 /** One submission, or up to a thousand. */
 export const Submission = z.union(
   [z.strictObject({ runs: z.array(RunSpec).min(1).max(MAX_BATCH_RUNS) }), RunSpec],
-  { error: 'must be an object: one run, such as {"argv": ["true"]}, or {"runs": […]}' },
+  'must be an object: one run, such as {"argv": ["true"]}, or {"runs": […]}',
 );
 
 /** How a process ended. `code` is null when a signal ended it. */
@@ -261,9 +261,10 @@ export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optio
 
 const StateWords = z
   .array(
-    z.union([RunState, z.enum(["done", "all"]), z.int().min(0).max(127)], {
-      error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
-    }),
+    z.union(
+      [RunState, z.enum(["done", "all"]), z.int().min(0).max(127)],
+      `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
+    ),
   )
   .default(["all"]);
 

@@ -18,12 +18,11 @@ const bytesOf = (text: string) => new TextEncoder().encode(text).byteLength;
 
 export const TextMap = z
   .record(z.string().min(1).max(128), z.string().max(1_024))
-  .refine((map) => Object.keys(map).length <= MAX_LABELS, {
-    error: `must have at most ${MAX_LABELS} entries`,
-  })
-  .refine((map) => bytesOf(Object.entries(map).flat().join("")) <= MAX_TEXT_MAP_BYTES, {
-    error: `must have at most ${MAX_TEXT_MAP_BYTES} bytes in all, names and values together`,
-  });
+  .refine((map) => Object.keys(map).length <= MAX_LABELS, `must have at most ${MAX_LABELS} entries`)
+  .refine(
+    (map) => bytesOf(Object.entries(map).flat().join("")) <= MAX_TEXT_MAP_BYTES,
+    `must have at most ${MAX_TEXT_MAP_BYTES} bytes in all, names and values together`,
+  );
 
 export const Environment = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
@@ -31,11 +30,9 @@ export const Environment = z.record(
 );
 
 export const Argv = z
-  .array(ProcessText, { error: 'must be a list of strings, such as ["make", "test"]' })
+  .array(ProcessText, 'must be a list of strings, such as ["make", "test"]')
   .min(1, "must name a command")
-  .refine((argv) => argv[0] !== "", {
-    error: "must begin with the name of a command, not with an empty string",
-  });
+  .refine((argv) => argv[0] !== "", "must begin with the name of a command, not with an empty string");
 
 const ResourceFields = {
   vcpus: z.int().min(0).max(1_024),
@@ -48,7 +45,7 @@ const UMASK_ERROR = 'must be three octal digits in quotes, such as "027"; a lead
 
 /** The umask of a command: permissions that its new files and directories do not get. */
 export const Umask = z
-  .string({ error: UMASK_ERROR })
+  .string(UMASK_ERROR)
   .regex(/^0?[0-7]{3}$/, UMASK_ERROR)
   .meta({ example: "022" });
 
@@ -78,9 +75,12 @@ export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id:
  */
 export const Directory = ProcessText.min(1)
   .max(4_096)
-  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
-    error: "must not lead outside the task's directory",
-  });
+  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), "must not lead outside the task's directory");
+
+const RelativePath = Directory.refine(
+  (path) => !path.startsWith("/"),
+  "must be relative to the task's directory",
+);
 
 function climbsOut(dir: string): boolean {
   let depth = 0;
@@ -131,20 +131,14 @@ export const Artifact = z
       .url({ protocol: /^https?$/, error: "must be an http or https URL" })
       .max(2_048, "must have at most 2048 characters"),
     sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits"),
-    to: Directory.refine((dir) => !dir.startsWith("/"), {
-      error: "must be relative to the task's directory",
-    }),
+    to: RelativePath,
   })
   .meta({ id: "Artifact" });
 export type Artifact = z.output<typeof Artifact>;
 
 /** Which files of a task's directory become the result: globs, relative to it. */
 export const Outputs = z
-  .array(
-    Directory.max(1_024).refine((glob) => !glob.startsWith("/"), {
-      error: "must be relative to the task's directory",
-    }),
-  )
+  .array(RelativePath.max(1_024))
   .min(1, "must have at least 1 glob")
   .max(64, "must have at most 64 globs");
 
@@ -184,7 +178,7 @@ export const TaskInput = z
     name: z
       .string()
       .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
-      .refine((name) => name !== "alloc", { error: 'must not be "alloc", which is reserved' }),
+      .refine((name) => name !== "alloc", 'must not be "alloc", which is reserved'),
     argv: Argv,
     lifecycle: Lifecycle.optional(),
     leader: z.boolean().optional(),
