@@ -2,7 +2,7 @@
 import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
-import { LONGEST_TIMER_MS, OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
+import { LONGEST_TIMER_MS } from "./core/bounds.ts";
 import type { EventOf, HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
 import { isFree } from "./core/lease.ts";
@@ -42,7 +42,6 @@ export class HostAgent {
   /** Undefined before this host has joined. */
   #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #isWatchingOutput = false;
   /** Whether the journal is complete. */
   #journaled = true;
   #steps = 0;
@@ -88,7 +87,6 @@ export class HostAgent {
     this.#options.supervisor.keepTransfers(due);
     for (const message of due) this.#carry(message, at);
     this.#arm(at);
-    this.#watchOutput();
   }
 
   /** Applies an event and writes the journal: nothing that follows from the event is done before that. */
@@ -150,22 +148,5 @@ export class HostAgent {
     if (wakeAt === undefined) return;
     const delayMs = Math.min(LONGEST_TIMER_MS, Math.max(SHORTEST_TIMER_MS, wakeAt - at));
     this.#timer = setTimeout(() => this.tell({ type: "tick" }), delayMs);
-  }
-
-  /** Polls for output while an attempt can have some: polling is more reliable than file events. */
-  #watchOutput(): void {
-    if (this.#isWatchingOutput || !this.#mayHaveOutput()) return;
-    this.#isWatchingOutput = true;
-    setTimeout(() => {
-      this.#isWatchingOutput = false;
-      this.#options.supervisor.streams.lookAll();
-      this.#watchOutput();
-    }, OUTPUT_REPORT_DELAY_MS);
-  }
-
-  #mayHaveOutput(): boolean {
-    return Object.values(this.#state.attempts).some(
-      ({ startedAt, treeGone }) => startedAt !== undefined && !treeGone,
-    );
   }
 }

@@ -153,7 +153,12 @@ async function startAgent(
     tell: (event) => agent.tell(event),
   });
   const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);
-  const found = { attempts, placements: allocs.found(), sticky: sticky.found(), lease: journal.readLease() };
+  const found = {
+    attempts,
+    placements: allocs.found(),
+    sticky: sticky.found(now()),
+    lease: journal.readLease(),
+  };
   const means = { ...groups.means, protocol: PROTOCOL };
   const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now());
   const exitWith: HostAgentOptions["exit"] = (code, reason, powersOff) => {

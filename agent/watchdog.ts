@@ -1,6 +1,4 @@
 // How is the watchdog of the lease started?
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { readIfThere, replaceFile } from "../posix/files.ts";
 import { lives, parseStat } from "../posix/proc.ts";
@@ -8,6 +6,7 @@ import type { Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { WATCHDOG_LEAD_MS } from "./core/bounds.ts";
 import { baseEnvironment } from "./exec/environment.ts";
+import { spawnScript } from "./exec/processes/spawn.ts";
 import { say } from "./say.ts";
 import script from "./watchdog.sh";
 
@@ -41,27 +40,14 @@ export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: Wat
     const running = parseStat(readIfThere(lockFile) ?? "");
     if (running !== undefined && lives(running)) return;
     const seconds = [WATCHDOG_LOOK_MS, WATCHDOG_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_BARE_LEAD_MS];
-    const args = [stateDir, ...seconds.map(inSeconds), powerOff, ...endLease];
-    const log = openSync(join(stateDir, "watchdog.log"), "a", 0o600);
-    let child: ChildProcess;
-    try {
-      child = spawn("/bin/sh", ["-c", script, "drover-watchdog", ...args], {
-        cwd: "/",
-        env: { ...baseEnvironment(), ...marks },
-        detached: true,
-        stdio: ["ignore", log, log],
-      });
-    } finally {
-      closeSync(log);
-    }
+    const args = [stateDir, ...seconds.map((ms) => String(ms / 1_000)), powerOff, ...endLease];
+    const log = join(stateDir, "watchdog.log");
+    const env = { ...baseEnvironment(), ...marks };
+    const child = spawnScript(script, ["drover-watchdog", ...args], env, ["/dev/null", log, log]);
     child.once("error", (error) => say(`cannot start the watchdog of its lease: ${errorText(error)}`));
     child.unref();
     if (child.pid !== undefined) replaceFile(lockFile, readIfThere(`/proc/${child.pid}/stat`) ?? "");
   } catch (error) {
     say(`cannot start the watchdog of its lease: ${errorText(error)}`);
   }
-}
-
-function inSeconds(ms: Millis): string {
-  return String(ms / 1_000);
 }

@@ -22,7 +22,7 @@ import {
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { hostInvariants } from "./check.ts";
 import type { HostEvent } from "./events.ts";
-import { adopt, adoptLease, adoptSticky, type FoundHost } from "./journal.ts";
+import { adopt, adoptLease, type FoundHost } from "./journal.ts";
 import { foldSleep, mayStart } from "./lease.ts";
 import type { HostMessage } from "./messages.ts";
 import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./reports/chunks.ts";
@@ -50,7 +50,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
   const {
     attempts,
     placements = [],
-    sticky = { begun: {}, keptForMs: {} },
+    sticky = { begun: {}, kept: {} },
     lease,
     means = { kill: "processes", limits: [], protocol: PROTOCOL },
     powersOff = false,
@@ -59,7 +59,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now, lease)])),
     placements,
-    sticky: adoptSticky(sticky, now),
+    sticky,
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
     ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),

@@ -1,10 +1,10 @@
 // What must survive the agent, and how does its next start adopt what it finds?
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
-import type { Instant, Millis } from "../../src/shared/machine.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import { newAttempt } from "./attempts/attempt.ts";
 import { type LeaseJournal, stopForLeaseAt } from "./lease.ts";
-import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
+import type { AttemptState, HostState, StickyState } from "./types.ts";
 
 /**
  * The fields that the journal keeps of an attempt. The next start finds out the rest: its process, the sizes
@@ -36,18 +36,12 @@ export interface FoundAttempt {
     | { kind: "ended"; at: Instant; startError: StartError };
 }
 
-/** The data of sticky runs on the disk, by placement. */
-export interface FoundSticky {
-  begun: Record<string, Beginning>;
-  keptForMs: Record<string, Millis>;
-}
-
 /** All that a new start of the agent finds. */
 export interface FoundHost {
   attempts: FoundAttempt[];
   /** Placements with directories, `<run>/<epoch>`. */
   placements?: string[];
-  sticky?: FoundSticky;
+  sticky?: StickyState;
   lease?: LeaseJournal | undefined;
   /** Absent: no cgroups and no limits. */
   means?: Means | undefined;
@@ -102,12 +96,6 @@ function isEndOfLease({ exit, plan }: AttemptState, at: Instant, lease: LeaseJou
 function stoppedByLease(attempt: AttemptState, at: Instant): AttemptState {
   const stop = { signal: "SIGTERM", killAt: at, killing: false, signaled: true, by: "lease" } as const;
   return { ...attempt, stop };
-}
-
-/** The state of the sticky data that were found, with instants of this clock. */
-export function adoptSticky({ begun, keptForMs }: FoundSticky, now: Instant): StickyState {
-  const kept = Object.entries(keptForMs).map(([placement, ms]) => [placement, { since: now - ms }]);
-  return { begun, kept: Object.fromEntries(kept) };
 }
 
 /**

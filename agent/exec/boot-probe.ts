@@ -1,10 +1,10 @@
 // Does this machine pass its boot probe?
-import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { sendSignal } from "../../posix/proc.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { baseEnvironment } from "./environment.ts";
+import { spawnScript } from "./processes/spawn.ts";
 
 /** A boot probe that takes longer has failed: the machine may hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;
@@ -29,26 +29,18 @@ export async function runBootProbe(
 }
 
 function run(command: string, file: string, instance: string | undefined): Promise<number | null> {
-  const output = openSync(file, "w", 0o600);
-  try {
-    const child = spawn("/bin/sh", ["-c", command], {
-      cwd: "/",
-      env: { ...baseEnvironment(), DROVER_INSTANCE: instance },
-      detached: true,
-      stdio: ["ignore", output, output],
+  rmSync(file, { force: true });
+  const env = { ...baseEnvironment(), DROVER_INSTANCE: instance };
+  return new Promise((resolve, reject) => {
+    const child = spawnScript(command, [], env, ["/dev/null", file, file]);
+    child.once("error", reject);
+    const { pid } = child;
+    if (pid === undefined) return; // not started: the error event says why
+    // The negative pid means the process group: a child for which the probe waits may hang, too.
+    const late = setTimeout(() => sendSignal(-pid, "SIGKILL"), PROBE_TIMEOUT_MS);
+    child.once("exit", (code) => {
+      clearTimeout(late);
+      resolve(code);
     });
-    return new Promise((resolve, reject) => {
-      child.once("error", reject);
-      const { pid } = child;
-      if (pid === undefined) return; // not started: the error event says why
-      // The negative pid means the process group: a child for which the probe waits may hang, too.
-      const late = setTimeout(() => sendSignal(-pid, "SIGKILL"), PROBE_TIMEOUT_MS);
-      child.once("exit", (code) => {
-        clearTimeout(late);
-        resolve(code);
-      });
-    });
-  } finally {
-    closeSync(output);
-  }
+  });
 }

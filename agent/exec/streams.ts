@@ -1,6 +1,7 @@
 // How far have the output streams of attempts grown, and what do they contain?
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
+import { OUTPUT_REPORT_DELAY_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import { STREAMS } from "../core/reports/logs.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
@@ -14,21 +15,28 @@ export class Streams {
   readonly #tell: (event: HostEvent) => void;
   /** Attempts whose streams may grow, with the sizes of the latest events. */
   readonly #sizes = new Map<string, Record<StreamName, number>>();
+  #polling: NodeJS.Timeout | undefined;
 
   constructor(store: AttemptStore, tell: (event: HostEvent) => void) {
     this.#store = store;
     this.#tell = tell;
   }
 
-  /** Begins to watch the streams of an attempt. */
+  /** Begins to watch the streams of an attempt, by polling: that is more reliable than file events. */
   watch(id: string): void {
     this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#polling ??= setInterval(() => {
+      for (const watched of this.#sizes.keys()) this.look(watched);
+    }, OUTPUT_REPORT_DELAY_MS).unref();
   }
 
   /** Looks at the streams for the last time: nothing writes to them any more. */
   unwatch(id: string): void {
     this.look(id);
     this.#sizes.delete(id);
+    if (this.#sizes.size > 0) return;
+    clearInterval(this.#polling);
+    this.#polling = undefined;
   }
 
   /** Emits an event for each stream of an attempt whose size has changed. */
@@ -41,11 +49,6 @@ export class Streams {
       known[stream] = size;
       this.#tell({ type: "output", id, stream, size });
     }
-  }
-
-  /** Looks at the streams of all watched attempts. */
-  lookAll(): void {
-    for (const id of this.#sizes.keys()) this.look(id);
   }
 
   /** The file of a stream. */

@@ -14,64 +14,53 @@ import { type OpenSocket, openSocket, type SocketOptions } from "./socket.ts";
  * Opens a socket and waits for the control plane's challenge. Any frame that is not the control plane's next
  * one is not read, and closes the socket. `signature` is that of the upgrade request.
  */
-export async function openSealedSocket(
-  key: Key,
-  signature: string,
-  options: SocketOptions,
-): Promise<OpenSocket> {
+export function openSealedSocket(key: Key, signature: string, options: SocketOptions): Promise<OpenSocket> {
   const { withinMs, frame: tell, closed } = options;
   let session: Session | undefined;
   let socket: OpenSocket | undefined;
-  const { promise: challenged, resolve, reject } = withResolvers<Session>();
-  const timer = setTimeout(() => fail("no challenge arrived"), withinMs);
-  function fail(why: string): void {
-    reject(new Error(`the socket is not from this host's control plane: ${why}`));
-    socket?.hangUp();
-  }
-  const frame = (text: string) => {
-    const body = session === undefined ? undefined : unsealed(session.key, "plane", session.awaited, text);
-    if (session !== undefined && body !== undefined) {
+  let hasFailed = false;
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => {
+      clearTimeout(timer);
+      hasFailed = true;
+      reject(new Error(`the socket is not from this host's control plane: ${why}`));
+      socket?.hangUp();
+    };
+    const timer = setTimeout(() => fail("no challenge arrived"), withinMs);
+    const begin = (challenge: string) => {
+      const begun = sessionOf(key, signature, challenge);
+      if (begun === undefined) return fail("its first frame is not a valid challenge");
+      clearTimeout(timer);
+      session = begun;
+      const send = (text: string) => {
+        socket?.send(sealed(begun.key, "host", begun.next, text));
+        begun.next += 1;
+      };
+      resolve({ send, hangUp: () => socket?.hangUp() });
+    };
+    const frame = (text: string) => {
+      if (session === undefined) return begin(text);
+      const body = unsealed(session.key, "plane", session.awaited, text);
+      if (body === undefined) return fail("a frame is not the next one from the control plane");
       session.awaited += 1;
       tell(body);
-    } else if (session === undefined) {
-      session = sessionOf(key, signature, text);
-      if (session === undefined) fail("its first frame is not a valid challenge");
-      else resolve(session);
-    } else fail("a frame is not the next one from the control plane");
-  };
-  // If the socket ends before the challenge, the opening fails with the reason.
-  const ended = (code: number, reason: string) => {
-    if (session === undefined) fail(reason || `it was closed (${code})`);
-    else closed(code, reason);
-  };
-  try {
-    socket = await openSocket({ ...options, frame, closed: ended });
-    const ready = await challenged;
-    const open = socket;
-    return {
-      send: (text) => {
-        open.send(sealed(ready.key, "host", ready.next, text));
-        ready.next += 1;
-      },
-      hangUp: () => open.hangUp(),
     };
-  } catch (error) {
-    socket?.hangUp();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** A promise that may be rejected before it is awaited. Node 20 has no `Promise.withResolvers`. */
-function withResolvers<T>() {
-  let resolve: (value: T) => void = () => undefined;
-  let reject: (error: Error) => void = () => undefined;
-  const promise = new Promise<T>((...both) => {
-    [resolve, reject] = both;
+    // If the socket ends before the challenge, the opening fails with the reason.
+    const ended = (code: number, reason: string) => {
+      if (session === undefined) fail(reason || `it was closed (${code})`);
+      else closed(code, reason);
+    };
+    openSocket({ ...options, frame, closed: ended }).then(
+      (opened) => {
+        socket = opened;
+        if (hasFailed) opened.hangUp();
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
-  promise.catch(() => undefined);
-  return { promise, resolve, reject };
 }
 
 /** The session that a challenge starts; undefined unless its sender has the key. */

@@ -36,8 +36,8 @@ export class SimDisk {
   /** What a new start of the agent finds. */
   found(): Required<Pick<FoundHost, "placements" | "sticky">> {
     const begun = [...this.#allocs].flatMap(([placement, { note }]) => (note ? [[placement, note]] : []));
-    const kept = [...this.#kept].map(([placement, { since }]) => [placement, this.#now() - since]);
-    const sticky = { begun: Object.fromEntries(begun), keptForMs: Object.fromEntries(kept) };
+    const kept = [...this.#kept].map(([placement, { since }]) => [placement, { since }]);
+    const sticky = { begun: Object.fromEntries(begun), kept: Object.fromEntries(kept) };
     return { placements: [...this.#allocs.keys()], sticky };
   }
 

@@ -16,11 +16,9 @@ import { withNews } from "./pace.ts";
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
-  if (after.attempts !== before.attempts) {
-    for (const [id, attempt] of Object.entries(after.attempts)) {
-      const known = before.attempts[id];
-      if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
-    }
+  for (const [id, attempt] of Object.entries(after.attempts)) {
+    const known = before.attempts[id];
+    if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
   }
   if (keepsMore(before, after)) by = earliest(by, now + START_REPORT_DELAY_MS);
   return by === undefined ? after : withNews(after, by);

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { resultOf } from "../../../archive/result.ts";
 import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 import { errorText } from "../../../src/shared/words.ts";
-import type { FoundSticky } from "../../core/journal.ts";
 import type { MessageOf } from "../../core/messages.ts";
-import type { Beginning } from "../../core/types.ts";
+import type { Beginning, StickyState } from "../../core/types.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
 import { say } from "../../say.ts";
 import { type AllocDirs, UNOWNED } from "./alloc-dirs.ts";
@@ -40,17 +40,18 @@ export class StickyData {
   }
 
   /** The data that earlier starts of the agent have left. */
-  found(): FoundSticky {
-    const begun: FoundSticky["begun"] = {};
+  found(now: Instant): StickyState {
+    const begun: StickyState["begun"] = {};
     for (const placement of this.#allocs.found()) {
       const beginning = this.#beginningOf(placement);
       if (beginning !== undefined) begun[placement] = beginning;
     }
-    const keptForMs = this.#allocs.foundKept().map((placement) => {
+    const kept: StickyState["kept"] = {};
+    for (const placement of this.#allocs.foundKept()) {
       const note = statSync(join(this.#allocs.keptRootOf(placement), NOTE), { throwIfNoEntry: false });
-      return [placement, Math.max(0, Date.now() - (note?.mtimeMs ?? 0))];
-    });
-    return { begun, keptForMs: Object.fromEntries(keptForMs) };
+      kept[placement] = { since: now - Math.max(0, Date.now() - (note?.mtimeMs ?? 0)) };
+    }
+    return { begun, kept };
   }
 
   /**

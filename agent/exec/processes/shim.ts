@@ -1,6 +1,6 @@
 // How is a command started below its shim, and what has the shim written?
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, rmSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { readIfThere } from "../../../posix/files.ts";
 import { openFilesLimit } from "../../../posix/open-files.ts";
@@ -10,6 +10,7 @@ import type { TaskEnd } from "../../drivers/driver.ts";
 import { noSpace, starved } from "../start-fault.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import script from "./shim.sh";
+import { spawnScript } from "./spawn.ts";
 
 /** Exit status of the shim (`shim.sh`) if the task could not enter its cgroups. */
 const NOT_ENTERED = 125;
@@ -50,24 +51,13 @@ export function spawnShim(
   env: Record<string, string>,
   { stdin = "/dev/null", umask = DEFAULT_UMASK, ...outputs }: ShimFiles & ChildSettings,
 ): Promise<ChildProcess> {
-  const files = [openSync(stdin, "r")];
-  try {
-    for (const file of [outputs.stdout, outputs.exit, outputs.stderr]) files.push(openSync(file, "a", 0o600));
-    const limits = [umask, String(openFilesLimit())];
-    const words = [outputs.exit, ...limits, ...entrances, "--", ...argv];
-    const child = spawn("/bin/sh", ["-c", script, "drover", ...words], {
-      cwd,
-      env,
-      detached: true,
-      stdio: files,
-    });
-    return new Promise((resolve, reject) => {
-      child.once("spawn", () => resolve(child));
-      child.once("error", reject);
-    });
-  } finally {
-    for (const file of files) closeSync(file);
-  }
+  const words = [outputs.exit, umask, String(openFilesLimit()), ...entrances, "--", ...argv];
+  const files: [string, ...string[]] = [stdin, outputs.stdout, outputs.exit, outputs.stderr];
+  return new Promise((resolve, reject) => {
+    const child = spawnScript(script, ["drover", ...words], env, files, cwd);
+    child.once("spawn", () => resolve(child));
+    child.once("error", reject);
+  });
 }
 
 function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {

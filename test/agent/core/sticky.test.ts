@@ -21,7 +21,8 @@ function keeping(): Driven {
 
 /** A host whose agent was started again, and that keeps these placements since so long. */
 function found(keptForMs: Record<string, number>, more: Partial<FoundHost> = {}): Driven {
-  const host = new Driven({ attempts: [], sticky: { begun: {}, keptForMs }, ...more });
+  const since = Object.entries(keptForMs).map(([placement, ms]) => [placement, { since: 1_000 - ms }]);
+  const host = new Driven({ attempts: [], sticky: { begun: {}, kept: Object.fromEntries(since) }, ...more });
   host.tell({ type: "joined", setup: SETUP }).tell({ type: "probed", ok: true, output: "" });
   host.send();
   return host.answer([], { revision: 1 });
@@ -118,7 +119,7 @@ describe("a sticky placement begins before anything of it starts", () => {
     ["moved", "moved"],
     ["empty", "empty"],
   ])("how it began, %s, is found again by the next start of the agent, and reported", (beginning, data) => {
-    const known = { begun: { "build-17/1": beginning }, keptForMs: {} };
+    const known = { begun: { "build-17/1": beginning }, kept: {} };
     const host = new Driven({ attempts: [{ id: ID, main: { kind: "running" } }], sticky: known });
     const report = host.tell({ type: "joined", setup: SETUP }).report();
     expect(report?.attempts[0]?.data).toBe(data);
