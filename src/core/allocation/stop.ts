@@ -44,8 +44,8 @@ export function requestStop(run: RunDraft, request: StopRequest, placement = run
 }
 
 /**
- * After an abort with `force` every living task is killed at once, even poststop tasks, and the end of the run
- * does not wait for its logs.
+ * After an abort with `force` every living task is killed at once, even poststop tasks, and the end of the
+ * run does not wait for its logs.
  */
 function forceKill(run: RunDraft, by: string): void {
   const { ended, stopRequest, outcome, forced } = run.record;

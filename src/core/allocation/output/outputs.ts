@@ -49,8 +49,8 @@ export function noteOutputs(run: RunDraft, task: string, { id, outputs }: Attemp
   } else {
     const { snapshot, files, bytes } = outputs;
     const details = { attempt: id, snapshot, files: String(files), bytes: String(bytes) };
-    const text = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)}) are stored as ${snapshot}`;
-    run.note("Outputs Stored", run.now, text, { task, details });
+    const what = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)})`;
+    run.note("Outputs Stored", run.now, `${what} are stored as ${snapshot}`, { task, details });
   }
 }
 

@@ -130,7 +130,7 @@ const HOST_STOPS: Record<HostStop, string> = {
   interruption: "its host stops it, because its machine is about to be taken away",
 };
 
-/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened before, or then. */
+/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened by then. */
 function noteAttempt(
   run: RunDraft,
   member: Member,

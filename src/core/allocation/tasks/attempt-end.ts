@@ -1,5 +1,5 @@
-// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and after which
-// delay?
+// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and after
+// which delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";

@@ -166,7 +166,7 @@ function openGates(run: PlacedRun): void {
   if (reached !== stage) run.set({ stage: reached });
 }
 
-/** The stage of the open epoch. A fresh epoch, with nothing started, may begin at a later one than the first. */
+/** The stage of the open epoch. A group without prestart tasks begins at a later one than the first. */
 function stageOf({ record, members }: GroupView): Stage {
   if (record.stage !== undefined) return record.stage;
   const fresh = members.map(({ task }): TaskView => {
@@ -211,7 +211,7 @@ export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolea
   return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
 }
 
-/** Whether some tasks are left, and all of them wait for this control plane: none is on its host, or may be. */
+/** Whether tasks are left, and all of them wait for this control plane: none is on its host, or may be. */
 export function isIdle(view: GroupView, now: Instant): boolean {
   const left = view.members.filter(({ state }) => state !== "dead");
   const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
