@@ -12,20 +12,21 @@ import { phaseOf } from "./phase.ts";
 import {
   foldOrderAnswer,
   isRestart,
+  numberOrder,
   orderKey,
   orderOf,
   revisionAt,
-  withRevision,
 } from "./placements/orders.ts";
 import { foldPoolAnswer, isAccepted } from "./placements/placed.ts";
 import { inOrder } from "./read/events.ts";
-import { withinBounds } from "./read/texts.ts";
+import { limitTexts } from "./read/texts.ts";
 import { settle } from "./settle.ts";
 import {
   type AllocationMemo,
   type AllocationRecord,
   type AllocationState,
   EMPTY_MEMO,
+  type Existing,
   exists,
   newTask,
   openPlacement,
@@ -72,8 +73,15 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
-    const bounded = withinBounds(before, inOrder(before, settled));
-    return withMemo(withVersion(before, withRevision(before, bounded, now)), event, now);
+    return changed(settled, now, (run) => {
+      if (exists(before) && run.record !== before.record) {
+        run.set({ events: inOrder(run.record.events, before.record.events) });
+        limitTexts(run, before.record);
+        numberOrder(run, before);
+        numberChange(run, before);
+      }
+      noteOrder(run, event);
+    });
   },
 
   due(state, now) {
@@ -127,18 +135,15 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
  * Notes in the memo which order changes have been handled, and that the worker has the present order: it
  * receives it as the answer to `observed`, so it need not be sent.
  */
-function withMemo(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
-  const { record, memo } = state;
-  const placement = openPlacement(state);
-  if (record === null || record.ended || placement === null) return state;
+function noteOrder(run: RunDraft, event: AllocationEvent): void {
+  const { record, memo, placement, now } = run;
+  if (record.ended || placement === null) return;
   const passed = orderChangesAt(record).some((at) => at > memo.handledUpTo && at <= now);
-  const handledUpTo = passed ? now : memo.handledUpTo;
-  const asked = event.type === "observed" && event.body.held ? event.body : null;
-  const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
-  const { epoch } = placement;
-  const workerHas = answers ? orderKey({ epoch, revision: revisionAt(record, now) }) : memo.workerHas;
-  if (handledUpTo === memo.handledUpTo && workerHas === memo.workerHas) return state;
-  return { ...state, memo: { ...memo, handledUpTo, workerHas } };
+  if (passed) run.remember({ handledUpTo: now });
+  const { epoch, worker } = placement;
+  const answers = event.type === "observed" && event.body.held && event.body.epoch === epoch;
+  if (answers && event.body.worker === worker)
+    run.remember({ workerHas: orderKey({ epoch, revision: revisionAt(record, now) }) });
 }
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
@@ -219,21 +224,18 @@ export function isDecided(state: AllocationState): boolean {
  * show it, since each upsert is a written row. It hears of each request to stop: a run without a placement
  * may end only after the pool has confirmed the request.
  */
-function withVersion(before: AllocationState, after: AllocationState): AllocationState {
-  const { record } = after;
-  if (record === null || before.record === null || record === before.record) return after;
+function numberChange(run: RunDraft, before: Existing): void {
+  const { record } = run;
   const { logs: _before, ...old } = before.record;
   const { logs: _after, ...rest } = record;
   const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // the keys of both
-  const same = keys.every((key) => rest[key] === old[key]);
-  if (same) return after;
-  const version = before.record.version + 1;
+  if (keys.every((key) => rest[key] === old[key])) return;
+  const version = old.version + 1;
   const shown = (one: AllocationRecord) => {
-    const upsert = upsertOf({ ...after, record: one });
+    const upsert = upsertOf({ ...run.state, record: one });
     return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.stopRequest !== null]);
   };
-  const seenByPool = shown(before.record) === shown(record) ? before.record.poolVersion : version;
-  return { ...after, record: { ...record, version, poolVersion: seenByPool } };
+  run.set({ version, poolVersion: shown(before.record) === shown(record) ? old.poolVersion : version });
 }
 
 /**

@@ -214,7 +214,7 @@ export interface AllocationRecord {
   /** The stage of the group in the open epoch. Absent: its first stage. */
   stage?: Stage;
   kill?: GroupKill;
-  /** All its tasks are to be killed at once (`hurry.ts`). */
+  /** All its tasks are to be killed at once (`stop.ts`). */
   forced?: { at: Instant; by: string };
   /** Since when its poststop tasks are stopped as well: their time after the request to stop is over. */
   poststopOver?: Instant;

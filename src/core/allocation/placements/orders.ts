@@ -12,6 +12,7 @@ import {
   type AllocationRecord,
   type AllocationState,
   type AttemptRecord,
+  type Existing,
   openPlacement,
   type TaskRecord,
 } from "../state.ts";
@@ -136,22 +137,20 @@ export function revisionAt(record: AllocationRecord, now: Instant): number {
  * one place ensures that no change leaves under an old number (rule R1). If no placement is known, one
  * may have been forgotten: its order counts as sent.
  */
-export function withRevision(before: AllocationState, after: AllocationState, now: Instant): AllocationState {
-  const { record } = after;
-  if (record === null || before.record === null || record === before.record) return after;
-  if (record.endedEpoch !== before.record.endedEpoch) return after;
-  const open = openPlacement(after);
-  const { stopRequest, spec, revision: last } = before.record;
-  if (open === null) {
-    if (record.stopRequest === stopRequest && record.spec === spec) return after;
-    return { ...after, record: { ...record, revision: last + 1 } };
+export function numberOrder(run: RunDraft, before: Existing): void {
+  const { record, placement, now } = run;
+  const { stopRequest, spec, revision: last, endedEpoch } = before.record;
+  if (record.endedEpoch !== endedEpoch) return;
+  if (placement === null) {
+    if (record.stopRequest !== stopRequest || record.spec !== spec) run.set({ revision: last + 1 });
+    return;
   }
-  const { epoch } = open;
-  const old = { ...before, memo: { ...before.memo, placement: open } };
+  const { epoch } = placement;
+  const old = { ...before, memo: { ...before.memo, placement } };
   const was = revisionAt(before.record, now);
-  const revision = contentOf(old, epoch, now) === contentOf(after, epoch, now) ? was : was + 1;
+  const revision = contentOf(old, epoch, now) === contentOf(run.state, epoch, now) ? was : was + 1;
   const stored = record.revision + revision - revisionAt(record, now);
-  return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
+  if (stored !== record.revision) run.set({ revision: stored });
 }
 
 /** Identifies the order that a worker has. */
@@ -176,13 +175,12 @@ export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer
 }
 
 /** The content of an order. It has the deadline in place of the remaining time, which always changes. */
-function contentOf(state: AllocationState, epoch: number, now: Instant): string {
+function contentOf(state: Existing, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
   const content = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
-  const { record } = state;
-  const until = record === null ? undefined : deadlineOf(record, openPlacement(state)?.from ?? null);
+  const until = deadlineOf(state.record, openPlacement(state)?.from ?? null);
   // A signal that ends with its attempt is no news; a new signal is.
-  return JSON.stringify([content, until, record?.signaled]);
+  return JSON.stringify([content, until, state.record.signaled]);
 }
 
 /**

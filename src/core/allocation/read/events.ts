@@ -1,5 +1,5 @@
 // Which events does the history of a run have, and in which order?
-import type { AllocationState } from "../state.ts";
+import type { RunEvent } from "../../../schema/run/run.ts";
 
 /**
  * The types of events. tasks.md#events explains those of tasks and groups, which have the same names as in
@@ -39,17 +39,12 @@ export type RunEventType =
   | "Log Limit"
   | "Log Truncated";
 
-/**
- * Sorts the events that were just added by time, since hosts report late. Earlier events keep their numbers.
- */
-export function inOrder(before: AllocationState, after: AllocationState): AllocationState {
-  const { record } = after;
-  const last = before.record?.events.at(-1)?.seq ?? 0;
-  if (record === null) return after;
-  const fresh = record.events.filter(({ seq }) => seq > last);
+/** The events of a run, with those that are new sorted by time, since hosts report late. */
+export function inOrder(events: RunEvent[], before: RunEvent[]): RunEvent[] {
+  const last = before.at(-1)?.seq ?? 0;
+  const fresh = events.filter(({ seq }) => seq > last);
   const sorted = [...fresh].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.seq - b.seq));
-  if (sorted.every((event, i) => event === fresh[i])) return after;
+  if (sorted.every((event, i) => event === fresh[i])) return events;
   const numbered = sorted.map((event, i) => ({ ...event, seq: fresh[i]?.seq ?? event.seq }));
-  const kept = record.events.slice(0, record.events.length - fresh.length);
-  return { ...after, record: { ...record, events: [...kept, ...numbered] } };
+  return [...events.slice(0, events.length - fresh.length), ...numbered];
 }

@@ -4,7 +4,8 @@ import type { OutputsOutcome, StartError } from "../../../schema/host.ts";
 import type { Exit, RunEvent } from "../../../schema/run/run.ts";
 import { MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import { latestWithin, storedBytes } from "../../stored-bytes.ts";
-import type { AllocationRecord, AllocationState, AttemptRecord, TaskRecord } from "../state.ts";
+import type { RunDraft } from "../draft.ts";
+import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
 
 /** How many attempts a run with many tasks keeps, and how many each task keeps in any case: the latest. */
 export const MAX_RUN_ATTEMPTS = 512;
@@ -27,18 +28,13 @@ export function attemptsKept(tasks: number): number {
   return Math.max(MIN_TASK_ATTEMPTS, Math.min(MAX_TASK_ATTEMPTS, Math.floor(MAX_RUN_ATTEMPTS / tasks)));
 }
 
-/** The run after an event, with its texts within their bounds. */
-export function withinBounds(before: AllocationState, after: AllocationState): AllocationState {
-  const { record } = after;
-  if (record === null || record === before.record) return after;
-  const { events, eventsDropped } = record;
-  const kept =
-    events === before.record?.events ? events : latestWithin(events, MAX_RUN_EVENT_BYTES, eventBytes);
-  const tasks = record.tasks === before.record?.tasks ? record.tasks : withCutTexts(record.tasks);
-  if (kept === events && tasks === record.tasks) return after;
-  const dropped = eventsDropped + events.length - kept.length;
-  const bounded: AllocationRecord = { ...record, tasks, events: kept, eventsDropped: dropped };
-  return { ...after, record: bounded };
+/** Keeps the texts of a run within their bounds. `before`: the record before the event. */
+export function limitTexts(run: RunDraft, before: AllocationRecord): void {
+  const { events, tasks, eventsDropped } = run.record;
+  const kept = events === before.events ? events : latestWithin(events, MAX_RUN_EVENT_BYTES, eventBytes);
+  if (kept !== events) run.set({ events: kept, eventsDropped: eventsDropped + events.length - kept.length });
+  const cut = tasks === before.tasks ? tasks : withCutTexts(tasks);
+  if (cut !== tasks) run.set({ tasks: cut });
 }
 
 function eventBytes({ message, details }: RunEvent): number {

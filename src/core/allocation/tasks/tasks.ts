@@ -160,7 +160,7 @@ export function isOver(attempt: AttemptRecord): boolean {
 }
 
 /** The group of the present spec, with the tasks that an update removed; none of these is a leader. */
-export function groupOfRun(record: AllocationRecord): Group {
+function groupOfRun(record: AllocationRecord): Group {
   const group = groupOf(record.spec);
   const removed = record.tasks.flatMap((task) => {
     return task.removed === undefined ? [] : { ...task.removed, leader: false };
