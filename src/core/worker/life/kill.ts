@@ -27,11 +27,11 @@ export function foldKill(
   now: Instant,
 ): WorkerState {
   const { record } = state;
-  const isForced = record.forced !== null || !force;
-  if (record.phase === "gone" || (record.killedBy !== null && isForced)) return state;
+  const addsForce = force && record.forced === null;
+  if (record.phase === "gone" || (record.killedBy !== null && !addsForce)) return state;
   const named = { ...record, killedBy: record.killedBy ?? by };
   const text = `forced by ${by}: its end waits for no listing, and a machine may be left at its provider`;
-  const killed = isForced ? named : note({ ...named, forced: by }, "Forced", text, now);
+  const killed = addsForce ? note({ ...named, forced: by }, "Forced", text, now) : named;
   const ended = shutDown({ ...state, record: killed }, because(`killed by ${by}`, reason), now);
   return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
 }
