@@ -128,9 +128,9 @@ export class ExecDriver implements Driver {
   }
 
   /**
-   * How the main process ended, according to its shim and its cgroup. A failed command counts as out of memory
-   * if the kernel has killed any of its processes for lack of memory, whatever its exit status. `code`: the
-   * exit status of the shim, if it is a child of this process.
+   * How the main process ended, according to its shim and its cgroup. A failed command counts as out of
+   * memory if the kernel has killed any of its processes for lack of memory, whatever its exit status.
+   * `code`: the exit status of the shim, if it is a child of this process.
    */
   #readEnd(id: string, code: number | null = null): TaskEnd {
     const { store, groups, shellReportsSignals } = this.#options;
