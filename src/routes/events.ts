@@ -5,7 +5,7 @@ import { Name, Wait } from "../schema/common.ts";
 import { PoolEventList } from "../schema/pool.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { HEARTBEAT, KEEP_ALIVE_MS, keepAlive } from "./http/event-stream.ts";
-import { asDroverError } from "./http/problem.ts";
+import { hasCode } from "./http/problem.ts";
 import { withRetries } from "./http/retry.ts";
 import { operation } from "./openapi/operation.ts";
 import { waitMs } from "./openapi/params.ts";
@@ -72,7 +72,7 @@ async function streamChanges(c: EdgeContext, pool: string, from: number | null):
         await stream.writeSSE({ id: String(number), event, data: JSON.stringify(run ?? worker) });
       }
       const { next } = batch;
-      const later = await withRetries(() => unlessGone(read(next, KEEP_ALIVE_MS)));
+      const later = await withRetries(() => read(next, KEEP_ALIVE_MS)).catch(undefinedIfGone);
       if (later === undefined) return void (await stream.writeSSE({ event: "end", data: "{}" }));
       batch = later;
     }
@@ -81,11 +81,6 @@ async function streamChanges(c: EdgeContext, pool: string, from: number | null):
 }
 
 /** Undefined once the pool is deleted: only then is its stream finished, not merely broken. */
-async function unlessGone<Result>(reading: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (asDroverError(error).code === "unknown_pool") return undefined;
-    throw error;
-  }
+function undefinedIfGone(error: unknown): undefined {
+  if (!hasCode(error, "unknown_pool")) throw error;
 }

@@ -17,7 +17,6 @@ export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<ta
 const PlacementId = z.string().regex(PLACEMENT_ID_PATTERN, "must be <run>/<epoch>");
 
 const Text = z.string().max(MAX_TEXT_CHARS);
-const Seq = z.int().min(1).max(MAX_HOST_NUMBER);
 const Bytes = z.int().min(0);
 
 /** The resources that a host measured. */
@@ -197,7 +196,7 @@ export type Usage = z.infer<typeof Usage>;
 /** A host's report of its state (host-protocol.md#report). */
 export const Report = z.object({
   incarnation: z.int().min(1),
-  seq: Seq,
+  seq: z.int().min(1).max(MAX_HOST_NUMBER),
   clock: z
     .number()
     .min(0)

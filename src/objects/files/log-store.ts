@@ -7,7 +7,6 @@ import { isLogOver } from "../../core/allocation/time/order-deadlines.ts";
 import type { StreamName } from "../../schema/host.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_LOG_BYTES } from "../../shared/limits.ts";
-import type { Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import { droverNow } from "../clock.ts";
 import { meter } from "../meter.ts";
@@ -138,13 +137,6 @@ function attemptOf(record: AllocationRecord, request: LogRequest): string | null
   return found;
 }
 
-function expiredLogs(run: string, since: Instant): DroverError {
-  const text =
-    `the logs of run "${run}" were deleted at ${iso(since)}, because its pool keeps ` +
-    "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
-  return new DroverError("expired_logs", text);
-}
-
 /**
  * Answers a request for log bytes from what is stored. Throws `unknown_task`, `unknown_attempt`, or
  * `expired_logs` if they were deleted.
@@ -154,7 +146,12 @@ export function readLog(store: LogStore, state: Existing, request: LogRequest): 
   const attempt = attemptOf(record, request);
   const now = droverNow();
   const gone = logsGoneSince(state, now);
-  if (gone !== undefined) throw expiredLogs(record.id, gone);
+  if (gone !== undefined) {
+    const text =
+      `the logs of run "${record.id}" were deleted at ${iso(gone)}, because its pool keeps ` +
+      "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
+    throw new DroverError("expired_logs", text);
+  }
   if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
   const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
   const { stored, size } = streamRecord;

@@ -38,13 +38,10 @@ function differences(one: RunSpec, other: RunSpec): FieldError[] {
   const fields = new Map<string, unknown>(Object.entries(one));
   const others = new Map<string, unknown>(Object.entries(other));
   const names = [...new Set([...fields.keys(), ...others.keys()])];
-  const differing = names.filter((name) => textOf(fields.get(name)) !== textOf(others.get(name)));
+  // Canonical JSON is equal for equal values, whatever the order of their fields.
+  const isEqual = (name: string) => canonicalize(fields.get(name)) === canonicalize(others.get(name));
+  const differing = names.filter((name) => !isEqual(name));
   return differing.map((name) => ({ pointer: `/${name}`, detail: "differs from that of the run" }));
-}
-
-/** Equal for equal values, whatever the order of their fields. */
-function textOf(value: unknown): string {
-  return canonicalize(value) ?? "";
 }
 
 /** Why the pool refused a run, as an error for its submitter. */

@@ -9,7 +9,7 @@ export const PARALLEL_CALLS = 32;
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
-  call: (item: Item, index: number) => Promise<Result>,
+  call: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results = new Array<Result>(items.length);
   const rest = items.entries();
@@ -18,7 +18,7 @@ export async function inParallel<Item, Result>(
     // All lanes share one iterator, so each item is processed once.
     for (const [index, item] of rest) {
       if (failed) return;
-      results[index] = await call(item, index);
+      results[index] = await call(item);
     }
   };
   const lanes = Array.from({ length: Math.min(PARALLEL_CALLS, items.length) }, lane);
