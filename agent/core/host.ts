@@ -9,16 +9,7 @@ import { dueExit, endHost } from "./attempts/ending.ts";
 import { applyOrders } from "./attempts/orders.ts";
 import { dueCollections } from "./attempts/outputs.ts";
 import { dueClears, placementCleared, withPlacements } from "./attempts/placements.ts";
-import {
-  dueBeginnings,
-  dueDrops,
-  dueSaves,
-  foldBegun,
-  foldKept,
-  foldSaved,
-  hasBegun,
-  withoutData,
-} from "./attempts/sticky.ts";
+import { dueForData, foldBegun, foldKept, foldSaved, hasBegun, withoutData } from "./attempts/sticky.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { hostInvariants } from "./check.ts";
 import type { HostEvent } from "./events.ts";
@@ -36,7 +27,6 @@ import {
   requestFullReport,
   socketClosed,
   socketOpened,
-  socketOpening,
   socketWakesAt,
 } from "./reports/socket.ts";
 import { dueSample, withSample } from "./reports/usage.ts";
@@ -89,9 +79,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
       ...attempts.flatMap((attempt) => dueForAttempt(attempt, isReady(state, attempt, now))),
       ...dueCollections(state),
       ...dueClears(state),
-      ...dueBeginnings(state, now),
-      ...dueSaves(state),
-      ...dueDrops(state),
+      ...dueForData(state, now),
       ...dueChunks(state),
       ...duePunches(state),
       ...dueReport(state, now),
@@ -126,7 +114,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     case "report_failed":
       return reportFailed(state, event, now);
     case "socket_opening":
-      return socketOpening(state);
+      return { ...state, socket: { ...state.socket, phase: "opening" } };
     case "socket_opened":
       return socketOpened(state, now);
     case "socket_closed":

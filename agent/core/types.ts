@@ -17,11 +17,11 @@ import type { Instant, Millis } from "../../src/shared/machine.ts";
 /** The upload of a stream in chunks, which begins when the stream has outgrown reports. */
 export interface ChunkState {
   /** The chunk that waits for its answer. */
-  sent?: { from: number; bytes: number };
+  sent?: { from: number; bytes: number } | undefined;
   /** When the latest chunk was sent. */
   turnAt?: Instant;
   /** The latest chunk has failed: until this instant the stream uses reports. */
-  notBefore?: Instant;
+  notBefore?: Instant | undefined;
   failures: number;
   /** The largest size of the next chunk, in bytes. */
   limit: number;
@@ -122,20 +122,20 @@ export interface SentReport {
 export interface ExchangeState {
   /** Number of the latest report. */
   seq: number;
-  sent?: SentReport;
+  sent?: SentReport | undefined;
   /** By when the changes since the last report must be reported. */
-  newsBy?: Instant;
+  newsBy?: Instant | undefined;
   /** When the next report is sent if nothing changes. */
   restUntil: Instant;
   /** Back-off: no report before this. */
   notBefore: Instant;
   failures: number;
   /** When to resend log bytes that were not acknowledged. */
-  logRetryAt?: Instant;
+  logRetryAt?: Instant | undefined;
   /** How often in a row log bytes were not acknowledged. */
   logStalls: number;
   /** Instant of the latest reported sample. */
-  usageReportedAt?: Instant;
+  usageReportedAt?: Instant | undefined;
 }
 
 /** The socket to the control plane (host-protocol.md#socket). */

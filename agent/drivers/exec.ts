@@ -16,7 +16,7 @@ import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { outOfMemoryKills } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
-import { readShim, readShimEnd, spawnShim } from "../exec/processes/shim.ts";
+import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./driver.ts";
 
@@ -82,7 +82,7 @@ export class ExecDriver implements Driver {
     const { store, now } = this.#options;
     const dirs = store.dirsOf(id);
     if (isUntouched(journal) && existsSync(dirs.root) && store.retract(id)) return { kind: "unbegun" };
-    const shim = readShim(dirs);
+    const { shim } = readShimFile(dirs);
     const running = shim !== undefined && lives(shim);
     if (shim !== undefined) {
       this.#running.set(id, { shim, ended: running ? this.#watch(id, shim) : Promise.resolve() });

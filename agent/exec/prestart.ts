@@ -35,14 +35,6 @@ export interface Launch {
   stdin: string | undefined;
 }
 
-/** A task with all references resolved, its directories and its user. */
-interface TaskSetup {
-  dirs: TaskDirs;
-  ready: ReadyTask;
-  /** Undefined: the agent's own user. */
-  account: Account | undefined;
-}
-
 /**
  * The steps before a command starts, in order: directories, artifacts, snapshot (`prepare`); environment,
  * user, standard input (`ready`); then limits, logs and the start itself (a `Driver`). Fetches are done once
@@ -83,7 +75,8 @@ export class Prestart {
     return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
   }
 
-  async #setUp(id: string, task: TaskSpec, signal: AbortSignal): Promise<TaskSetup> {
+  /** The directories of a task, its references resolved, and its user; undefined: the agent's own. */
+  async #setUp(id: string, task: TaskSpec, signal: AbortSignal) {
     const { allocs, instance, worker } = this.#options;
     const dirs = allocs.make(id);
     const around = { id, dirs, instance, node: readNode(worker()) };

@@ -28,11 +28,16 @@ export function hasBegun({ sticky }: HostState, attempt: AttemptState): boolean 
   return attempt.sticky === undefined || sticky.begun[placementOf(attempt.id)] !== undefined;
 }
 
+/** What is due for the data of sticky placements. */
+export function dueForData(state: HostState, now: Instant): HostMessage[] {
+  return [...dueBeginnings(state, now), ...dueSaves(state), ...dueDrops(state)];
+}
+
 /**
  * Sticky placements whose directory must be created before their attempts can start. The data are only moved
  * when every attempt of the earlier placement is over.
  */
-export function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
+function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
   const waiting = Object.values(state.attempts).filter(
     (one) => one.main === "waiting" && one.stop === undefined && !hasBegun(state, one),
   );
@@ -51,7 +56,7 @@ function isAlive({ attempts }: HostState, placement: string | undefined): boolea
 }
 
 /** Placements whose data are to be stored: the orders say so, and all their attempts are over. */
-export function dueSaves(state: HostState): HostMessage[] {
+function dueSaves(state: HostState): HostMessage[] {
   if (state.setup === undefined) return [];
   const unsaved = Object.values(state.attempts).filter(
     ({ wanted, save, saved }) => wanted !== "nothing" && save && saved === undefined,
@@ -71,7 +76,7 @@ export function foldSaved(state: HostState, { placement, outcome }: EventOf<"sav
 }
 
 /** Kept data to delete. */
-export function dueDrops({ sticky }: HostState): HostMessage[] {
+function dueDrops({ sticky }: HostState): HostMessage[] {
   return Object.entries(sticky.kept)
     .filter(([, { unneeded }]) => unneeded)
     .map(([placement]) => ({ kind: "drop", to: placement, placement }));

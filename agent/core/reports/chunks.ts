@@ -55,8 +55,7 @@ export function elapseChunks(attempt: AttemptState, now: Instant): AttemptState 
   return STREAMS.reduce((next, stream) => {
     const { chunk } = next.logs[stream];
     if (chunk?.notBefore === undefined || chunk.notBefore > now) return next;
-    const { notBefore: _, ...rest } = chunk;
-    return withStream(next, stream, { ...next.logs[stream], chunk: rest });
+    return withStream(next, stream, { ...next.logs[stream], chunk: { ...chunk, notBefore: undefined } });
   }, attempt);
 }
 

@@ -44,16 +44,22 @@ export function reportDueAt(state: HostState): Instant | undefined {
 
 /** Notes that a report is about to be sent, with all that has changed so far. */
 export function reportSent(state: HostState, seq: number, now: Instant): HostState {
-  const { newsBy: _, logRetryAt, ...exchange } = state.exchange;
+  const { logRetryAt, usageReportedAt } = state.exchange;
   const message = makeReport(state, now);
   if (message === undefined || seq !== message.seq) return state;
   const withLogs = message.pieces.length > 0;
   const bootOk = message.report.boot?.ok === true;
   const sent: SentReport = { seq, at: now, waitMs: message.waitMs, withLogs, bootOk };
-  const retry = withLogs || logRetryAt === undefined ? {} : { logRetryAt };
   const socket = message.by === "socket" ? reportedOnSocket(state, message.report.full, now) : state.socket;
-  const usage = state.usage.latest === undefined ? {} : { usageReportedAt: state.usage.latest.at };
-  return { ...state, socket, exchange: { ...exchange, ...retry, ...usage, seq, sent } };
+  const exchange = {
+    ...state.exchange,
+    newsBy: undefined,
+    logRetryAt: withLogs ? undefined : logRetryAt,
+    usageReportedAt: state.usage.latest?.at ?? usageReportedAt,
+    seq,
+    sent,
+  };
+  return { ...state, socket, exchange };
 }
 
 /**
@@ -66,7 +72,7 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
   const unackedBytes = allUnackedBytes(state);
   const acked = unackedBytes < allUnackedBytes(before);
   if (sent?.seq !== seq) return acked ? bytesStored(state, now) : state;
-  const { sent: _, logRetryAt, ...exchange } = state.exchange;
+  const { exchange } = state;
   const heldMs = Math.min(sent.waitMs, EMPTY_ANSWER_PAUSE_MS);
   const empty = !acked && state.ordersSeen === before.ordersSeen && now - sent.at < heldMs;
   const rested: HostState = {
@@ -75,6 +81,8 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
     socket: { ...state.socket, failures: 0 },
     exchange: {
       ...exchange,
+      sent: undefined,
+      logRetryAt: unackedBytes > 0 && !acked ? exchange.logRetryAt : undefined,
       failures: 0,
       notBefore: now,
       restUntil: empty ? sent.at + EMPTY_ANSWER_PAUSE_MS : now,
@@ -83,14 +91,12 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
   };
   if (unackedBytes === 0) return rested;
   if (acked) return withNews(rested, unackedBytes >= MAX_REPORT_LOG_BYTES ? now : (exchange.newsBy ?? now));
-  if (sent.withLogs) return withStall(rested, now);
-  return logRetryAt === undefined ? rested : { ...rested, exchange: { ...rested.exchange, logRetryAt } };
+  return sent.withLogs ? withStall(rested, now) : rested;
 }
 
 /** Notes an acknowledgment of log bytes that comes after the answer to their report, as on a socket. */
 function bytesStored(state: HostState, now: Instant): HostState {
-  const { logRetryAt: _, ...exchange } = state.exchange;
-  const next = { ...state, exchange: { ...exchange, logStalls: 0 } };
+  const next = { ...state, exchange: { ...state.exchange, logRetryAt: undefined, logStalls: 0 } };
   return allUnackedBytes(state) > 0 ? withNews(next, now) : next;
 }
 
@@ -104,11 +110,9 @@ function withStall(state: HostState, now: Instant): HostState {
 
 /** Backs off after a failed report, with full jitter and `Retry-After` (host-protocol.md#back-off). */
 export function reportFailed(state: HostState, failure: EventOf<"report_failed">, now: Instant): HostState {
-  const { sent, ...exchange } = state.exchange;
+  const { sent, failures } = state.exchange;
   if (sent?.seq !== failure.seq) return state;
-  const delayMs = Math.max(retryDelayMs(exchange.failures, failure.random), failure.retryAfterMs ?? 0);
-  return {
-    ...state,
-    exchange: { ...exchange, newsBy: now, notBefore: now + delayMs, failures: exchange.failures + 1 },
-  };
+  const delayMs = Math.max(retryDelayMs(failures, failure.random), failure.retryAfterMs ?? 0);
+  const waiting = { sent: undefined, newsBy: now, notBefore: now + delayMs, failures: failures + 1 };
+  return { ...state, exchange: { ...state.exchange, ...waiting } };
 }

@@ -22,16 +22,11 @@ export function newSocket(): SocketState {
   return { phase: "closed", notBefore: 0, failures: 0, fullBy: 0, reported: {}, repeats: 0 };
 }
 
-/** Notes that a socket is being opened. */
-export function socketOpening(state: HostState): HostState {
-  return { ...state, socket: { ...state.socket, phase: "opening" } };
-}
-
 /** Notes that the socket is open. A full report on it replaces an unanswered report by webhook. */
 export function socketOpened(state: HostState, now: Instant): HostState {
-  const { sent: _, ...exchange } = state.exchange;
   const socket: SocketState = { ...state.socket, phase: "open", fullBy: now, reported: {} };
-  return withNews({ ...state, socket, exchange: { ...exchange, notBefore: now, failures: 0 } }, now);
+  const exchange = { ...state.exchange, sent: undefined, notBefore: now, failures: 0 };
+  return withNews({ ...state, socket, exchange }, now);
 }
 
 /**
@@ -44,8 +39,7 @@ export function socketClosed(state: HostState, random: number, now: Instant): Ho
   const notBefore = now + retryDelayMs(failures, random);
   const socket = { ...newSocket(), notBefore, failures: failures + 1 };
   if (phase !== "open") return { ...state, socket };
-  const { sent: _, ...exchange } = state.exchange;
-  const patient = { ...exchange, notBefore: notBefore + WEBHOOK_PATIENCE_MS };
+  const patient = { ...state.exchange, sent: undefined, notBefore: notBefore + WEBHOOK_PATIENCE_MS };
   return withNews({ ...state, socket, exchange: patient }, now);
 }
 
@@ -55,7 +49,7 @@ export function socketClosed(state: HostState, random: number, now: Instant): Ho
  */
 export function requestFullReport(state: HostState, now: Instant): HostState {
   if (state.socket.phase !== "open") return state;
-  const { sent: _, ...exchange } = state.exchange;
+  const exchange = { ...state.exchange, sent: undefined };
   return withNews({ ...state, exchange, socket: { ...state.socket, fullBy: now } }, now);
 }
 

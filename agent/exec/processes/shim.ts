@@ -26,6 +26,7 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 /** The content of the shim's file: its identity, its messages, and the status once the task has ended. */
 interface ShimFile {
+  /** Undefined: the shim never wrote it, and so has not started its task. */
   shim: Proc | undefined;
   output: string;
   status: number | undefined;
@@ -60,15 +61,11 @@ export function spawnShim(
   });
 }
 
-function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
+/** Reads what the shim has written so far. */
+export function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
   const [, first = "", rest = ""] = /^(.*?)\n(.*)$/s.exec(readIfThere(exit) ?? "") ?? [];
   const [, output = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
   return { shim: parseStat(first), output, status: status === undefined ? undefined : Number(status) };
-}
-
-/** The shim's process, as the shim wrote it; undefined if it never did, and so has not started its task. */
-export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
-  return readShimFile(files).shim;
 }
 
 /**

@@ -25,19 +25,19 @@ export function measure(attempts: ReadonlyMap<string, UsageSource>): Record<stri
   let all: Proc[] | undefined;
   const found: Record<string, RawUsage> = {};
   for (const [id, { group, shim }] of attempts) {
-    const kernelCounts = group === undefined ? {} : kernelCountsOf(group);
-    const { cpuMs, memoryBytes, pids } = kernelCounts;
-    if (cpuMs !== undefined && memoryBytes !== undefined && pids !== undefined) {
-      found[id] = { cpuMs, memoryBytes, pids };
+    if (group === undefined) {
+      all ??= listProcs().filter(({ ended }) => !ended);
+      found[id] = sumOf(treeBelow(all, shim));
       continue;
     }
-    let members: number[];
-    if (group !== undefined) members = membersOf(group);
-    else {
-      all ??= listProcs().filter(({ ended }) => !ended);
-      members = treeBelow(all, shim);
-    }
-    found[id] = { ...sumOf(members), ...kernelCounts };
+    const { cpuMs, memoryBytes, pids } = kernelCountsOf(group);
+    const isCounted = cpuMs !== undefined && memoryBytes !== undefined && pids !== undefined;
+    const sum = sumOf(isCounted ? [] : membersOf(group));
+    found[id] = {
+      cpuMs: cpuMs ?? sum.cpuMs,
+      memoryBytes: memoryBytes ?? sum.memoryBytes,
+      pids: pids ?? sum.pids,
+    };
   }
   return found;
 }
