@@ -124,7 +124,7 @@ describe("runs on self-hosted machines", () => {
     const full = configured({}, [placed("b", "mine", vcpus(1))], [own("mine")]);
     const state = at(full, T0, { type: "run", body: wanted });
     expect(answerRun(state, wanted, T0)).toEqual({ kind: "queued" });
-    expect(explainRun(state, "a", T0)?.reason.code).toBe("own_machine");
+    expect(explainRun(state, "a", T0)?.reason.code).toBe("self_hosted_only");
   });
 
   test("go to no machine that is held or drained", () => {

@@ -127,7 +127,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "only a self-hosted machine could hold it",
       full({ maxInstances: 1 }, ownMachine, { ...NEED, vcpus: 16 }),
-      ["own_machine", /self-hosted machines/, "place", null, "worker"],
+      ["self_hosted_only", /self-hosted machines/, "place", null, "worker"],
     ],
     [
       "the agents of all machines are too old",

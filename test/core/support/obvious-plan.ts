@@ -205,7 +205,7 @@ class ObviousPlan {
   #noType({ resources }: RunRow): string {
     const own = this.#workers().filter((row) => row.kind === "self-hosted");
     const machines = own.map((row) => this.#machineOf(row).has);
-    return machines.some((has) => areHeld(has, [resources])) ? "own_machine" : "no_type";
+    return machines.some((has) => areHeld(has, [resources])) ? "self_hosted_only" : "no_type";
   }
 
   /** For the first waiting run, keeps the machine with the fewest runs, of those that could hold it. */

@@ -36,7 +36,7 @@ const ACTIVITIES: Record<
   silent: [ready(), "unknown", "silent", 2 * MINUTE],
   adopted: [born({ adopt: { id: "i-1", address: null } }), "unknown", "not_ours"],
   destroying: [at(ready(), T0, kill), "shutdown", "destroying"],
-  let_go: [at(readyOwn(), T0, kill), "shutdown", "let_go"],
+  releasing: [at(readyOwn(), T0, kill), "shutdown", "releasing"],
   gone: [gone(), "gone", "gone"],
 };
 

@@ -167,7 +167,7 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
     [
       "a self-hosted machine is let go",
       at(readyOwn(), T0, kill),
-      ["let_go", /killed by ann/, "give_up", LEASE + LEASE_MARGIN_MS, "host"],
+      ["releasing", /killed by ann/, "give_up", LEASE + LEASE_MARGIN_MS, "host"],
     ],
     [
       "it is gone",

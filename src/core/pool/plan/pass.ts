@@ -41,7 +41,7 @@ export interface Gate {
 export type WaitCode =
   | Blocked["code"]
   | "machine_booting"
-  | "own_machine"
+  | "self_hosted_only"
   | "agent_too_old"
   | "less_memory"
   | "no_type";

@@ -171,8 +171,8 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
 }
 
 /** Why no machine of any type could hold it. */
-function whyNoType(pass: Pass, need: Resources): "own_machine" | "less_memory" | "no_type" {
-  if (fitsSelfHosted(pass, need)) return "own_machine";
+function whyNoType(pass: Pass, need: Resources): "self_hosted_only" | "less_memory" | "no_type" {
+  if (fitsSelfHosted(pass, need)) return "self_hosted_only";
   return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
 }
 

@@ -131,7 +131,7 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   no_workers: ["place", "place it as soon as a machine joins", "operator"],
   max_instances: ["place", "place it as soon as a machine has room, or is gone", "worker"],
   hold_off: ["ask", "ask for a machine again", "provider"],
-  own_machine: ["place", "place it as soon as such a machine has room", "worker"],
+  self_hosted_only: ["place", "place it as soon as such a machine has room", "worker"],
   agent_too_old: ["place", "place it as soon as a machine with a newer agent has room", "operator"],
   less_memory: [
     "place",
@@ -176,7 +176,7 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
       return `${phasesText(state)} and the pool is at its limit (\`maxInstances\` = ${config.maxInstances})`;
     case "hold_off":
       return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
-    case "own_machine":
+    case "self_hosted_only":
       return "only self-hosted machines can hold it, and none of them has capacity";
     case "agent_too_old":
       return (

@@ -21,7 +21,7 @@ export type WorkerActivity =
   | { kind: "adopted" }
   | { kind: "destroying" }
   /** Self-hosted: its agent was told to end. */
-  | { kind: "let_go" }
+  | { kind: "releasing" }
   | { kind: "gone" };
 
 /** What a worker is doing at `now`. */
@@ -39,7 +39,7 @@ export function activityOf(state: ReadonlyExistingWorker, now: Instant): WorkerA
     case "unknown":
       return { kind: "adopted" };
     case "shutdown":
-      return { kind: isSelfHosted(record) ? "let_go" : "destroying" };
+      return { kind: isSelfHosted(record) ? "releasing" : "destroying" };
     case "gone":
       return { kind: "gone" };
   }
@@ -61,7 +61,7 @@ export function stateOf({ kind }: WorkerActivity): WorkerStateName {
     case "adopted":
       return "unknown";
     case "destroying":
-    case "let_go":
+    case "releasing":
       return "shutdown";
   }
 }

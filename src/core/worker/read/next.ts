@@ -31,7 +31,7 @@ export function nextOf(state: ReadonlyExistingWorker, activity: WorkerActivity, 
       return nextOfSilent(state);
     case "adopted":
       return nextOfAdopted(state);
-    case "let_go":
+    case "releasing":
       return nextOfLetGo(state);
     case "destroying":
       return nextOfEnding(state, now);

@@ -22,7 +22,7 @@ export const WORKER_REASONS = [
   "silent",
   "not_ours",
   "destroying",
-  "let_go",
+  "releasing",
   "gone",
 ] as const;
 type WorkerReason = (typeof WORKER_REASONS)[number];
@@ -73,7 +73,7 @@ function textOf(
     case "running":
     case "silent":
     case "adopted":
-    case "let_go":
+    case "releasing":
     case "gone":
       return reason;
   }
@@ -96,7 +96,7 @@ function codeOf(activity: WorkerActivity, behavior: WorkerStatus["idleBehavior"]
     case "running":
       return behavior === "drain" ? "draining" : unlessHeld(activity.kind);
     case "destroying":
-    case "let_go":
+    case "releasing":
     case "gone":
       return activity.kind;
   }
