@@ -16,7 +16,7 @@ const LEASE_NOTICED_MS: Millis = 1_000;
 /** The fixed length of the lease file: a lease that overwrites another in place must leave nothing of it. */
 const LEASE_FILE_CHARS = 256;
 
-/** Suffix of an attempt's file. A draft has another suffix. */
+/** Suffix of an attempt's file. The temporary file from which it is renamed has another suffix. */
 const SUFFIX = ".json";
 
 /** The content of a file, with the boot in which it was written. */
@@ -52,8 +52,8 @@ export class Journal {
   }
 
   /**
-   * Attempts that have started in this boot, even if a task has deleted the agent's folder of its attempt:
-   * that must not make the attempt start again.
+   * Attempts that have started in this boot, including any whose folder (the agent's) was deleted by a task:
+   * the deletion must not make such an attempt start again.
    */
   begun(): string[] {
     const names = readdirSync(this.#dir).filter((name) => name.endsWith(SUFFIX));
@@ -118,8 +118,8 @@ export class Journal {
     try {
       replaceFile(this.#leaseFile, text);
     } catch {
-      // A full disk has no room for a draft. The watchdog must not act on an old lease, so overwrite it in
-      // place.
+      // A full disk has no room for a temporary file. The watchdog must not act on an old lease, so overwrite
+      // it in place.
       writeFileSync(this.#leaseFile, text, { flag: "r+" });
     }
     this.#lease = lease;

@@ -6,7 +6,7 @@ import type { Choice } from "./walk.ts";
 
 /** All globs together may expand to this many alternatives of `{a,b}`. */
 const MAX_ALTERNATIVES = 1_024;
-/** The most to compare one name with: tokens of names with `*`, and parts of globs with `**`. */
+/** Limit of the work for one name: the tokens of patterns with `*` plus the parts of globs with `**`. */
 const MAX_WORK = 4_096;
 
 /** One token of a name's pattern: any number of characters, or a test of one character. */

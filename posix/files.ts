@@ -8,8 +8,8 @@ import { errorCode, isStarved } from "./errors.ts";
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
 
-/** Ending of the draft that a crash can leave beside the file that was being written. */
-export const DRAFT_ENDING = ".new";
+/** Ending of the temporary file that a crash can leave beside the file that was being written. */
+export const TEMPORARY_ENDING = ".new";
 
 /** Writes a file whole or not at all, also across a crash of the machine. */
 export function writeAtomically(path: string, text: string): void {
@@ -30,15 +30,15 @@ export function replaceFile(path: string, text: string): void {
   write(path, text, false);
 }
 
-/** Only one writer per file. `wx` never writes through a link that somebody has put in the draft's place. */
+/** Only one writer per file. `wx` never writes through a link that somebody has put at the temporary path. */
 function write(path: string, text: string, flush: boolean): void {
-  const draft = path + DRAFT_ENDING;
-  rmSync(draft, { force: true });
+  const temporary = path + TEMPORARY_ENDING;
+  rmSync(temporary, { force: true });
   try {
-    writeFileSync(draft, text, { mode: PRIVATE_FILE, flag: "wx", flush });
-    renameSync(draft, path);
+    writeFileSync(temporary, text, { mode: PRIVATE_FILE, flag: "wx", flush });
+    renameSync(temporary, path);
   } catch (error) {
-    rmSync(draft, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-// What may no step of the host's machine break?
+// What must a step of the host's machine never break?
 import type { Invariant } from "../../src/shared/machine.ts";
 import { leaseStopAt } from "./lease.ts";
 import { STREAMS } from "./reports/logs.ts";
@@ -16,7 +16,7 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
     rule: "host-protocol.md#absence",
     broken({ attempts: before }, { attempts }) {
       const lost = Object.values(before).find(({ id, treeGone }) => attempts[id] === undefined && !treeGone);
-      return lost && `${lost.id}: it is forgotten, and may live`;
+      return lost && `${lost.id}: it was forgotten, but may still be alive`;
     },
   },
   {
@@ -33,7 +33,7 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
     ORDER[main] < ORDER[before] ? `it is ${main} after it was ${before}` : undefined,
   ),
   ofAttempts("host-protocol.md#kills", (before, { treeGone }) =>
-    before.treeGone && !treeGone ? "its processes were gone, and may live" : undefined,
+    before.treeGone && !treeGone ? "its processes were gone, but may be alive again" : undefined,
   ),
   ofAttempts("rules.md#invariant-9", (before, after) => {
     const fields = ["startedAt", "exit", "startError"] as const;
@@ -51,7 +51,8 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
   ofAttempts("host-protocol.md#logs", ({ logs: before }, { logs }) => {
     const short = STREAMS.find((one) => logs[one].acked < before[one].acked);
     return (
-      short && `the control plane has ${before[short].acked} bytes of its ${short}, not ${logs[short].acked}`
+      short &&
+      `${before[short].acked} bytes of its ${short} were stored, and now only ${logs[short].acked} are`
     );
   }),
 ];

@@ -1,6 +1,6 @@
 // What may be in a state directory?
 import { join } from "node:path";
-import { DRAFT_ENDING } from "../../posix/files.ts";
+import { TEMPORARY_ENDING } from "../../posix/files.ts";
 
 /**
  * Everything that `drover up` writes to a state directory. `pathIn` accepts no other name: a file that is not
@@ -38,5 +38,5 @@ export function isOurs(name: string): boolean {
 
 /** Whether it is an unfinished version of one of our files. */
 export function isDraft(name: string): boolean {
-  return NAMES.some((ours) => name === ours + DRAFT_ENDING);
+  return NAMES.some((ours) => name === ours + TEMPORARY_ENDING);
 }

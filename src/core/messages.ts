@@ -46,7 +46,7 @@ export interface RunUpsert {
   prefer: string | null;
   /** The epoch that the allocation believes open; 0: none. */
   epoch: number;
-  /** The highest epoch that ended. The pool counts the epochs that it opened above this as used (rule R3). */
+  /** The highest epoch that ended. Epochs above it that the pool has opened still count as used (rule R3). */
   ended: number;
 }
 
@@ -102,7 +102,7 @@ export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert
 export type WantedAttempt = AttemptOrder & { startAt?: Instant };
 
 /**
- * Allocation → CloudWorker: what is to run of this placement. Absolute; a higher revision replaces a lower.
+ * Allocation → CloudWorker: what this placement is to run. Absolute; a higher revision replaces a lower.
  */
 export interface Order {
   run: string;
@@ -131,13 +131,14 @@ export interface Observed {
   epoch: number;
   worker: string;
   /**
-   * Whether the worker accepted an order of this epoch. If not, it asks only what to do with what it sees.
+   * Whether the worker accepted an order of this epoch. If not, the worker only wants to know what to do with
+   * the attempts that its host reports.
    */
   held: boolean;
   attempts: AttemptReport[];
   /** The host's protocol version: it says who enforces start delays and time limits (`keepsTime`). */
   protocol: number;
-  /** The placement is over, and its host keeps its data: the message is only about these. */
+  /** The placement is over, and its host keeps the run's data: this message is only about that data. */
   kept?: true;
 }
 
@@ -176,7 +177,7 @@ export type EndedAnswer = { kind: "noted" } | NoSuch;
 /** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
 export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
 export type IdleBehavior = "run" | "hold" | "drain";
-/** The price of an hour of a machine as its provider lists it, and since which listing. */
+/** What an hour of a machine costs by its provider, and when the first listing with that price began. */
 export interface ListedPrice {
   price: number;
   since: Instant;
@@ -199,7 +200,7 @@ export interface WorkerUpsert {
   failure: WorkerFailure | null;
   /** The resources of a self-hosted machine once it has enrolled; null for others, whose type says them. */
   resources: Resources | null;
-  /** The bytes of memory that the host of a provider's machine has measured, once that is ready. */
+  /** For a provider's machine: the bytes of memory that its host has measured, once the machine is ready. */
   measuredMemory: number | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
@@ -211,7 +212,7 @@ export interface WorkerUpsert {
   unmade: boolean;
   /** An operator has forced its end: no listing is waited for. */
   forced: boolean;
-  /** The call to the provider for which it waits for a turn. */
+  /** The provider call that it is waiting for its turn to make. */
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
@@ -253,7 +254,10 @@ export interface CreateWorker extends AnyMachine {
   adopt?: { id: string; address: string | null };
 }
 
-/** A self-hosted machine: no provider makes, lists or destroys it. Its code is valid until `notAfter`. */
+/**
+ * A self-hosted machine: no provider makes, lists or destroys it. Its enrollment code is valid until
+ * `notAfter`.
+ */
 export interface SelfHosted extends AnyMachine {
   kind: "self-hosted";
 }
@@ -276,12 +280,13 @@ export interface WorkerSettings {
 export interface Sighting {
   worker: string;
   beganAt: Instant;
-  /** A listing may miss calls made less than this before it began. */
+  /** A listing may not yet show the effects of calls made less than this long before it began. */
   consistencyMs: Millis;
   /** Absent: not in the listing. */
   instance?: Instance;
   /**
-   * Since when every listing has omitted the instance, as far as the pool knows: when the first one began.
+   * Every listing since this time has omitted the instance, as far as the pool knows: the first of them began
+   * then.
    */
   missingSince?: Instant;
   /** Other living machines under the same name. Absent: the listing says nothing about them. */

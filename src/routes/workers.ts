@@ -50,7 +50,7 @@ const why = operation({
   method: "get",
   path: "/v1/workers/{id}/why",
   operationId: "explainWorker",
-  summary: "Why a worker is in its state, and what happens next, when",
+  summary: "Why a worker is in its state, and what happens next and when",
   responses: { 200: jsonAnswer("the reason", Why) },
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { environmentOf, listProcs } from "../../posix/proc.ts";
+import { environmentOf } from "../../posix/proc.ts";
 import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { until } from "../local/support/scratch.ts";
 import { leftOf } from "../local/support/up-process.ts";
@@ -9,6 +9,7 @@ import {
   drover,
   type Ended,
   endDrover,
+  livingOf,
   makeHome,
   poolConfigOf,
   type RunningDrover,
@@ -49,13 +50,6 @@ function endOf(id: string): Promise<Json> {
     const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
     return status.finishedAt === null ? undefined : status;
   });
-}
-
-/** Processes of a run that are alive, wherever they have gone: each has the run's id in its environment. */
-function livingOf(id: string): number[] {
-  return listProcs()
-    .filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
-    .map(({ pid }) => pid);
 }
 
 /** Waits until a run has written this to its stdout. */
@@ -308,7 +302,7 @@ describe("a detached run", () => {
     expect(text(await cli("why", "runs"))).toMatch(/running/);
     expect(text(await cli("ps"))).toMatch(/^runs +running /m);
     expect(text(await cli("abort", "runs"))).toBe("runs ended: aborted\n");
-    expect(livingOf("runs")).toEqual([]);
+    expect(livingOf(up, "runs")).toEqual([]);
     const aborted = await statusOf("runs");
     expect(aborted).toMatchObject({ state: "aborted", exitCode: null, failure: null });
     expect(text(await cli("logs", "runs"))).toBe("begun\n");
@@ -322,7 +316,7 @@ describe("the processes of a run", () => {
     const script = "setsid sh -c 'trap \"\" TERM HUP; sleep 600; :' & (sleep 600 &) ; echo left";
     const ended = await run("--id", "leaves", ...sh(script));
     expect([ended.code, text(ended)]).toEqual([0, "left\n"]);
-    expect(livingOf("leaves")).toEqual([]);
+    expect(livingOf(up, "leaves")).toEqual([]);
   });
 
   test("that ignore SIGTERM get their kill timeout, are killed, and are gone", async () => {
@@ -330,7 +324,7 @@ describe("the processes of a run", () => {
     await run("--detach", "--id", "ignores", "--kill-timeout", "1s", ...sh(script));
     await says("ignores", "deaf");
     expect(text(await cli("abort", "ignores"))).toBe("ignores ended: aborted\n");
-    expect(livingOf("ignores")).toEqual([]);
+    expect(livingOf(up, "ignores")).toEqual([]);
     const { items } = await up.json(200, "GET", "/v1/runs/ignores/events");
     const at = (type: string) => Date.parse(items.find((event: Json) => event.type === type)?.at);
     expect(at("Terminated") - at("Killing")).toBeGreaterThanOrEqual(1_000);

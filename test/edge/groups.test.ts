@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { environmentOf, listProcs } from "../../posix/proc.ts";
+import { environmentOf } from "../../posix/proc.ts";
 import { expectEnd, mortalsOf, type Scenario, specOf } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { until } from "../local/support/scratch.ts";
@@ -10,6 +10,7 @@ import {
   drover,
   endDrover,
   killIfThere,
+  livingOf,
   makeHome,
   poolConfigOf,
   type RunningDrover,
@@ -60,18 +61,8 @@ async function endOf(id: string): Promise<Json> {
     const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
     return status.finishedAt === null ? undefined : status;
   });
-  expect(livingOf(id)).toEqual([]);
+  expect(livingOf(up, id)).toEqual([]);
   return ended;
-}
-
-/** Another Drover of this machine may have a run of this id, too. */
-function livingOf(id: string): number[] {
-  const isTheirs = (entries: string[]) =>
-    entries.includes(`DROVER_RUN_ID=${id}`) &&
-    entries.some((entry) => entry.startsWith(`DROVER_TASK_DIR=${up.stateDir}/`));
-  return listProcs()
-    .filter(({ pid, ended }) => !ended && isTheirs(environmentOf(pid)))
-    .map(({ pid }) => pid);
 }
 
 async function says(id: string, name: string, words: string): Promise<void> {
@@ -109,7 +100,8 @@ function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[
 /** The agents are killed, and with them the supervisors and processes of these tasks, in this order. */
 function killAgents(id: string, tasks: string[]): void {
   const marks = tasks.map((name) => `DROVER_ATTEMPT_ID=${id}/${name}/1.1`);
-  const theirs = livingOf(id).filter((pid) => marks.some((mark) => environmentOf(pid).includes(mark)));
+  const pids = livingOf(up, id).map(({ pid }) => pid);
+  const theirs = pids.filter((pid) => marks.some((mark) => environmentOf(pid).includes(mark)));
   for (const pid of [...agentsOf(up.stateDir), ...theirs.sort((a, b) => a - b)]) killIfThere(pid);
 }
 

@@ -4,9 +4,9 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { environmentOf, listProcs, lives, type Proc, readProc } from "../../posix/proc.ts";
+import { listProcs, lives, type Proc, readProc } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
-import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
+import { endDrover, livingOf, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
 // Commands that do not want to end, through the whole system: each is gone, with proof, the run says how, and
@@ -142,8 +142,8 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     let groups: string[] = [];
     if (one.abortAt !== undefined) {
       await until("it is ready", () => existsSync(join(home, "ready")) || undefined);
-      await until("it has come so far", () => livingOf(id).length >= (one.abortAt ?? 0) || undefined);
-      sessions = new Set(livingOf(id).map(({ session }) => session));
+      await until("it has come so far", () => livingOf(up, id).length >= (one.abortAt ?? 0) || undefined);
+      sessions = new Set(livingOf(up, id).map(({ session }) => session));
       groups = groupsOf(up.stateDir, id);
       expect(groups.length > 0).toBe(by === "cgroup");
       last = existsSync(far) ? readProc(Number(readFileSync(far, "utf8"))) : undefined;
@@ -153,7 +153,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     const status = await endOf(id);
     expect(status).toMatchObject(one.end);
     expect(status.tasks[0].attempts[0]).toMatchObject({ state: "exited", exit: one.exit });
-    expect(livingOf(id)).toEqual([]);
+    expect(livingOf(up, id)).toEqual([]);
     expect(last !== undefined && lives(last)).toBe(false);
     expect(listProcs().filter(({ session, ended }) => !ended && sessions.has(session))).toEqual([]);
     expect(groups.filter((path) => existsSync(path))).toEqual([]);
@@ -170,11 +170,6 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     });
   });
 });
-
-/** Processes of a run that are alive, wherever they have gone: each has the run's id in its environment. */
-function livingOf(id: string) {
-  return listProcs().filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`));
-}
 
 /** The folders of a run's cgroups. */
 function groupsOf(stateDir: string, id: string): string[] {

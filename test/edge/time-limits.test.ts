@@ -1,9 +1,15 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environmentOf, listProcs } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
-import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
+import {
+  endDrover,
+  livingOf,
+  makeHome,
+  poolConfigOf,
+  type RunningDrover,
+  startDrover,
+} from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
 // Time limits with real processes (api.md#time-limits; tasks.md#kill). The decisions are in
@@ -133,7 +139,7 @@ test.concurrent.each(CASES)("$what", async (one) => {
   }
   expect(await endOf(id)).toMatchObject(one.end);
   expect(begun().sort()).toEqual(one.begun);
-  expect(livingOf(id)).toEqual([]);
+  expect(livingOf(up, id)).toEqual([]);
   const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);
   const at = (type: string) => Date.parse(items.find((event: Json) => event.type === type)?.at);
   if (one.stopsForMs !== undefined) {
@@ -146,10 +152,4 @@ function endOf(id: string): Promise<Json> {
     const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
     return status.finishedAt === null ? undefined : status;
   });
-}
-
-function livingOf(id: string): number[] {
-  return listProcs()
-    .filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
-    .map(({ pid }) => pid);
 }

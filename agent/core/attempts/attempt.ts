@@ -36,7 +36,7 @@ export function newAttempt(
   };
 }
 
-/** The attempts of a host after a change of each. One that the change returns as it was stays the same. */
+/** A host's attempts, each replaced by what `change` returns; an unchanged one remains the same object. */
 export function mapAttempts(
   { attempts }: HostState,
   change: (attempt: AttemptState) => AttemptState,
@@ -62,7 +62,8 @@ export function ownStop({ plan }: AttemptState): StopPlan {
 /**
  * Begins to stop an attempt: signal, grace period, SIGKILL to the tree (tasks.md#kill). A stop is never
  * undone and keeps its signal and reason; a later stop can only shorten the grace period. `by`: why the host
- * itself begins the stop. Not noted once the main process has ended, unless outputs are still to be stored.
+ * itself begins the stop; this is not noted once the main process has ended, unless outputs are still to be
+ * stored.
  */
 export function stopAttempt(
   attempt: AttemptState,

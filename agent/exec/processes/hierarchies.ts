@@ -19,8 +19,8 @@ const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 /**
  * The cgroup of the agent itself if a service manager has put it there, as systemd does with
  * `DelegateSubgroup=`. The cgroups of attempts then lie beside it. Version 2 needs that for limits, because a
- * cgroup that delegates controllers must not contain a process. The agent never moves itself: a service
- * manager could not restart it.
+ * cgroup that delegates controllers must not contain a process. The agent never moves itself to
+ * another cgroup: if it did, a service manager could not restart it.
  */
 const AGENT_LEAF = "drover-agent";
 
@@ -37,7 +37,7 @@ export function findHierarchies(files = "/proc/self"): Hierarchy[] {
     const kills = tryToMake(parent);
     if (kills !== undefined) found.push({ parent, version, limits, kills });
   }
-  // A hierarchy of version 1 without limits only freezes, which `cgroup.kill` makes unnecessary.
+  // Without limits, a version 1 hierarchy could only freeze processes, and `cgroup.kill` makes that unneeded.
   const kills = found.some((one) => one.kills);
   return found.filter(({ version, limits }) => version === 2 || limits.length > 0 || !kills);
 }

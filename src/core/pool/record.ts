@@ -40,7 +40,7 @@ export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> 
   notAfter: Instant;
   /** Until this time nothing is placed on it, because the pool has agreed that it stops. */
   stopUntil: Instant;
-  /** Since when every listing has omitted its instance: when the first of these listings began. */
+  /** Every listing since this time has omitted its instance: the first of them began then. */
   missingSince: Instant | null;
   /** Placements in a row that it did not start, and until when it therefore gets no other. */
   refusals: number;

@@ -109,7 +109,7 @@ export interface WorkerRecord {
    * that the host is not blamed for our own absence (rule R4). A report clears it.
    */
   overdueSince: Instant | null;
-  /** Since when every complete listing has omitted the instance: when the first of these listings began. */
+  /** Every complete listing since this time has omitted the instance: the first of them began then. */
   omittedAt: Instant | null;
   /**
    * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).

@@ -97,7 +97,7 @@ const why = operation({
   operationId: "explainRun",
   tag: "Runs",
   codes: ["unknown_run", "expired_run"],
-  summary: "Why a run is in its state, and what happens next, when",
+  summary: "Why a run is in its state, and what happens next and when",
   request: { params: RunParams },
   responses: { 200: jsonAnswer("the reason", Why) },
 });

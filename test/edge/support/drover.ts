@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync } from "
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
+import { environmentOf, listProcs, type Proc } from "../../../posix/proc.ts";
 import { until } from "../../local/support/scratch.ts";
 import { leftOf } from "../../local/support/up-process.ts";
 import { noViolations } from "../../support/violations.ts";
@@ -135,6 +136,17 @@ export async function startDrover(
       return ended;
     },
   };
+}
+
+/**
+ * The living processes of a run, wherever they have gone: each has the run's id in its environment. Another
+ * Drover of this machine may have a run of this id, too.
+ */
+export function livingOf({ stateDir }: Pick<RunningDrover, "stateDir">, id: string): Proc[] {
+  const isTheirs = (entries: string[]) =>
+    entries.includes(`DROVER_RUN_ID=${id}`) &&
+    entries.some((entry) => entry.startsWith(`DROVER_TASK_DIR=${stateDir}/`));
+  return listProcs().filter(({ pid, ended }) => !ended && isTheirs(environmentOf(pid)));
 }
 
 /** Ends whatever a test has left of a Drover that was started in this home. */
