@@ -39,7 +39,7 @@ export function openSealedSocket(key: Key, signature: string, options: SocketOpt
       resolve({ send, hangUp: () => socket?.hangUp() });
     };
     const frame = (text: string) => {
-      if (session === undefined) return begin(text);
+      if (session === undefined) return hasFailed ? undefined : begin(text);
       const body = unsealed(session.key, "plane", session.awaited, text);
       if (body === undefined) return fail("a frame is not the next one from the control plane");
       session.awaited += 1;

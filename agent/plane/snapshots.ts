@@ -108,15 +108,15 @@ export class Snapshots {
     const url = `${this.#url}/sha256:${sha256}`;
     const digest = Buffer.from(sha256, "hex").toString("base64");
     let unreadable: Unreadable | undefined;
-    const watched = async function* (onProgress: () => void) {
-      try {
-        for await (const part of createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES })) {
-          onProgress();
-          yield part;
-        }
-      } catch (error) {
+    // Only the file's own error says so: a connection that breaks destroys what is sent with its error, too.
+    const opened = () =>
+      createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES }).once("error", (error) => {
         unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);
-        throw unreadable;
+      });
+    const watched = async function* (onProgress: () => void) {
+      for await (const part of opened()) {
+        onProgress();
+        yield part;
       }
     };
     try {

@@ -4,7 +4,7 @@ import { ApiError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
 import { callOf, flag } from "../transport/operations.ts";
 import { bytesFrom, startOf } from "../transport/ranges.ts";
-import { retryDelayMs } from "../transport/retry.ts";
+import { DEFAULT_PATIENCE, retryDelayMs } from "../transport/retry.ts";
 import { attemptsOf } from "./attempts.ts";
 
 /** Which bytes of a run to read. */
@@ -84,7 +84,7 @@ export async function* readLog(
       const good = position.next !== before || now - openedAt > STEADY_MS;
       if (good) goodAt = now;
       tries = good ? 1 : tries + 1;
-      const patience = { unreachableMs, busyMs: unreachableMs };
+      const patience = { unreachableMs, busyMs: Math.max(unreachableMs, DEFAULT_PATIENCE.busyMs) };
       const delayMs = retryDelayMs(error, tries, now - goodAt, patience);
       // A broken tail without a known offset cannot be resumed at the right byte.
       if (delayMs === undefined || position.next === "unknown") throw error;

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -291,6 +291,18 @@ describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpac
     const bounds = { stallsMs: 2_600, givenUpMs: 2_500 };
     expect(await collect(["**"], { snapshots: bounded(bounds) })).toMatchObject({ files: 0 });
     expect(plane.calls.length).toBe(2);
+  });
+
+  test("again, when the connection breaks in the middle of a large archive", async () => {
+    const bytes = randomBytes(8 * 2 ** 20);
+    writeFileSync(local("large"), bytes);
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    plane.resetsUploads = 1;
+    const archive = { file: local("large"), sha256, bytes: bytes.length };
+    const bounds = { stallsMs: 20_000, givenUpMs: 60_000 };
+    await bounded(bounds).store(archive, AbortSignal.timeout(50_000));
+    expect(plane.snapshots.read(`sha256:${sha256}`)?.equals(bytes)).toBe(true);
+    expect(plane.resetsUploads).toBe(0);
   });
 
   test("not again, when the archive itself cannot be read", async () => {

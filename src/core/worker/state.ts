@@ -123,7 +123,7 @@ export interface WorkerRecord {
   createNotBefore: Instant | null;
   /** Its next call to the provider waits for a turn from its pool (`calls.ts`). */
   waits: boolean;
-  /** Other machines that the provider lists under its name, by id (`doubles.ts`). */
+  /** Other machines that the provider lists under its name, by id (`life/sighting.ts`). */
   doubles: string[];
   /** While there is no machine: how the latest create call failed, and how many create calls have failed. */
   failure: WorkerFailure | null;

@@ -77,6 +77,8 @@ export class FakePlane {
   /** What the host did although no host may. Tests end by checking it. */
   readonly faults: string[] = [];
   readonly snapshots = new SnapshotStore();
+  /** How many uploads are still cut off by a reset of their connection, after their first bytes. */
+  resetsUploads = 0;
   secret = "";
   incarnation = 0;
   revision = 0;
@@ -189,7 +191,13 @@ export class FakePlane {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
+    for await (const part of request) {
+      parts.push(part as Buffer);
+      if (this.resetsUploads > 0 && request.method === "PUT") {
+        this.resetsUploads -= 1;
+        return void request.socket.resetAndDestroy();
+      }
+    }
     const url = new URL(request.url ?? "", this.url);
     const { headers } = request;
     const raw = Buffer.concat(parts);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { newTask } from "../../../src/core/allocation/state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
   at,
@@ -139,6 +140,16 @@ describe("times are durations on the host's own clock: its date is never asked (
       expect(runAt(ordered(), T0, observed([report])).record).toMatchObject({ ended: true });
     },
   );
+});
+
+test("an attempt of a task that an update removed before this placement changes nothing", () => {
+  const state = started();
+  const removed = {
+    ...state,
+    record: { ...state.record, tasks: [...state.record.tasks, newTask("removed")] },
+  };
+  const id = FIRST.replace("/main/", "/removed/");
+  expect(runAt(removed, T0 + 9, observed([{ ...exited(), id }])).record).toEqual(removed.record);
 });
 
 // cases.md#case-10

@@ -25,13 +25,12 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
 /** Folds in what a host reports of an attempt of the open epoch. Returns whether that is any news. */
 export function foldAttempt(
   run: PlacedRun,
+  member: Member,
   parts: AttemptParts,
   report: AttemptReport,
   protocol: number,
 ): boolean {
   const { record, now } = run;
-  const member = run.view.members.find(({ task }) => task.name === parts.task);
-  if (member === undefined) return false;
   const before = member.known.attempts.find((one) => one.id === report.id);
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // A kill that was given up is news without being progress.

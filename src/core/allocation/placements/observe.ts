@@ -33,9 +33,11 @@ function foldPresent(run: RunDraft, message: Observed): void {
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
     if (parts?.epoch !== message.epoch || !wasOrdered(run.record, parts)) continue;
-    if (foldAttempt(run, parts, report, message.protocol)) {
+    // Undefined: an update removed the task before this placement.
+    const member = run.view.members.find(({ task }) => task.name === parts.task);
+    if (member !== undefined && foldAttempt(run, member, parts, report, message.protocol)) {
       noteData(run, parts.epoch, report.data);
-    } else {
+    } else if (member !== undefined) {
       noteSaved(run, report);
       noteContradiction(run, report);
     }
