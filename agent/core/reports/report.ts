@@ -84,15 +84,15 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
 /**
  * `exited` and `gone` mean that no process is left; an exit is not reported before that. An attempt that has
  * ended and still has outputs to store is `uploading`, never `running` again, even after a restart of the
- * agent: it cannot be signaled.
+ * agent: it cannot be signaled. One whose start has failed is `preparing` until nothing of it is left.
  */
 function reportedState(attempt: AttemptState): AttemptReport["state"] {
-  const { main, stop, exit, startError, treeGone } = attempt;
+  const { main, stop, startedAt, exit, startError, treeGone } = attempt;
   const known = exit !== undefined || startError !== undefined;
   if (owesOutputs(attempt)) return "uploading";
   if (treeGone) return known ? "exited" : "gone";
   if (stop !== undefined || (main === "over" && !known)) return "stopping";
-  return main === "waiting" ? "preparing" : "running";
+  return startedAt === undefined ? "preparing" : "running";
 }
 
 function logOf(attempt: AttemptState): AttemptReport["log"] {

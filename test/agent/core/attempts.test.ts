@@ -195,6 +195,7 @@ describe("what is said of an attempt (host-protocol.md#report)", () => {
       { state: "gone" },
     ],
     ["its tree gone without a word", () => busyHost().tell(gone), { state: "gone" }],
+    ["not to be started, and something of it lives", () => failedStart(), { state: "preparing" }],
     ["not to be started", () => notStarted(), { state: "exited", startError: { code: "not_executable" } }],
     ["timed out", () => busyHost({ timeoutMs: 5 }).pass(5).tell(exited).tell(gone), { timedOut: true }],
     [
@@ -211,10 +212,11 @@ describe("what is said of an attempt (host-protocol.md#report)", () => {
       expect(report?.exit?.code).toBe("timedOut" in said ? 0 : undefined);
   });
 
-  const notStarted = () => {
+  const failedStart = () => {
     const startError = { code: "not_executable" as const, text: "no" };
-    return idleHost().order([run()]).tell({ type: "launch_failed", id: ID, startError }).tell(gone);
+    return idleHost().order([run()]).tell({ type: "launch_failed", id: ID, startError });
   };
+  const notStarted = () => failedStart().tell(gone);
 
   test("the first end stands", () => {
     const later = { ...exited, exit: { ...EXIT, code: 9 } };
