@@ -82,7 +82,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
-          maxWorkers: 4,
+          maxWorkers: 3,
           globalSetup: ["test/support/built.ts"],
           isolate: false,
           setupFiles: [

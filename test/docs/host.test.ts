@@ -55,9 +55,12 @@ function startHost(args: string[] = [], at = here()): Host {
     detached: true,
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const end = () => {
+  const end = async () => {
     killGroup(child.pid);
-    return ended;
+    const code = await ended;
+    // What it ran a moment ago ends after it, and has its lock until then.
+    spawnSync("flock", ["--timeout", "20", join(at.home, STATE, "lock"), "true"]);
+    return code;
   };
   return { ended, end };
 }
