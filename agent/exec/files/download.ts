@@ -68,7 +68,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 /** One try has ended early. The next try resumes there. */
 class Interrupted extends Error {}
 
-/** The content is not what was asked for. The next try begins anew. */
+/** The content is not what was asked for. The next try starts from the first byte. */
 export class WrongContent extends Interrupted {}
 
 /**
