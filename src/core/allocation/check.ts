@@ -1,4 +1,4 @@
-// What may no step of a run break?
+// Which invariants must every step of a run keep?
 import { MAX_RUN_EVENTS } from "../../shared/limits.ts";
 import type { Invariant } from "../../shared/machine.ts";
 import { grows, ofRecord } from "../invariants.ts";
@@ -21,7 +21,7 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
   ofRun("rules.md#r1", (before, after, now) => {
     const [old, last] = [before.placements.at(-1), after.placements.at(-1)];
     if (old === undefined || old.to !== null || old.epoch !== last?.epoch) return undefined;
-    // What is stored may shrink: time adds to it.
+    // The stored revision alone may shrink, since `revisionAt` adds the delays that have passed.
     const [was, is] = [revisionAt(before, now), revisionAt(after, now)];
     return last.to === null && is < was ? `revision ${is} of its order follows ${was}` : undefined;
   }),

@@ -1,5 +1,5 @@
-// How does one step change a run? Its rules change a draft, statement by statement, and what the draft then
-// holds is the next state.
+// How does one step change a run? The rules of the step change a draft, one statement after the other. The
+// final draft is the next state.
 import { MAX_RUN_EVENTS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -24,9 +24,9 @@ interface About {
 }
 
 /**
- * A run while one step changes it, at one instant. A draft lives no longer than its step, and nothing outside
- * sees one. The records that it holds one after the other never change themselves: whether a rule has changed
- * anything is whether `record` is another one.
+ * A run while one step changes it, at one instant. A draft lives only during its step, and no code outside
+ * the step sees it. Records are immutable: a rule that changes something replaces `record`, so comparing
+ * references shows whether anything has changed.
  */
 export class RunDraft {
   readonly now: Instant;
@@ -55,7 +55,7 @@ export class RunDraft {
     return groupView(this.record);
   }
 
-  /** The open placement, stored or not. */
+  /** The open placement, whether it is stored or not. */
   get placement(): PlacementRecord | null {
     return openPlacement(this.#state);
   }
@@ -64,7 +64,7 @@ export class RunDraft {
     return this.placement !== null;
   }
 
-  /** Another draft of the run as it is now, to try changes on. */
+  /** A separate draft of the run as it is now, to try changes on. */
   trial(): this {
     return new RunDraft(this.#state, this.now) as this; // a placed run stays placed
   }
@@ -73,7 +73,7 @@ export class RunDraft {
     this.#state = { ...this.#state, record: { ...this.record, ...change } };
   }
 
-  /** Changes the record of a task. */
+  /** Changes the record of one task. */
   changeTask({ name }: { name: string }, change: Partial<TaskRecord>): void {
     this.set({ tasks: this.record.tasks.map((one) => (one.name === name ? { ...one, ...change } : one)) });
   }
@@ -92,7 +92,7 @@ export class RunDraft {
     this.set({ events: all.slice(excess), eventsDropped: eventsDropped + excess });
   }
 
-  /** Moves log segments into rows of their own. */
+  /** Adds log segments that the store writes as rows. */
   spill(segments: LogSegment[]): void {
     if (segments.length > 0) this.#state = { ...this.#state, spill: [...this.#state.spill, ...segments] };
   }
@@ -101,7 +101,7 @@ export class RunDraft {
 /** A run with an open placement. */
 export type PlacedRun = RunDraft & { readonly placement: PlacementRecord };
 
-/** The state after a step that changes its run. Without a run nothing changes. */
+/** The state after `step` has changed its run. Without a run, nothing changes. */
 export function changed(
   state: AllocationState,
   now: Instant,

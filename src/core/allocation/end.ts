@@ -1,5 +1,5 @@
-// How does a placement end, and with it the run: all tasks are dead, the worker says that the placement is
-// over, or the pool confirms that there is none?
+// How do a placement and its run end: when all tasks are dead, when the worker says that the placement is
+// over, or when the pool confirms that there is no placement?
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import type { PlacedRun, RunDraft } from "./draft.ts";
@@ -15,8 +15,9 @@ import { attemptOf, isOver } from "./tasks/tasks.ts";
 import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
 
 /**
- * All tasks of the open epoch are dead. The outcome is stored at once. The epoch closes when the last log
- * bytes and the data of a sticky run are stored or given up. Then the run ends, or is placed again.
+ * Concludes the open epoch after all its tasks have died. The outcome is stored at once. The epoch closes
+ * when the last log bytes and the data of a sticky run are stored or given up. Then the run ends, or is
+ * placed again.
  */
 export function conclude(run: PlacedRun): void {
   const { view, now } = run;
@@ -34,9 +35,7 @@ export function conclude(run: PlacedRun): void {
   else finish(run, outcome);
 }
 
-/**
- * The worker says that the placement is over (rule R2). What follows depends on what may have been started.
- */
+/** Folds in the worker's message that the placement is over (rule R2): the run ends, or is placed again. */
 export function foldEnded(run: RunDraft, ended: Ended): void {
   const { record, now } = run;
   if (record.ended || !takeUp(run, ended, now)) return;
@@ -63,8 +62,9 @@ export function foldEnded(run: RunDraft, ended: Ended): void {
 }
 
 /**
- * Ends a run whose machine was lost and that is not placed again. `before`: the run as its machine left it.
- * After its time limit, the run has timed out: nobody can say whether its command ended before.
+ * Ends a run that is not placed again after the loss of its machine. `before`: the run before its placement
+ * was closed. If the loss came after its time limit, the run has timed out, since nobody can say whether its
+ * command ended before the limit.
  */
 function endLost(run: RunDraft, before: AllocationRecord, placement: PlacementRecord, ended: Ended): void {
   const deadline = deadlineOf(before, placement.from);
@@ -77,7 +77,7 @@ function endLost(run: RunDraft, before: AllocationRecord, placement: PlacementRe
   }
 }
 
-/** Ends a run that was to stop and has no placement, as its pool has confirmed. */
+/** Ends a run that is to stop, once its pool has confirmed that it has no placement. */
 export function finishWithdrawn(run: RunDraft): void {
   const { record, now } = run;
   const { stopRequest, ended, endedEpoch } = record;
@@ -88,7 +88,7 @@ export function finishWithdrawn(run: RunDraft): void {
 }
 
 /**
- * When the open epoch failed: when its last task died. A task without an end counts as dead at `at`
+ * When the open epoch failed, which is when its last task died. A task without an end counts as dead at `at`
  * (tasks.md#never-ran, restart.md#fail-time).
  */
 function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
@@ -106,14 +106,14 @@ function finish(run: RunDraft, outcome: Outcome): void {
     const text = `all of it has ended${error === null ? "" : `, with an error: ${error}`}`;
     run.note("Killed", now, text, { details: killDetails(record, error) });
   }
-  // A machine's end and its attempts' ends are timed by different clocks.
+  // Different clocks time the end of a machine and the ends of its attempts.
   const at = Math.max(outcome.at, ...attempts.map(({ finishedAt }) => finishedAt ?? 0));
   run.set({ outcome: at === outcome.at ? outcome : { ...outcome, at }, ended: true });
 }
 
 /**
- * Whether the request to stop ended anything: a task in its restart delay, or one that never started, had
- * nothing to kill.
+ * Whether the request to stop had anything to end. A task in its restart delay, or one that never started,
+ * had no process to kill.
  */
 function hadToEnd(record: AllocationRecord): boolean {
   return record.tasks.some((known) => {

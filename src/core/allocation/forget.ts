@@ -1,4 +1,4 @@
-// What is left of a run, and of its logs, after its retention?
+// What is left of a run and its logs after their retention?
 import { TOMBSTONE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ForgetAnswer, RunRef } from "../messages.ts";
@@ -6,14 +6,14 @@ import type { RunDraft } from "./draft.ts";
 import { type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 
-/** Whether this submission of the run has ended, so that it may be forgotten. */
+/** Whether this submission of the run has ended, and may therefore be forgotten. */
 export function mayForget({ record }: AllocationState, { submittedAt }: RunRef): boolean {
   return record?.ended === true && record.submittedAt === submittedAt;
 }
 
 /**
- * Forgets a run: its spec, its history and its logs. The tombstone says that there was one: users learn that
- * it was deleted, and other objects that there is no such run (rule R6).
+ * Forgets a run: its spec, its history and its logs. The tombstone records that the run existed. It tells
+ * users that the run was deleted, while other objects are told that there is no such run (rule R6).
  */
 export function foldForget(state: AllocationState, forget: RunRef, now: Instant): AllocationState {
   if (state.record === null || !mayForget(state, forget)) return state;
@@ -21,16 +21,17 @@ export function foldForget(state: AllocationState, forget: RunRef, now: Instant)
   return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: { id, submittedAt, forgotten: now } };
 }
 
-/** The answer to `forget`: the run as it is now, unless it is gone (rule R6). */
+/** The answer to `forget`: the run if it still exists, else `forgotten` (rule R6). */
 export function answerForget(state: AllocationState): ForgetAnswer {
   const answer = answerPlace(state);
   return answer.kind === "no_such" ? { kind: "forgotten" } : answer;
 }
 
 /**
- * When the logs of an ended run go before the run: `keepLogsMs` after its end was known. The pool says
- * `keepLogsMs` with each answer, and it is not stored. After a restart of the object the alarm that was armed
- * still fires: the run then reports to its pool again (`withQuestion`), and the answer has `keepLogsMs`.
+ * When the logs of an ended run are deleted before the run: `keepLogsMs` after its end became known.
+ * `keepLogsMs` is not stored: it comes with the pool's answers. If this object restarts, the alarm that it
+ * had set still fires. The run then reports to its pool again (`withQuestion`), and the answer contains
+ * `keepLogsMs`.
  */
 export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
   if (record === null || !record.ended || record.outcome === null) return undefined;
@@ -40,8 +41,8 @@ export function logsUntil({ record, memo }: AllocationState): Instant | undefine
 }
 
 /**
- * Makes the run report to its pool again once an alarm from before the load has fired: it may be for the
- * logs, and the pool's answer says how long they are kept.
+ * Makes the run report to its pool again at `askAt`, when an alarm that was set before the load has fired.
+ * That alarm may be for the logs, and the pool's answer says how long to keep them.
  */
 export function withQuestion(state: AllocationState, now: Instant): AllocationState {
   const { askAt } = state.memo;
@@ -55,7 +56,10 @@ export function areLogsOver(state: AllocationState, now: Instant): boolean {
   return until !== undefined && now >= until;
 }
 
-/** Deletes the logs once it is time. The record loses them last, since it leads to the stored ones. */
+/**
+ * Removes the logs from the record once their time is over. The stored logs are deleted before, since the
+ * record says where they are.
+ */
 export function clearLogs(run: RunDraft): void {
   if (areLogsOver(run.state, run.now)) run.set({ logs: {}, logsGone: run.now });
 }
@@ -65,7 +69,7 @@ export function logsGoneSince(state: AllocationState, now: Instant): Instant | u
   return state.record?.logsGone ?? (areLogsOver(state, now) ? logsUntil(state) : undefined);
 }
 
-/** When the tombstone goes, so that the id can be used again. */
+/** When the tombstone expires, so that the id can be used again. */
 export function tombstoneUntil({ tombstone }: AllocationState): Instant | undefined {
   return tombstone === undefined ? undefined : tombstone.forgotten + TOMBSTONE_MS;
 }

@@ -27,7 +27,7 @@ export const allocationInbox: Inbox<"allocation", AllocationState> = {
   },
 };
 
-/** How a message changes the state, if it changes the run. */
+/** Makes the `fold` of a message from a step that changes the run. */
 function changing<Body>(step: (run: RunDraft, body: Body) => void) {
   return (state: AllocationState, body: Body, now: Instant) => changed(state, now, (run) => step(run, body));
 }

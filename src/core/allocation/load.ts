@@ -1,13 +1,13 @@
-// What is the state of a run right after loading: which memo follows from the stored record and alarm, and
-// what must be said again?
+// What is the state of a run right after loading? Its memo follows from the stored record and alarm, and
+// determines which messages are sent again.
 import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO, type Tombstone } from "./state.ts";
 import { orderChangesAt } from "./time/order-deadlines.ts";
 
 /**
- * The state of an allocation from its record and alarm. While it owes a message, its alarm is at most one
- * retry away. A later alarm of an ended run is for its logs (`forget.ts`, `logsUntil`).
+ * The state of an allocation from its record and alarm. While an allocation owes a message, its alarm is at
+ * most one retry away, so a later alarm of an ended run is for its logs (`forget.ts`, `logsUntil`).
  */
 export function allocationFrom(
   stored: AllocationRecord | Tombstone | null,
@@ -21,9 +21,10 @@ export function allocationFrom(
 }
 
 /**
- * The state of an allocation right after loading. `settled`: it owes nothing, so others have confirmed all
- * that is stored. Two exceptions: a run that may never have reached its pool, since its alarm may have been
- * lost, and a run without a placement, which may have got one since (`hasHeardPool`).
+ * The state of an allocation right after loading. `settled`: it owes nothing, so others have confirmed
+ * everything that is stored. This does not hold for a run that has not ended and has no open placement. It
+ * may never have reached its pool, if its alarm was lost, or may have been given a placement since it was
+ * stored (`hasHeardPool`).
  */
 export function loadedAllocation(
   stored: AllocationRecord | Tombstone | null,

@@ -54,7 +54,7 @@ export type AllocationEvent =
   | TaskRequest
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "chunk"; chunk: StoredChunk }
-  /** The logs were deleted everywhere but in the record. */
+  /** The logs were deleted everywhere except in the record. */
   | { type: "logs_cleared" }
   | Message<"allocation">
   | Answered<"pool", "run">
@@ -132,8 +132,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
 };
 
 /**
- * Notes in the memo which order changes have been handled, and that the worker has the present order: it
- * receives it as the answer to `observed`, so it need not be sent.
+ * Notes in the memo which order changes have been handled. After `observed`, also notes that the worker has
+ * the present order: it is in the answer, and need not be sent.
  */
 function noteOrder(run: RunDraft, event: AllocationEvent): void {
   const { record, memo, placement, now } = run;
@@ -208,21 +208,24 @@ function submit(before: AllocationState, { id, spec, hash }: Submission, now: In
   });
 }
 
-/** The pool refuses the run. An acknowledged run is never lost (invariant 1): the pool gets it again. */
+/**
+ * Folds in the pool's refusal of the run. An acknowledged run is never lost (invariant 1): it is sent to the
+ * pool again.
+ */
 function refuse(state: AllocationState, refusal: AllocationMemo["refusal"]): AllocationState {
   if (state.record === null || isAccepted(state)) return state;
   return { record: null, memo: { ...EMPTY_MEMO, refusal }, spill: [] };
 }
 
-/** Whether the pool has taken or refused the run. */
+/** Whether the pool has accepted or refused the run. */
 export function isDecided(state: AllocationState): boolean {
   return isAccepted(state) || state.memo.refusal !== null;
 }
 
 /**
- * Numbers a change that readers can see; log bytes do not count. The pool hears of it only if its row would
- * show it, since each upsert is a written row. It hears of each request to stop: a run without a placement
- * may end only after the pool has confirmed the request.
+ * Gives each change that readers can see a new version; log bytes do not count. The pool is told of a change
+ * only if its row shows the change, since each upsert writes a row. It is also told of each request to stop:
+ * a run without a placement may end only after the pool has confirmed the request.
  */
 function numberChange(run: RunDraft, before: Existing): void {
   const { record } = run;
@@ -239,7 +242,7 @@ function numberChange(run: RunDraft, before: Existing): void {
 }
 
 /**
- * Whether the pool has said where the run is. A run that was just loaded does not know this: it may have a
+ * Whether the pool has said where the run is. Just after loading this is unknown: the run may have a
  * placement that was never stored.
  */
 export function hasHeardPool(state: AllocationState): boolean {

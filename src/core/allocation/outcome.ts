@@ -36,8 +36,8 @@ const NO_EXIT = { exitCode: null, signal: null, failure: null };
 /**
  * The outcome of a run with one task whose attempt is over (api.md#ends-of-a-command).
  *
- * A request to stop that was stored before the exit decides the state (decisions/runs.md#abort). Any exit
- * code is `complete`; a run only fails if Drover could not run it.
+ * A request to stop that was stored before the exit decides the state (decisions/runs.md#abort). A run is
+ * `complete` with any exit code. It fails only if Drover could not run it, or could not store its outputs.
  */
 function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
   if (record.stopRequest !== null) return outcomeOfStop(record.stopRequest, now);
@@ -57,7 +57,7 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
   return { state, at: now, ...NO_EXIT, ...exitOf(attempt), failure };
 }
 
-/** The exit of an attempt in a shell's terms, and its stored result. */
+/** The exit of an attempt as a shell reports it, and its stored result. */
 function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "snapshot"> {
   if (attempt.exit === null) return { exitCode: null, signal: null };
   const { code, signal } = attempt.exit;
@@ -66,8 +66,8 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
 }
 
 /**
- * The outcome of a run whose tasks are all dead, the last of them at `failedAt`. `again`: the run is placed
- * again first (restart.md#eligible).
+ * The outcome of a run whose tasks are all dead. `failedAt`: when the last of them died. `again`: the run is
+ * placed again instead of ending (restart.md#eligible).
  */
 export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Outcome {
   const { record, group, members } = view;
@@ -78,14 +78,14 @@ export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Out
   return record.stopRequest === null && failed && again ? { ...outcome, again } : outcome;
 }
 
-/** Notes when an old outcome became known: retention counts from then. */
+/** Adds the time at which a past outcome became known, since retention counts from it. */
 function withHeardAt(outcome: Outcome, now: Instant): Outcome {
   return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
 }
 
 /**
- * The outcome of a group. A single command ends with its exit; in a group a failed task fails the run
- * (api.md#group-failure), and the first failure is blamed.
+ * The outcome of a group. A run of a single command ends with the exit of that command. In a group, a failed
+ * task fails the run (api.md#group-failure), and the first failure is blamed.
  */
 function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
   const { record, group, members } = view;
@@ -108,9 +108,9 @@ function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
 }
 
 /**
- * Why the host stopped a group before its end; undefined if it did not. A group has come to its end once its
- * leader, or every task but sidecars and poststop tasks, has ended by itself: the rest would have been
- * stopped anyway.
+ * Why the host stopped a group before its end; undefined if it did not. A group has reached its end once its
+ * leader has ended by itself. A group without a leader has reached its end once every task except sidecars
+ * and poststop tasks has ended by itself. The remaining tasks would have been stopped anyway.
  */
 function interruption({ group, members, hostStop }: GroupView): HostStop | undefined {
   const leader = group.tasks.find((task) => task.leader);
@@ -122,13 +122,13 @@ function interruption({ group, members, hostStop }: GroupView): HostStop | undef
 }
 
 /**
- * The outcome of a run that its host stopped by itself and that is not placed again. At the end of a lease or
- * of the machine the machine counts as lost (rule R4). An agent that was told to end fails the run
- * (api.md#ends-of-a-command). The command's reaction to the signal is no result.
+ * The outcome of a run that its host stopped by itself, unless the run is placed again. If the lease or the
+ * machine was about to end, the machine counts as lost (rule R4). If the agent was told to end, the run fails
+ * (api.md#ends-of-a-command). The exit that the stop caused is not a result.
  */
 function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   if (stopped === "lease") {
-    const text = "its host lost the control plane, and stopped it before the end of its lease";
+    const text = "its host lost contact with the control plane, and stopped it before the end of its lease";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
   }
   if (stopped === "interruption") {
@@ -157,15 +157,15 @@ function failureOf({ task, attempt }: Member): Outcome["failure"] {
   return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
 
-/** The outcome of a run that was aborted, timed out or given up. `at`: its end; `now`: when it is known. */
+/** The outcome of a run that was aborted, timed out or given up. `at`: its end; `now`: when that is known. */
 export function outcomeOfStop(request: StopRequest, at: Instant, now = at): Outcome {
   const failure = request.failure === null ? null : { code: request.failure, text: request.reason };
   return withHeardAt({ state: request.state, at, ...NO_EXIT, failure }, now);
 }
 
 /**
- * The outcome of a run whose machine was lost after the host may have started it: unknown
- * (api.md#ends-of-a-command). A single command that had ended before loses only its outputs.
+ * The outcome of a run whose machine was lost when the host may already have started it: `unknown`
+ * (api.md#ends-of-a-command). If a single command had already ended, only its outputs are lost.
  */
 export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instant, now: Instant): Outcome {
   const { worker, cause } = ended;
@@ -181,7 +181,7 @@ export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instan
 }
 
 /**
- * The attempts of the open epoch that the host failed to kill and has not reported ended since
+ * The attempts of the open epoch that the host failed to kill, and has not reported as ended since then
  * (tasks.md#kill-6).
  */
 export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRecord[] {
@@ -190,9 +190,9 @@ export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRe
 }
 
 /**
- * The outcome of a run with processes that could not be killed, once nothing of the run can be left
- * (decisions/tasks.md#kill-that-gave-up). It outranks the request to stop, since the stop failed and whoever
- * asked must know. If the host reported an exit in the end, that counts instead.
+ * The outcome of a run with processes that could not be killed, once none of them can be left
+ * (decisions/tasks.md#kill-that-gave-up). It outranks the request to stop: the stop failed, and its requester
+ * must learn this. If the host did report an exit later, that exit counts instead.
  */
 export function outcomeOfGivenUpKill({ id, killError }: AttemptRecord, now: Instant): Outcome {
   const text = `${id} could not be killed, and ended with its machine at the latest: ${killError}`;

@@ -1,5 +1,5 @@
-// What is a run doing? State, description, `why` and alarm are each a switch over this union, so a new phase
-// is a compile error wherever it matters.
+// What is a run doing? Its state, description, `why` and alarm are each a switch over `RunPhase`, so a new
+// phase does not compile until each of them handles it.
 import type { RunState } from "../../schema/run/run.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { givenUpKills } from "./outcome.ts";
@@ -19,21 +19,21 @@ import { queueDeadline } from "./time/time-limits.ts";
 
 /** The run has no placement. */
 type Unplaced =
-  /** It wants a placement, and gives up at `until`. */
+  /** It wants a placement, and fails if it has none at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
-  /** Its placement was lost or failed; it wants another one from `at` on. */
+  /** Its placement was lost or failed, and it wants another one from `at` on. */
   | { kind: "rescheduling"; at: Instant }
-  /** It is to stop; its pool must confirm that it has not placed it in the meantime. */
+  /** It is to stop, and ends once its pool confirms that it has not been placed in the meantime. */
   | { kind: "withdrawing"; request: StopRequest };
 
 /** The run has a placement. */
 type Placed = { placement: PlacementRecord; view: GroupView } & (
   | { kind: "starting" | "running" | "uploading" | "stopping" }
-  /** The host failed to kill it and keeps trying. */
+  /** The host failed to kill this attempt, and keeps trying. */
   | { kind: "unkillable"; attempt: AttemptRecord }
-  /** These tasks are being stopped, to be started again. */
+  /** These tasks are being stopped, and will start again. */
   | { kind: "restarting"; tasks: Member[] }
-  /** No task runs or starts, and this one starts next. */
+  /** No task is running or starting. `task` starts next. */
   | { kind: "backoff"; task: string; startAt: Instant }
   /** All tasks are dead. `again`: the run is placed again afterwards. */
   | { kind: "storing_data" | "last_bytes"; until: Instant; again: boolean }
@@ -60,7 +60,7 @@ function unplaced(state: Existing): Unplaced {
   return { kind: "waiting", until: queueDeadline(state) };
 }
 
-/** The first phase that applies, in this order: unkillable, dead, stopping, restarting, running. */
+/** Several phases may apply at once: the first match counts. */
 function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
   const view = groupView(record);
   const here = { placement, view };
@@ -94,15 +94,15 @@ function delayOf({ task, phase, known }: Member): { task: string; startAt: Insta
 }
 
 /**
- * The state of a run (api.md#states). It ends only when nothing of it can be left anywhere (rule R3): until
- * then a run that has started is `running`, even if aborted.
+ * The state of a run (api.md#states). A run ends only when nothing of it can be left on any machine (rule
+ * R3). Until then a run that has started is `running`, even if it was aborted.
  */
 export function stateOf(phase: RunPhase): RunState {
   if (phase.kind === "ended") return phase.outcome.state;
   return phase.startedAt === null ? "pending" : "running";
 }
 
-/** When anything of it was first started. */
+/** When the first attempt of the run started; null: none has. */
 export function startedAt(record: AllocationRecord): Instant | null {
   return record.startedAt ?? record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
 }

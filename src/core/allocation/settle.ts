@@ -1,4 +1,4 @@
-// What follows from the time and from the state of the tasks, whatever the event was?
+// Which changes follow from the time and from the state of the tasks, whatever the event was?
 import type { Instant } from "../../shared/machine.ts";
 import { changed, type PlacedRun, type RunDraft } from "./draft.ts";
 import { conclude } from "./end.ts";
@@ -7,7 +7,7 @@ import { requestStop } from "./stop.ts";
 import { isIdle, limitPoststop, settleGroup } from "./tasks/group.ts";
 import { deadlineOf, timeIsOver, timeoutOfWait } from "./time/time-limits.ts";
 
-/** The run after everything that follows from its record and the time. */
+/** The state after every change that follows from the run's record and the time. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
   return changed(state, now, settleRun);
 }
@@ -18,7 +18,7 @@ function settleRun(run: RunDraft): void {
   else settleWaiting(run);
 }
 
-/** A run without a placement waits for its time limits, and for the delay before it wants another one. */
+/** Applies the time limits of a run without a placement, and ends the delay before its next placement. */
 function settleWaiting(run: RunDraft): void {
   const { now } = run;
   const late = timeoutOfWait(run.state, now);
@@ -37,8 +37,8 @@ function settlePlaced(run: PlacedRun): void {
 }
 
 /**
- * If the host ended a task because of the run's time limit, the limit ends the other tasks, too, unless
- * the group was ending already, by a leader or a failure: then the task would have been stopped anyway.
+ * Stops the whole run if its host ended a task at the run's time limit. Nothing happens if the group was
+ * already ending because of its leader or a failure: then the task would have been stopped anyway.
  */
 function stopTimedOut(run: PlacedRun): void {
   const { record, now } = run;
@@ -49,7 +49,7 @@ function stopTimedOut(run: PlacedRun): void {
   requestStop(run, timeIsOver(record, Math.min(deadlineOf(record, from) ?? now, now)));
 }
 
-/** Whether the group would have been stopped without the ends of these attempts. */
+/** Whether the group would be ending even if these attempts were still running. */
 function wasToEnd(run: PlacedRun, ended: Set<string>): boolean {
   const { members } = run.view;
   const posts = members.filter(({ task }) => task.hook === "poststop");
@@ -65,14 +65,14 @@ function wasToEnd(run: PlacedRun, ended: Set<string>): boolean {
 }
 
 /**
- * Stops a run at its time limit that has a placement but nothing on its host: its remaining tasks wait for
- * this control plane, for instance in a restart delay. Returns whether it does.
+ * Stops a placed run at its time limit if nothing of it is on its host, because its remaining tasks wait for
+ * the control plane, for example in a restart delay. Returns whether it has stopped the run.
  */
 function stopBetweenTasks(run: PlacedRun): boolean {
   const { view, record, now } = run;
   const deadline = deadlineOf(record, run.placement.from);
   if (record.stopRequest !== null || deadline === undefined || now < deadline) return false;
-  const again = record.outcome?.again === true; // only its logs are missing
+  const again = record.outcome?.again === true; // only its logs are awaited
   if (!again && !isIdle(view, now)) return false;
   const ends = view.members.map(({ deadAt }) => deadAt);
   requestStop(run, timeIsOver(record, Math.min(now, Math.max(deadline, ...ends))));

@@ -1,4 +1,4 @@
-// What does an allocation store and remember of its run?
+// What does an allocation store and remember about its run?
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
@@ -9,11 +9,11 @@ import type { GroupTask } from "../spec.ts";
 
 /**
  * Which gates of a group are open (tasks.md#stages). Stages only go forward, except in a restart of all
- * tasks: in `restarting` nothing starts until every task is at rest.
+ * tasks: it begins in `restarting`, where nothing starts until all running tasks have ended.
  */
 export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
 
-/** Why a group is stopped by its own tasks (tasks.md#reactions): the event, and the task that caused it. */
+/** Why the end of a task stops the group (tasks.md#reactions): the event, and the task that caused it. */
 export interface Reaction {
   type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
   task: string | null;
@@ -32,7 +32,7 @@ export interface RescheduleEvent {
   worker: string;
 }
 
-/** Tells a repeated request from a new one: hashes of its `Idempotency-Key` and of its content. */
+/** Distinguishes a repeated request from a new one: hashes of its `Idempotency-Key` and of its content. */
 export interface RequestKey {
   key: string;
   hash: string;
@@ -48,45 +48,45 @@ export interface AttemptRecord {
   exit: Exit | null;
   startError: StartError | null;
   timedOut: boolean;
-  /** When its end became known, if that was later. */
+  /** When its end became known, if later than the end itself. */
   heardAt?: Instant;
-  /** The protocol version of its host in the latest report of it (compat.md#hosts). */
+  /** The protocol version of its host in the latest report of this attempt (compat.md#hosts). */
   protocol: number;
-  /** Its host has stopped it by itself, for this reason. */
+  /** Why its host stopped it without an order. Absent: the host did not. */
   stopped?: HostStop;
   killError: string | null;
-  /** Its host has begun to fetch its artifacts. Absent: it has none, or that is unknown. */
+  /** Its host has begun to fetch its artifacts. Absent: there are none, or this is unknown. */
   fetching?: true;
-  /** What became of its outputs. Absent: it has none, or that is unknown. */
+  /** The result of storing its outputs. Absent: there are none, or the result is unknown. */
   outputs?: OutputsOutcome;
 }
 
-/** One task. Optional fields are marks: they are there while they hold. */
+/** One task. An optional field is present only as long as it applies. */
 export interface TaskRecord {
   name: string;
-  /** The latest 50. */
+  /** The latest attempts, as many as `attemptsKept` says. */
   attempts: AttemptRecord[];
-  /** The number of the attempt that is to run in the open epoch, or that was the last one there. */
+  /** The number of the present attempt: the current or next one of the open epoch, or its last one. */
   n: number;
-  /** The first attempt number since all tasks were last started again. */
+  /** The number of the first attempt since all tasks were last started again. */
   round: number;
-  /** That attempt is not started before this time, and is ordered before only if its host can wait. */
+  /** The present attempt does not start before this time. Only hosts that can wait get its order earlier. */
   startAt?: Instant;
   /** The interval in which restarts are counted. Absent: it begins with the placement (restart.md#note-1). */
   window?: RestartWindow;
   restarts: number;
   lastRestart?: Instant;
-  /** Attempts in a row whose end is unknown. */
+  /** The number of latest attempts in a row whose end is unknown. */
   losses: number;
-  /** The attempt that is being stopped because a restart was requested. */
+  /** The number of the attempt that is being stopped because a restart was requested. */
   restartOf?: number;
-  /** The attempt that is to be killed at once, without signal and grace period. */
+  /** The number of the attempt that is to be killed at once, without a grace period. */
   killNow?: number;
-  /** The stop for a restart is not ordered before this: the group's shutdown delay comes first. */
+  /** The stop for a restart is not ordered before this time, when the group's shutdown delay ends. */
   restartAt?: Instant;
-  /** The task from before an update that removed it: it is stopped, and never started again. */
+  /** The task as it was before an update removed it. It is stopped, and never started again. */
   removed?: GroupTask;
-  /** Since when the task is being stopped. Its shutdown delay counts from here. */
+  /** When the stop of the task began. Its shutdown delay counts from this time. */
   stopFrom?: Instant;
   /** The task is over in the open epoch. `killed`: stopped on purpose. */
   dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
@@ -97,31 +97,32 @@ export function newTask(name: string): TaskRecord {
   return { name, attempts: [], n: 1, round: 1, restarts: 0, losses: 0 };
 }
 
-/** A signal that an attempt is to get once: `n` distinguishes it from equal signals. */
+/** A signal that an attempt is to get once. `n` distinguishes it from other signals of the same kind. */
 export interface SentSignal {
   id: string;
   signal: SignalName;
   n: number;
 }
 
-/** Why the tasks of the open epoch make it stop, and since when (tasks.md#reactions). */
+/** The reaction that stops the group in the open epoch, and when it began (tasks.md#reactions). */
 export interface GroupKill extends Reaction {
   at: Instant;
 }
 
-/** One stream of one attempt: `stored` bytes are here, the last of them in `tail`, the others in segments. */
+/** One stream of one attempt. The last of its `stored` bytes are in `tail`, the others in segments. */
 export interface StreamRecord {
   /** Bytes that the process has written, as its host reports. */
   size: number;
   stored: number;
   tail: Uint8Array;
-  /** When the latest of the stored bytes came; absent: none has. */
+  /** When the latest stored bytes came. Absent: there are none. */
   at?: Instant;
 }
 
 /**
- * A stretch of a stream that the latest event brought, or pushed out of the tail. The store writes it as a
- * row in the same commit. `data`: the bytes; `length`: that many bytes are in the object store.
+ * A stretch of a stream that came with the latest event, or was moved out of the tail by it. The store writes
+ * the stretch as a row in the same commit. `data`: the bytes. `length`: the number of bytes, which are in the
+ * object store.
  */
 export type LogSegment = LogRow | { attempt: string; stream: StreamName; from: number; length: number };
 
@@ -139,17 +140,17 @@ export interface PlacementRecord {
   from: Instant;
   to: Instant | null;
   outcome: "open" | "refused" | "gone" | "lost";
-  /** Why its machine was lost. Absent: without notice. */
+  /** Why its machine was lost. Absent: it was lost without notice, or was not lost. */
   cause?: LossCause;
-  /** What an hour of the placement costs at the pool's list prices. Absent: not known. */
+  /** What an hour of the placement costs at the pool's list prices. Absent: unknown. */
   rate?: number;
-  /** The longest kill timeout that its host grants. Absent: the usual one. */
+  /** The longest kill timeout that its host grants. Absent: `MAX_KILL_MS`. */
   maxKillMs?: Millis;
 }
 
 /** The state of a sticky run's data, as the host of its placement reports. */
 export interface SavedData {
-  /** The latest epoch whose host has reported it. */
+  /** The latest epoch whose host has reported on its data. */
   epoch: number;
   /** Why the data of that epoch were not stored. */
   error?: string;
@@ -171,7 +172,7 @@ export interface Outcome {
   state: EndState;
   /** When the last attempt of the run ended. */
   at: Instant;
-  /** When that became known, if later. */
+  /** When the end became known, if later than `at`. */
   heardAt?: Instant;
   exitCode: number | null;
   signal: string | null;
@@ -182,7 +183,7 @@ export interface Outcome {
   again?: boolean;
 }
 
-/** Everything about a run that must survive. Stored as one value. */
+/** Everything about a run that must survive a restart of this object. Stored as one value. */
 export interface AllocationRecord {
   id: string;
   spec: RunSpec;
@@ -195,18 +196,18 @@ export interface AllocationRecord {
   /** The latest 50; the last one is open if its `to` is null. */
   placements: PlacementRecord[];
   endedEpoch: number;
-  /** The revision of the order within a placement; time adds to it (`orders.ts`, `revisionAt`). */
+  /** The stored part of the order's revision in a placement: time adds to it (`orders.ts`, `revisionAt`). */
   revision: number;
   stopRequest: StopRequest | null;
   outcome: Outcome | null;
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
-  /** How often the spec was set: only a change of the spec raises it. */
+  /** The number of the spec: 1 at submission, and one more with each change. */
   specIndex: number;
   /** When an update last changed the time limit. */
   timeoutSetAt?: Instant;
-  /** The latest signals; `signaled` counts all of them. */
+  /** The latest signals. `signaled` counts all signals ever sent. */
   signals: SentSignal[];
   signaled: number;
   /** The latest requests with an idempotency key (`idempotency.ts`). */
@@ -216,19 +217,19 @@ export interface AllocationRecord {
   kill?: GroupKill;
   /** All its tasks are to be killed at once (`stop.ts`). */
   forced?: { at: Instant; by: string };
-  /** Since when its poststop tasks are stopped as well: their time after the request to stop is over. */
+  /** When the time for its poststop tasks ran out (`poststopBy`). Since then they are stopped, too. */
   poststopOver?: Instant;
   /** The latest reschedules (restart.md#kept). */
   reschedules: RescheduleEvent[];
-  /** A sticky run's stored data, or why its latest were not stored. */
+  /** A sticky run's stored data, or why its latest data were not stored. */
   saved?: SavedData;
-  /** It wants no placement before this. */
+  /** The run wants no placement before this time. */
   placeAt?: Instant;
   /** When its first attempt started. */
   startedAt?: Instant;
   /** When its logs were deleted, although the run is kept (`retention.logs` of its pool). */
   logsGone?: Instant;
-  /** The latest version with a change that the pool must know. */
+  /** The latest version with a change that the pool must know of. */
   poolVersion: number;
   events: RunEvent[];
   eventsDropped: number;
@@ -242,23 +243,23 @@ export interface Tombstone {
   forgotten: Instant;
 }
 
-/** What a restart may forget: acknowledgments, and what others have stored and will repeat. */
+/** What a restart of this object may lose: acknowledgments, and facts that others store and will repeat. */
 export interface AllocationMemo {
   /** The latest version that the pool confirmed. */
   poolHas: number;
   /** The pool has a row of the run, so the submission is acknowledged. */
   accepted: boolean;
-  /** A placement that the pool has stored and sent, and that this object has had no reason to store. */
+  /** A placement that the pool has stored and sent, and that this object has not needed to store yet. */
   placement: PlacementRecord | null;
   /** `epoch.revision` of the order that the worker confirmed. */
   workerHas: string;
-  /** Changes of the order by time alone have been handled up to here. */
+  /** Changes of the order by time alone have been handled up to this time. */
   handledUpTo: Instant;
   /** How long the pool wants the logs of an ended run kept. Absent: as long as the run, or unknown. */
   keepLogsMs?: Millis | undefined;
-  /** When to ask the pool for `keepLogsMs` again: the alarm from before the load may be for the logs. */
+  /** When to ask the pool for `keepLogsMs` again: at an older alarm, which may have been set for the logs. */
   askAt?: Instant | undefined;
-  /** Why the pool refused the run, whose record is gone then. */
+  /** Why the pool refused the run. The record is gone then. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
 
@@ -288,7 +289,7 @@ export const EMPTY_MEMO: AllocationMemo = {
   refusal: null,
 };
 
-/** The open placement, stored or not. */
+/** The open placement, whether it is stored or not. */
 export function openPlacement(state: AllocationState): PlacementRecord | null {
   const last = state.record?.placements.at(-1);
   if (last !== undefined && last.to === null) return last;

@@ -1,4 +1,4 @@
-// How is a run stopped before its own end: by a user, by the deletion of its pool, by a time limit?
+// How is a run stopped before it ends by itself: by a user, by the deletion of its pool, or by a time limit?
 import { formatDuration } from "../../shared/duration.ts";
 import type { EndRun } from "../messages.ts";
 import type { RunDraft } from "./draft.ts";
@@ -20,14 +20,14 @@ export function foldAbort(run: RunDraft, { reason, by, force = false }: Abort): 
   if (force) forceKill(run, by);
 }
 
-/** Ends the run at once: its pool is being deleted by force. Ignored if another run now has the id. */
+/** Ends the run at once because its pool is being deleted by force. Ignored if another run now has the id. */
 export function foldEndRun(run: RunDraft, { submittedAt, reason, by }: EndRun): void {
   if (run.record.submittedAt === submittedAt) foldAbort(run, { reason, by, force: true });
 }
 
 /**
- * Stores a request to stop the run. The first request counts, and a stored exit outranks it. `placement`: the
- * one that it stops on.
+ * Stores a request to stop the run, unless another request or a final outcome was stored first. `placement`:
+ * where the run stops. The longest kill timeout of this placement applies.
  */
 export function requestStop(run: RunDraft, request: StopRequest, placement = run.placement): void {
   const { stopRequest, outcome } = run.record;
@@ -44,8 +44,8 @@ export function requestStop(run: RunDraft, request: StopRequest, placement = run
 }
 
 /**
- * After an abort with `force` every living task is killed at once, even poststop tasks, and the end of the
- * run does not wait for its logs.
+ * After an abort with `force`, kills every living task at once, even poststop tasks. The end of the run then
+ * does not wait for its logs.
  */
 function forceKill(run: RunDraft, by: string): void {
   const { ended, stopRequest, outcome, forced } = run.record;

@@ -1,4 +1,4 @@
-// What does a run tell its pool and its lists about itself?
+// What does a run tell its pool about itself, and what do lists of runs show?
 import type { RunSummary } from "../../schema/run/run.ts";
 import { protocolOf } from "../../shared/compat.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
@@ -18,7 +18,10 @@ import {
 /** How many characters of the command line are shown in lists. */
 const COMMAND_CHARS = 80;
 
-/** What a run adds to the counts of its pool (tasks.md#metrics), once it has ended. */
+/**
+ * The restarts and out-of-memory kills that a run adds to the counts of its pool (tasks.md#metrics): none
+ * until it has ended.
+ */
 function mishapsOf({ ended, tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
   if (!ended) return { restarts: 0, oomKills: 0 };
   const restarts = tasks.reduce((sum, task) => sum + task.restarts, 0);
@@ -26,7 +29,7 @@ function mishapsOf({ ended, tasks }: AllocationRecord): Pick<RunUpsert, "restart
   return { restarts, oomKills };
 }
 
-/** The run as its pool knows it. */
+/** The run as it describes itself to its pool. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
   const { spec, outcome } = record;

@@ -84,7 +84,7 @@ describe("where it wants to be placed anew", () => {
     const state = failed(started(STICKY));
     expect(owed(state, T0 + DELAY).run).toMatchObject({ wants: "place", prefer: "w1", avoid: ["w1"] });
     const said = state.record.events.find(({ type }) => type === "Rescheduling")?.message;
-    expect(said).toBe("it is placed again in 5s, on worker w1, which keeps its data, if that can take it");
+    expect(said).toBe("it is placed again in 5s, on worker w1, which keeps its data, if possible");
   });
 
   test("nowhere in particular when the machine was lost, and the data with it", () => {

@@ -1,4 +1,4 @@
-// How are log chunks that a worker put into the object store added to a stream?
+// How are log chunks added to a stream after a worker has put them into the object store?
 import type { StreamName } from "../../../schema/host.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { MAX_LOG_BYTES } from "../../../shared/limits.ts";
@@ -14,7 +14,7 @@ import {
 import { wasOrdered } from "../tasks/tasks.ts";
 import { NO_LOGS } from "./logs.ts";
 
-/** Decimal digits of an offset in a key, so that keys sort like numbers. */
+/** Decimal digits of an offset in a key. With a fixed width, keys sort like numbers. */
 const OFFSET_DIGITS = 12;
 
 /** An offset as text that sorts like the number. */
@@ -31,8 +31,8 @@ export interface LogStretch {
 }
 
 /**
- * The key of a stretch in the object store. It contains both ends, so that a stretch that is cut differently
- * after a restart of the host never overwrites a recorded one.
+ * The key of a stretch in the object store. It contains offset and length: if a host cuts its logs
+ * differently after a restart, the new stretch never overwrites a recorded one.
  */
 export function logObjectKey({ attempt, stream, from, length }: LogStretch): string {
   return `logs/${attempt}/${stream}/${offsetText(from)}-${length}`;
@@ -47,9 +47,9 @@ export interface StoredChunk extends LogStretch {
 export type ChunkAnswer = { kind: "stored"; stored: number } | { kind: "unknown" } | { kind: "foreign" };
 
 /**
- * Appends a chunk to its stream if it continues the stored bytes and ends within the cap. The tail before it
- * becomes a segment of its own. Only the open placement takes chunks: logs of an ended one are complete or
- * given up.
+ * Appends a chunk to its stream if it continues the stored bytes and ends within the cap. The tail in the
+ * record comes before the chunk, and becomes a separate segment. Only the open placement takes chunks: the
+ * logs of an ended placement are complete or given up.
  */
 export function foldChunk(run: RunDraft, chunk: StoredChunk): void {
   const { record, now } = run;

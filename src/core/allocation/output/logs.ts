@@ -7,7 +7,7 @@ import { formatSize } from "../../../shared/size.ts";
 import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, Outcome, StreamRecord } from "../state.ts";
 
-/** Log bytes of one stream that are stored within the allocation's record; the rest goes into rows. */
+/** The most log bytes of one stream that the allocation's record contains. The rest goes into rows. */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
 
 const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
@@ -16,8 +16,9 @@ const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
 
 /**
- * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so doubled,
- * old or gapped pieces change nothing. The first bytes beyond the cap are noted as an event.
+ * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so pieces
+ * that are repeated, or that leave a gap, change nothing. The first bytes beyond the cap are noted as an
+ * event.
  */
 export function takeLogs(run: RunDraft, task: string, { id, log }: AttemptReport): void {
   if (log === undefined) return;
@@ -71,8 +72,8 @@ export function logsComplete(record: AllocationRecord, attempt: string): boolean
 }
 
 /**
- * Until when an ended run waits for missing log bytes: a minute after its end was known or the latest bytes
- * came, so that slow logs are awaited and lost ones are not.
+ * Until when an ended run waits for missing log bytes: a minute after its end became known or the latest
+ * bytes came, whichever is later. So it waits for slow logs, but not for lost ones.
  */
 export function lastByteBy(record: AllocationRecord, { at, heardAt = at }: Outcome): Instant {
   const streams = Object.values(record.logs).flatMap(({ stdout, stderr }) => [stdout, stderr]);

@@ -4,12 +4,13 @@ import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord, Outcome } from "../state.ts";
 import { groupView, isOver, type Member } from "../tasks/tasks.ts";
 
-/** The error of an attempt whose host understands outputs but did not report them. */
+/** The error of an attempt whose host did not report its outputs. */
 const NOT_SAID = "its host did not report what became of them";
 
 /**
- * The attempt, with an error if it owes outputs. A task that ended by itself must have some: a host that does
- * not report them has lost them. This is decided when the end is heard; a later stop is no excuse.
+ * The attempt, with an error if its outputs are missing. A task that ended by itself must have the outputs
+ * that its spec asks for: if its host does not report them, they are lost. This is decided when the end is
+ * reported, and a later stop does not change it.
  */
 export function withOwedOutputs(
   { task, known, n, isStopping }: Member,

@@ -3,12 +3,12 @@ import { STREAMS } from "../../../shared/attempt-id.ts";
 import type { RunDraft } from "../draft.ts";
 import type { LogRow } from "../state.ts";
 
-/** Log bytes of all streams of a run that are stored within its record: storage takes no larger value. */
+/** The most log bytes of all streams that a run's record contains: storage limits the size of a value. */
 export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
 
 /**
- * Bounds the log tails of a record: the longest become rows until the others fit. A run of one task with
- * little output never needs this.
+ * Moves the longest log tails of a record into rows until the others fit. A run of one task with little
+ * output never needs this.
  */
 export function spillTails(run: RunDraft): void {
   let left = 0;

@@ -22,7 +22,7 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
   gone: 4,
 };
 
-/** Folds in what a host reports of an attempt of the open epoch. Returns whether that is any news. */
+/** Folds in what a host reports of an attempt of the open epoch. Returns whether it is news. */
 export function foldAttempt(
   run: PlacedRun,
   member: Member,
@@ -33,7 +33,7 @@ export function foldAttempt(
   const { record, now } = run;
   const before = member.known.attempts.find((one) => one.id === report.id);
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
-  // A kill that was given up is news without being progress.
+  // A failed kill is news although the attempt makes no progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
   if (!further && !stuck) return false;
   const times = timesOf(record, member, before, parts, report, now);
@@ -47,7 +47,7 @@ export function foldAttempt(
   return true;
 }
 
-/** Stores an attempt. The oldest ones and their logs are dropped. */
+/** Stores an attempt. Drops the oldest attempts beyond the limit, with their logs. */
 function storeAttempt(run: RunDraft, { task, known }: Member, attempt: AttemptRecord): void {
   const all = [...known.attempts.filter((one) => one.id !== attempt.id), attempt];
   const most = attemptsKept(run.record.tasks.length);
@@ -62,11 +62,10 @@ function storeAttempt(run: RunDraft, { task, known }: Member, attempt: AttemptRe
 }
 
 /**
- * When an attempt started and ended. Hosts say how long ago that was, since their idea of the date is never
- * trusted (host-protocol.md#times), and believed only within what is possible: an attempt starts
- * after its run began to wait for this placement, and after the previous attempt ended; it ends after its
- * start; and nothing is heard before it happens. Even if the clock here has gone back, times remain in
- * order.
+ * When an attempt started and ended. Hosts report ages, since their clocks are never trusted
+ * (host-protocol.md#times). Each time is kept within what is possible: an attempt starts after its run began
+ * to wait for this placement and after the previous attempt ended, it ends after its start, and neither is in
+ * the future. So times stay in order even if the clock here was set back.
  */
 function timesOf(
   { submittedAt, waitingSince }: AllocationRecord,
@@ -82,7 +81,7 @@ function timesOf(
   return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
 }
 
-/** How long ago an attempt started; what runs without an age has just been heard to run. */
+/** How long ago an attempt started: 0 if it is reported as running, but without an age. */
 function startAge({ state, startedAgoMs }: AttemptReport): Millis | undefined {
   return startedAgoMs ?? (state === "running" || state === "uploading" ? 0 : undefined);
 }
@@ -116,8 +115,8 @@ function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
 }
 
 /**
- * Whether the host has begun to prepare the attempt. The first report may show it running or failed already:
- * artifacts are fetched before that, but after the check of its user.
+ * Whether the host has begun to prepare the attempt. The first report may already show it running or failed.
+ * Then its artifacts were fetched before, unless it failed at the check of its user, which comes first.
  */
 function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
   if (startError !== undefined) return startError.code !== "user_not_found";
@@ -134,7 +133,7 @@ const HOST_STOPS: Record<HostStop, string> = {
   interruption: "its host stops it, because its machine is about to be taken away",
 };
 
-/** Notes what is new. `at`: when the attempt ended; what is reported with its end happened by that time. */
+/** Notes the news of a report. `at`: when the attempt ended, or else now; other news happened before. */
 function noteAttempt(
   run: RunDraft,
   member: Member,
@@ -157,7 +156,7 @@ function noteAttempt(
     run.note("Killing", at, reason, { task, details: { kill_reason: reason } });
   }
   if (after.killError !== null && (before?.killError ?? null) === null) {
-    const message = `the host could not kill it in five tries and goes on trying: ${after.killError}`;
+    const message = `the host could not kill it in five tries and keeps trying: ${after.killError}`;
     run.note("Kill Failed", at, message, { task, details: { kill_error: after.killError } });
   }
   if (after.startError !== null) {
@@ -189,7 +188,7 @@ function noteTermination(
     signal === null ? "" : `signal ${signal}`,
     message,
   ];
-  // How it was killed, which an ordinary end does not need.
+  // How it was killed. Absent after an ordinary end.
   const proof: Record<string, string> =
     kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
   const details = {

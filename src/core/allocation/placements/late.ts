@@ -1,4 +1,4 @@
-// What if a host reports something else about an ended placement than is stored?
+// What happens if a host's report contradicts the stored end of a placement or of an attempt?
 import type { AttemptReport } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
@@ -7,14 +7,14 @@ import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { isOver, wasOrdered } from "../tasks/tasks.ts";
 
-/** Notes reports of an ended epoch that contradict the record; the record itself stays (invariant 1). */
+/** Notes reports of an ended epoch that contradict the record, which does not change (invariant 1). */
 export function noteLate(run: RunDraft, { worker, epoch, attempts }: Observed): void {
   const { record } = run;
   if (!record.placements.some((one) => one.epoch === epoch && one.worker === worker)) return;
   for (const report of attempts) {
     const parts = parseAttemptId(report.id);
-    const mayHaveBeen = parts?.epoch === epoch && wasOrdered(record, parts);
-    if (mayHaveBeen || attemptIn(record, report) !== undefined) noteContradiction(run, report);
+    const mayHaveRun = parts?.epoch === epoch && wasOrdered(record, parts);
+    if (mayHaveRun || attemptIn(record, report) !== undefined) noteContradiction(run, report);
   }
 }
 
@@ -23,8 +23,8 @@ function attemptIn({ tasks }: AllocationRecord, { id }: AttemptReport): AttemptR
 }
 
 /**
- * Notes that a report contradicts the stored end of an attempt: at most once that the attempt lives, and at
- * most once how it ended.
+ * Notes a report that contradicts the stored end of an attempt. At most one event says that the attempt
+ * lives, and at most one says how it ended.
  */
 export function noteContradiction(run: RunDraft, report: AttemptReport): void {
   const known = attemptIn(run.record, report);

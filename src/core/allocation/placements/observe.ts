@@ -19,13 +19,13 @@ export function foldObserved(run: RunDraft, message: Observed): void {
 }
 
 /**
- * A report on the open epoch. A restarted allocation may have lost an unstored placement: if the reporting
- * worker accepted an order for it (`held`), this run must have sent that order, and takes the placement up
- * again. Without that acceptance a report proves nothing.
+ * Folds in a report on the open epoch. After a restart, this object may have lost a placement that it had not
+ * stored. If the reporting worker has accepted an order for it (`held`), this run must have sent that order,
+ * and adopts the placement again. Without such an order a report proves nothing.
  */
 function foldPresent(run: RunDraft, message: Observed): void {
   if (!run.isPlaced() && !message.held) return;
-  // One that was lost from memory here began with its first attempt.
+  // A placement that was lost from memory counts from the start of its first attempt.
   const ages = message.attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
   const from = Math.max(run.record.waitingSince, Math.round(run.now - Math.max(0, ...ages)));
   if (!takeUp(run, message, from)) return;

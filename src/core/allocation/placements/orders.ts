@@ -1,4 +1,4 @@
-// Which attempts of a run must the worker's host run, and when is that a new order?
+// Which attempts of a run must the worker's host run, and which changes make a new revision of the order?
 import type { SignalOrder, StickySource } from "../../../schema/host.ts";
 import { protocolOf } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -29,15 +29,15 @@ interface Context {
   epoch: number;
   limit: { timeoutMs?: number };
   sticky: { sticky?: StickySource };
-  /** Everything of the epoch has ended, and its data are to be stored. */
+  /** All tasks of the epoch have ended, and their data are to be stored. */
   save: { save?: true };
   now: Instant;
 }
 
 /**
  * The attempts that the host should hold for an epoch, derived from the record and the time
- * (`orderChangesAt`). Empty once the run or the epoch has ended. Ended attempts stay, so that the host keeps
- * them until the placement is over.
+ * (`orderChangesAt`). Empty once the run or the epoch has ended. Ended attempts stay in the order, so that
+ * the host keeps them until the placement is over.
  */
 export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): WantedAttempt[] {
   const { record } = state;
@@ -79,23 +79,24 @@ function orderOfAttempt(
   if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(view), ...save };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
-  // A task that is being stopped and was not seen to start is not started any more.
   const attempt = one.n === n ? one.attempt : one.before;
   const isTimeOver =
     limit.timeoutMs === 0 && record.stopRequest === null && (attempt === undefined || !isOver(attempt));
-  // An attempt with a time limit on its host goes on until the host ends it, even if the clock here jumped.
-  // Only a limit that changed after the start may be unknown to the host.
+  // If the host enforces the time limit, the attempt runs until the host ends it, even if the clock here
+  // jumped. The order repeats the limit only if it has changed since the start, and may be unknown to the
+  // host.
   if (isTimeOver && isTimedByHost(attempt))
     return { id, want: "run", ...(isLimitNewer(record, attempt) ? limit : {}), ...save };
   if (isTimeOver)
     return { id, want: "stop", signal, timeoutMs, reason: timeIsOver(record, now).reason, timedOut: true };
+  // A task that is being stopped, and has not been seen to start, must not start.
   const startable = !one.isStopping || attempt !== undefined;
   if (!startable) return { id, want: "run", ...limit, ...save };
   const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
   return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };
 }
 
-/** Whether the time limit changed while the attempt ran. */
+/** Whether the time limit changed after the attempt started. */
 function isLimitNewer({ timeoutSetAt }: AllocationRecord, attempt: AttemptRecord | undefined): boolean {
   return timeoutSetAt !== undefined && (attempt?.startedAt ?? 0) <= timeoutSetAt;
 }
@@ -125,17 +126,18 @@ function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
 }
 
 /**
- * The present revision of the order. The end of a delay changes the order without a written row, so each
- * delay that has passed counts as one more.
+ * The present revision of the order. The end of a delay changes the order without writing a row, so each
+ * delay that has passed adds one.
  */
 export function revisionAt(record: AllocationRecord, now: Instant): number {
   return record.revision + orderChangesAt(record).filter((at) => at <= now).length;
 }
 
 /**
- * Numbers the order after an event: one more if its content changed. Comparing the orders themselves in this
- * one place ensures that no change leaves under an old number (rule R1). If no placement is known, one
- * may have been forgotten: its order counts as sent.
+ * Raises the revision if an event has changed the content of the order. Comparing the orders themselves in
+ * this one place ensures that no changed order is sent under an old revision (rule R1). If no placement is
+ * known, a restart may have lost one whose order was sent, so a change of the request to stop or of the spec
+ * also raises the revision.
  */
 export function numberOrder(run: RunDraft, before: Existing): void {
   const { record, placement, now } = run;
@@ -158,7 +160,7 @@ export function orderKey({ epoch, revision }: Pick<Order, "epoch" | "revision">)
   return `${epoch}.${revision}`;
 }
 
-/** Folds in what the worker of the open placement says to an order. */
+/** Folds in the answer to an order by the worker of the open placement. */
 export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer): void {
   const { placement, now } = run;
   if (placement?.epoch !== order.epoch) return;
@@ -174,18 +176,18 @@ export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer
   }
 }
 
-/** The content of an order. It has the deadline in place of the remaining time, which always changes. */
+/** The content of an order. It contains the deadline instead of the remaining time, which always changes. */
 function contentOf(state: Existing, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
   const content = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
   const until = deadlineOf(state.record, openPlacement(state)?.from ?? null);
-  // A signal that ends with its attempt is no news; a new signal is.
+  // A signal that is dropped with its attempt does not change the order, but a new signal does.
   return JSON.stringify([content, until, state.record.signaled]);
 }
 
 /**
- * Whether all news in the order are attempts that follow reported ends. The worker then asks again by itself
- * (`ObservedAnswer`, `askAgain`), and no alarm is needed.
+ * Whether the order changes only by attempts that follow reported ends. The worker then asks again by itself
+ * (`ObservedAnswer`, `askAgain`), so no alarm is needed.
  */
 export function isRestart(record: AllocationRecord): boolean {
   const { members } = groupView(record);

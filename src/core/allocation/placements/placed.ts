@@ -1,4 +1,4 @@
-// What changes when the pool has placed the run, or says that it has not?
+// What changes when the pool says that it has placed the run, or that it has not?
 import type { Place, PlacementTerms, PoolAnswer } from "../../messages.ts";
 import type { RunDraft } from "../draft.ts";
 import { finishWithdrawn } from "../end.ts";
@@ -7,13 +7,13 @@ import { addTerms, newPlacement, storePlacement } from "./placement.ts";
 
 /** Folds in the pool's message that it has placed this run (messages.md#place). */
 export function foldPlace(run: RunDraft, place: Place): void {
-  // An earlier submission under this id that was refused, although the pool has it, is not this run.
+  // The message may be about an earlier submission of this id, which was refused although the pool has it.
   if (place.submittedAt !== run.record.submittedAt) return;
   noteVersion(run, place.version);
   placeOn(run, place);
 }
 
-/** Folds in what the pool answers to `version` of the run, unless it refuses the run. */
+/** Folds in the pool's answer to `version` of the run. `machine.ts` handles a refusal. */
 export function foldPoolAnswer(
   run: RunDraft,
   version: number,
@@ -44,12 +44,12 @@ function placeOn(
   }
   const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
   run.remember({ placement: newPlacement(worker, epoch, from, terms) });
-  // The pool repeats a placement, so it is stored only if there is a time limit, which a crash must not
-  // restart.
+  // The pool repeats a placement, so it need not be stored here. With a time limit it is stored all the same,
+  // since a crash must not restart the limit.
   if (record.spec.timeout !== undefined) storePlacement(run);
 }
 
-/** Whether the pool has taken the run: it said so, or the run has ended or had a placement. */
+/** Whether the pool has accepted the run: it said so, or the run has ended or had a placement. */
 export function isAccepted({ record, memo }: AllocationState): boolean {
   return memo.accepted || record?.ended === true || (record !== null && record.placements.length > 0);
 }

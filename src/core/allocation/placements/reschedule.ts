@@ -1,4 +1,4 @@
-// Is a run whose placement failed placed again, and after which delay?
+// When is a run placed again after its placement failed, and after which delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ReschedulePolicy } from "../../../shared/policy.ts";
@@ -16,7 +16,7 @@ export function nextDelay(policy: ReschedulePolicy, events: RescheduleEvent[], f
   if (last === undefined) return delayMs;
   const delay = grownDelay(policy, last.delayMs, events.at(-2)?.delayMs);
   if (maxDelayMs === 0 || delay <= maxDelayMs) return delay;
-  // It ran for longer than the longest delay, so earlier failures no longer count.
+  // If it ran for longer than the longest delay, earlier failures no longer count.
   return failedAt - (last.at + last.delayMs) > maxDelayMs ? delayMs : maxDelayMs;
 }
 
@@ -55,7 +55,7 @@ function trimEvents(policy: ReschedulePolicy, events: RescheduleEvent[], at: Ins
 /** Events kept for a policy without a limit (restart.md#kept). */
 const UNLIMITED_KEPT = 5;
 
-/** Prepares a run whose epoch was just closed for the next one. `failedAt`: when its last task ended. */
+/** Prepares a run for its next epoch after the last one was closed. `failedAt`: when its last task ended. */
 export function reschedule(run: RunDraft, worker: string, failedAt: Instant): void {
   const { record, now } = run;
   const { reschedule: policy } = run.view.group;
@@ -64,14 +64,14 @@ export function reschedule(run: RunDraft, worker: string, failedAt: Instant): vo
   run.set({
     outcome: null,
     reschedules: trimEvents(policy, events, failedAt),
-    // The delay counts from the failure, not from when it becomes known.
+    // The delay counts from the failure, not from when the failure becomes known.
     ...(failedAt + delayMs > now ? { placeAt: failedAt + delayMs } : { waitingSince: now }),
   });
   resetTasks(run);
   const delay = formatDuration(delayMs);
   const where =
     preferredWorker(record) === worker
-      ? `on worker ${worker}, which keeps its data, if that can take it`
+      ? `on worker ${worker}, which keeps its data, if possible`
       : `on a worker other than ${worker}, if there is one`;
   const text = `it is placed again in ${delay}, ${where}`;
   run.note("Rescheduling", failedAt, text, { details: { worker, delay } });

@@ -1,5 +1,5 @@
-// Where are the data of a sticky run, from where does a placement get them, and are they stored in time
-// (tasks.md#sticky-data)?
+// Where are the data of a sticky run, how does the next placement get them, and how long may it take to store
+// them (tasks.md#sticky-data)?
 import type { AttemptReport, StickySource } from "../../../schema/host.ts";
 import { STORE_OUTPUTS_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -9,15 +9,13 @@ import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, PlacementRecord, SavedData } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 
-/**
- * The longest wait of a failed sticky run for its data to be stored: then it is placed again without them.
- */
+/** How long a failed sticky run waits for its data to be stored, before it is placed again without them. */
 export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
 
 /**
- * The placement with the latest data of a sticky run below `epoch` (decisions/runs.md#sticky-data). A refused
- * placement touched nothing; an open one counts once a task has begun there, since until then its host may
- * have left the data alone.
+ * The placement before `epoch` that has the latest data of a sticky run (decisions/runs.md#sticky-data). A
+ * refused placement touched no data. The open placement counts only once a task has begun there, since its
+ * host may not have touched the data before that.
  */
 function homeBefore(record: AllocationRecord, epoch: number): PlacementRecord | undefined {
   if (record.spec.sticky !== true) return undefined;
@@ -33,7 +31,7 @@ function wasSeen({ tasks }: AllocationRecord, epoch: number): boolean {
   );
 }
 
-/** The source of a placement's data: those retained on its own worker, or else the latest stored data. */
+/** The source of a placement's data: those retained on its own worker, or else the latest snapshot. */
 export function sourceOf(record: AllocationRecord, { epoch, worker }: PlacementRecord): StickySource {
   const home = homeBefore(record, epoch);
   const from = home?.worker === worker ? home.epoch : null;
@@ -46,8 +44,8 @@ function storedBefore({ saved }: AllocationRecord, epoch: number): SavedData["sn
 }
 
 /**
- * Whether a failed sticky run waits for its data to be stored before it is placed again: it may get another
- * worker, or lose its own. Only data that a task may have written count.
+ * Whether a failed sticky run waits for its data to be stored before it is placed again: the next placement
+ * may be on another worker, or this worker may be lost. Only data that a task may have written count.
  */
 export function isSavingData(record: AllocationRecord, now: Instant): boolean {
   const by = savedBy(record);
@@ -60,7 +58,7 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   const again = spec.sticky === true && outcome?.again === true && !ended;
   const epoch = endedEpoch + 1;
   if (!again || saved?.epoch === epoch || !wasSeen(record, epoch)) return undefined;
-  // An agent that ends stores nothing any more.
+  // An agent that ends, or whose lease ends, stores no more data.
   const { hostStop } = groupView(record);
   if (hostStop === "agent" || hostStop === "lease") return undefined;
   return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
@@ -97,8 +95,8 @@ export function preferredWorker({ spec, placements }: AllocationRecord): string 
 }
 
 /**
- * Whether data of a placement that a host retains may be needed again. If not now, then never: the
- * run has ended, or goes on with other data. An epoch not known to have ended here keeps its data.
+ * Whether the data that a host retains from a placement may be needed again. If the answer is no, it stays
+ * no: the run has ended, or continues with other data. An epoch whose end is not known here keeps its data.
  */
 export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observed): boolean {
   if (record.ended || record.spec.sticky !== true) return false;
@@ -107,7 +105,7 @@ export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observe
   return home?.epoch === epoch && home.worker === worker;
 }
 
-/** Adds, for each placement but the first, one event that says what became of the data. */
+/** Notes what became of the data, once in each placement after the first. */
 export function noteData(run: RunDraft, epoch: number, data: AttemptReport["data"]): void {
   const { record, now } = run;
   const home = homeBefore(record, epoch);

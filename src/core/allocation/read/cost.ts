@@ -5,11 +5,11 @@ import { type Existing, openPlacement, type PlacementRecord } from "../state.ts"
 import { statusOf } from "./status.ts";
 
 const HOUR_MS = 3_600_000;
-/** Enough for a millisecond on the cheapest machine; the rest is rounding noise. */
+/** Costs are rounded to nine decimals: enough for a millisecond on the cheapest machine. */
 const DECIMALS = 1e9;
 
 /**
- * The cost of a run up to `now` by list prices: for each known placement, time times rate
+ * The cost of a run up to `now` by list prices: the sum over all known placements of time multiplied by rate
  * (`PlacementRecord.rate`). Placements without a known rate are counted separately, never as free; if none
  * has a rate, the amount is null (cases.md#case-21).
  */

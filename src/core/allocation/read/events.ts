@@ -1,10 +1,7 @@
 // Which events does the history of a run have, and in which order?
 import type { RunEvent } from "../../../schema/run/run.ts";
 
-/**
- * The types of events. tasks.md#events explains those of tasks and groups, which have the same names as in
- * Nomad.
- */
+/** The types of events. Those of tasks and groups have the same names as in Nomad (tasks.md#events). */
 export type RunEventType =
   | "Received"
   | "Placed"
@@ -39,7 +36,7 @@ export type RunEventType =
   | "Log Limit"
   | "Log Truncated";
 
-/** The events of a run, with those that are new sorted by time, since hosts report late. */
+/** The events of a run. The new ones are sorted by time, since hosts report late. */
 export function inOrder(events: RunEvent[], before: RunEvent[]): RunEvent[] {
   const last = before.at(-1)?.seq ?? 0;
   const fresh = events.filter(({ seq }) => seq > last);

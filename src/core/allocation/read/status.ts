@@ -25,7 +25,7 @@ export function statusOf(state: Existing): RunStatus {
   const { spec } = record;
   const phase = phaseOf(state);
   const view = groupView(record);
-  // `state` comes first: a search of the text then finds the run's state before any task's.
+  // `state` comes first, so that a text search finds the run's state before that of any task.
   return {
     id: record.id,
     ...partOfState(record, phase),
@@ -47,7 +47,7 @@ export function statusOf(state: Existing): RunStatus {
   };
 }
 
-/** The placements, with the open one even if it is not stored. */
+/** The placements, including the open one even if it is not stored. */
 function placementsOf(state: Existing): PlacementRecord[] {
   const { ended, placements } = state.record;
   const open = ended ? null : openPlacement(state);
@@ -58,7 +58,7 @@ function placementsOf(state: Existing): PlacementRecord[] {
 type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
 
 /**
- * The fields that depend on the state (api.md#fields-by-state). An end that is not final is not shown, and an
+ * The fields that depend on the state (api.md#fields-by-state). An end is shown only once it is final, and an
  * exit only in states that have one.
  */
 function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatus> {
@@ -76,7 +76,7 @@ function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatu
   switch (state) {
     case "complete":
       return { state, ...end, exitCode, signal, snapshot };
-    // The abort is shown as well: the run may have failed because something could not be killed.
+    // The abort is also shown, since the run may have failed because something could not be killed.
     case "failed":
       return {
         state,
@@ -100,9 +100,9 @@ function abortOf({ stopRequest }: AllocationRecord): { reason: string; by: strin
   return stopRequest?.state === "aborted" ? { reason: stopRequest.reason, by: stopRequest.by } : null;
 }
 
-/** Why a run failed; a record of an early version may lack that. */
+/** Why a run failed. The fallback is for a record that lacks the failure. */
 function failureIn({ failure }: Outcome) {
-  const { code, text: why } = failure ?? { code: "status_lost" as const, text: "why is no longer known" };
+  const { code, text: why } = failure ?? { code: "status_lost" as const, text: "the reason is unknown" };
   return { class: failureClass(code), code, text: why };
 }
 
@@ -114,7 +114,7 @@ function refsOf(record: AllocationRecord) {
 }
 
 /**
- * The task whose output counts as the run's, once it has started: the leader, or the first main task
+ * The task whose output is shown as the run's, once the task has started: the leader, or the first main task
  * (api.md#fields-by-state).
  */
 function shownTask(record: AllocationRecord): string | null {
@@ -134,7 +134,7 @@ function allocStatus(phase: RunPhase, { record, group, members }: GroupView): Ru
     case "pending":
     case "running": {
       const status = clientStatus(members);
-      // A single command only ends once its logs are complete.
+      // A single command ends only once its logs are complete or given up.
       return group.lone && (status === "complete" || status === "failed") ? state : status;
     }
     case "complete":
@@ -171,8 +171,7 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
     lastRestart: isoOrNull(lastRestart ?? null),
     nextStart: isBackedOff ? isoOrNull(phase.startAt ?? null) : null,
     startedAt: isoOrNull(latest?.startedAt ?? null),
-    // A restart clears it: an end before the latest start does not count
-    // (decisions/tasks.md#times-of-a-task).
+    // Null after a restart: earlier ends do not count (decisions/tasks.md#times-of-a-task).
     finishedAt: isoOrNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
     attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
       return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit };
@@ -181,7 +180,7 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
   };
 }
 
-/** The latest events of a task, filled up with the latest ones of the run. */
+/** The latest events of a task and, if there is room, the latest events of the run as a whole. */
 function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["events"] {
   const own = events.filter((event) => event.task === task).slice(-MAX_TASK_EVENTS);
   const room = MAX_TASK_EVENTS - own.length;
@@ -189,9 +188,7 @@ function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["event
   return [...others, ...own].sort((a, b) => a.seq - b.seq);
 }
 
-/**
- * The shown phase of a task: a reader never sees `over`, which the same step turns into `dead` or `backoff`.
- */
+/** The phase that readers see. They never see `over`: the same step turns it into `dead` or `backoff`. */
 function shownPhase({ kind }: TaskPhase): TaskStatus["phase"] {
   return kind === "over" ? "dead" : kind;
 }
@@ -208,7 +205,7 @@ function describe(record: AllocationRecord, phase: RunPhase): string {
     case "stopping":
       return because("being stopped", whyStopped(groupView(record)));
     case "unkillable":
-      return `${phase.attempt.id} cannot be killed; its host goes on trying`;
+      return `${phase.attempt.id} cannot be killed; its host keeps trying`;
     case "storing_data":
       return "ended; its data are being stored for its next place";
     case "last_bytes":

@@ -7,20 +7,24 @@ import { latestWithin, storedBytes } from "../../stored-bytes.ts";
 import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
 
-/** How many attempts a run with many tasks keeps, and how many each task keeps in any case: the latest. */
+/**
+ * The most attempts that a run with many tasks keeps, and the number that each of its tasks keeps in any
+ * case. The latest ones are kept.
+ */
 export const MAX_RUN_ATTEMPTS = 512;
 export const MIN_TASK_ATTEMPTS = 4;
 /**
- * How many bytes the texts of hosts may take in storage: in a run's events, of which the oldest are dropped,
- * and in its attempts, of which the oldest are cut. With logs and spec, the record stays below 2 MB.
+ * The most bytes that texts from hosts may take in storage: in a run's events, where the oldest events are
+ * dropped, and in its attempts, where the oldest texts are cut. With logs and spec, the record stays below 2
+ * MB.
  */
 export const MAX_RUN_EVENT_BYTES = 384 * 1024;
 export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;
 
-/** Characters that a cut text keeps, and the mark at its end. */
+/** The characters that a cut text keeps, and the mark after them. */
 const CUT_TO = 32;
 const CUT_MARK = " … (cut)";
-/** Bytes of an event besides its texts. */
+/** Bytes that an event takes in addition to its texts. */
 const EVENT_BYTES = 128;
 
 /** How many attempts each task of a run with this many tasks keeps. */

@@ -2,7 +2,7 @@
 import type { Reaction, StopRequest } from "../state.ts";
 import type { GroupView } from "../tasks/tasks.ts";
 
-/** That a run is being stopped, and why, if a reason was given. */
+/** Says that a run is being stopped, and why, if a reason was given. */
 export function beingStopped(view: GroupView): string {
   const why = whyStopped(view);
   return why === "" ? "it is being stopped" : `it is being stopped (${why})`;
@@ -27,7 +27,7 @@ export function reactionText({ type, task }: Reaction): string {
   }
 }
 
-/** Why a run is to stop, even if no reason was given. */
+/** Why a run is to stop. Names the requester if no reason was given. */
 export function reasonOf({ reason, state, by }: StopRequest): string {
   return reason.trim() === "" ? `${state} by ${by}` : reason;
 }

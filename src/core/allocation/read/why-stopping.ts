@@ -1,4 +1,4 @@
-// How far is the stop of a run, or of tasks that are restarted, and what happens next (`why`)?
+// How far has a run, or a task that restarts, been stopped, and what happens next (`why`)?
 import { formatDuration, formatSeconds } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
@@ -10,20 +10,20 @@ import { type GroupView, isOver, type Member } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "../time/time-limits.ts";
 import { beingStopped } from "./why-stopped.ts";
 
-/** A stop in words: which tasks stop, in which way, and what happens next. */
+/** A stop in words: which tasks stop, how they stop, and what happens next. */
 interface Wait {
   text: string;
   next: Next;
 }
 
-/** The stop of one task. `at`: when it is told to stop; infinite: after others. */
+/** The stop of one task. `at`: when it is told to stop; `Infinity`: after other tasks. */
 interface Stop {
   task: GroupTask;
   how: "delayed" | "told" | "later" | "killed";
   at: Instant;
 }
 
-/** The run's placement and time limit, which may end before a delay. */
+/** The run's placement, and its time limit, which may come before the end of a delay. */
 interface Context {
   placement: PlacementRecord;
   limit: Next | null;
@@ -44,7 +44,7 @@ export function stopWait(view: GroupView, context: Context): Wait {
   return { text, next: nextOf(stops, view.group, context.limit) };
 }
 
-/** Only poststop tasks live, and run to their ends. */
+/** The wait when no task is being stopped: for poststop tasks to end, or for one of them to restart. */
 function poststopWait(view: GroupView, live: Member[], why: string, context: Context): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {
@@ -63,7 +63,7 @@ function poststopWait(view: GroupView, live: Member[], why: string, context: Con
   return { text, next: earlierOf(next, over) };
 }
 
-/** Tasks that are stopped to be started again. */
+/** The wait for tasks that are stopped and will start again. */
 export function restartWait(view: GroupView, stopped: Member[], { placement, limit, now }: Context): Wait {
   const names = quoted(stopped);
   const isKilled = ({ known, n }: Member) => known.killNow === n;
@@ -91,7 +91,7 @@ function stopOf(view: GroupView, one: Member, placement: PlacementRecord, now: I
   return { task, how: at > now ? "delayed" : "told", at };
 }
 
-/** Whether a task is stopped here because of the run's time limit, which its host does not enforce. */
+/** Whether the control plane stops a task at the run's time limit, which its host does not enforce. */
 function isTooLate(
   { record }: GroupView,
   { attempt }: Member,
@@ -103,7 +103,7 @@ function isTooLate(
   return over && !isTimedByHost(attempt) && (attempt === undefined || !isOver(attempt));
 }
 
-/** When it is a task's turn to stop; infinite: after others. */
+/** When it is a task's turn to stop; `Infinity`: after other tasks. */
 function turnOf(view: GroupView, { task, known }: Member, now: Instant): Instant {
   if (known.stopFrom !== undefined) return known.stopFrom;
   // The group's shutdown delay comes before the first turn.

@@ -14,8 +14,8 @@ import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
- * The closed list of a run's reason codes; its pool's `WAIT_CODES` and the codes of failures come in addition
- * (`docs/operating.md` says what to do).
+ * The closed list of a run's own reason codes. Its pool's `WAIT_CODES` and the codes of failures are shown,
+ * too (`docs/operating.md` says what to do about each).
  */
 export const RUN_REASONS = [
   "waiting",
@@ -36,8 +36,8 @@ export const RUN_REASONS = [
 type Cause = Pick<Why, "reason" | "next">;
 
 /**
- * Why a run is where it is, and what happens next (invariant 5). `other`: what its worker says, or its pool
- * while it waits for a placement.
+ * Why a run is where it is, and what happens next (invariant 5). `other`: what its worker says, or, while the
+ * run waits for a placement, its pool.
  */
 export function whyOf(state: Existing, other: Why | null, worker: string | null, now: Instant): Why {
   const { record } = state;
@@ -83,13 +83,13 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       return because("stopping", beingStopped(groupView(record)), next);
     }
     case "unkillable": {
-      const text = `${phase.attempt.id} cannot be killed, its host goes on trying, and its worker drains`;
-      const next = nextBy("end", "end it, when it or its machine is gone", "host");
+      const text = `${phase.attempt.id} cannot be killed, its host keeps trying, and its worker drains`;
+      const next = nextBy("end", "end it once it or its machine is gone", "host");
       return because("unkillable", text, next);
     }
     case "storing_data": {
       const { worker } = phase.placement;
-      const text = `it is to be placed again; worker ${worker} stores its data for that`;
+      const text = `it will be placed again; first, worker ${worker} stores its data`;
       const next = nextAt("end", "go on without them", phase.until, "host");
       return because("storing_data", text, earlierOf(next, limit));
     }
@@ -128,7 +128,7 @@ function because(code: (typeof RUN_REASONS)[number] | FailureCode, text: string,
   return { reason: { code, text }, next };
 }
 
-/** A task is in its restart delay, and no other runs. */
+/** A task is in its restart delay, and no other task runs. */
 function backoff(
   record: AllocationRecord,
   { placement, task, startAt }: Extract<RunPhase, { kind: "backoff" }>,
@@ -149,24 +149,24 @@ function starting({ other, worker }: Context, limit: Next | null): Cause {
   return because("starting", text, earlierOf(startBy(other), limit));
 }
 
-/** Adds the silence of the host, on which everything depends. */
+/** If the host is silent, adds this to the cause: everything depends on the host. */
 function onHost(cause: Cause, { other, worker }: Context): Cause {
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.reason.text}, and its host is silent: ${other.reason.text}`;
-  const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
+  const silence = { ...other.next, action: `worker ${worker}: ${other.next.action}` };
   return { reason: { ...cause.reason, text }, next: earlierOf(cause.next, silence) };
 }
 
 /**
- * Only the host knows when it gives up: once nothing could be stored for a while, however long uploads take.
- * The time limit of the run applies to all phases.
+ * The host gives up once it could store nothing for a while, however long the whole upload takes. So only the
+ * host knows when. The time limit of the run also applies.
  */
 function uploadEnd(): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   return nextBy("end", `end it without them, if nothing can be stored for ${patience}`, "host");
 }
 
-/** Whether something of the run may be on its silent host. */
+/** Says whether the silent host may have received the order. */
 function orderText(ofWorker: Why | null): string {
   if (ofWorker === null) return "";
   return ofWorker.reason.undelivered === true
@@ -174,7 +174,7 @@ function orderText(ofWorker: Why | null): string {
     : " (it may have started there)";
 }
 
-/** When the worker ends the placement if its host stays silent: an undelivered one much sooner. */
+/** When the worker ends the placement of a silent host: much sooner if the order was not delivered. */
 function startBy(ofWorker: Why | null): Next {
   const at = ofWorker?.reason.placementEndsAt;
   if (typeof at !== "string") return nextBy("start_task", "wait for its host to start it", "host");
@@ -184,7 +184,7 @@ function startBy(ofWorker: Why | null): Next {
 
 function timeEnd(record: AllocationRecord, now: Instant): Next | null {
   const deadline = deadlineOf(record, null);
-  // Once the limit has passed, the host says what happens.
+  // After the limit, the next step depends on the host.
   return deadline === undefined || deadline <= now
     ? null
     : nextAt("stop_run", "stop it: its time is over", deadline, "command");

@@ -1,5 +1,5 @@
-// What becomes of a task whose attempt has ended: is it done, failed, killed, or started again, and
-// after which delay?
+// What becomes of a task after its attempt has ended: is it done, failed, killed, or started again, and after
+// which delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";
@@ -11,10 +11,10 @@ import { whyStopped } from "../read/why-stopped.ts";
 import type { AttemptRecord, RestartWindow, TaskRecord } from "../state.ts";
 import type { Member } from "./tasks.ts";
 
-/** How many times in a row a task is restarted after an attempt whose end nobody saw. */
+/** How many times in a row a task is restarted after an attempt whose end is unknown. */
 export const MAX_LOSSES_IN_A_ROW = 5;
 
-/** The least delay before a task starts again after two lost attempts in a row. */
+/** The shortest delay before a task starts again, from its second lost attempt in a row on. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
 /**
@@ -51,7 +51,7 @@ function endByPolicy(run: PlacedRun, one: Member, attempt: AttemptRecord, cause:
 
 function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: AttemptRecord): Cause {
   const { timedOut, startError, exit } = attempt;
-  // An exit while the task is being stopped is no failure and no reason to restart it
+  // An exit while the task is being stopped is neither a failure nor a reason to restart it
   // (decisions/tasks.md#exit-while-stopping).
   if (isStopping || timedOut) return { kind: "killed" };
   if (isTriggered === true) return { kind: "triggered" };
@@ -61,7 +61,7 @@ function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: Attem
   return { kind: "exit", successful: exit.code === 0 && exit.signal === null && !lost };
 }
 
-/** The window to store, once it counts anything: a task that ends at its first try stores none. */
+/** The window to store: none while it counts no decision (restart.md#the-decision). */
 function windowToStore(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
   return window.count === 0 && known.window === undefined ? {} : { window };
 }
@@ -73,8 +73,8 @@ function endKilled(
   at: Instant,
 ): void {
   run.changeTask(task, { dead: { at, how: "killed" } });
-  if (run.view.group.lone) return; // the run's own end says it
-  if (startedAt === null && killError === null) return; // nothing of it ran
+  if (run.view.group.lone) return; // the event of the run's end says it
+  if (startedAt === null && killError === null) return; // it never ran
   const text = killError === null ? "it was stopped" : `it was stopped, with an error: ${killError}`;
   const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
   const details = { kill_reason: whyStopped(run.view), ...error };
@@ -82,8 +82,8 @@ function endKilled(
 }
 
 /**
- * The task has failed, with one exception: a single command without restarts ends with its exit
- * (api.md#lone).
+ * Ends a task that is not started again. It has failed, with one exception: a single command without restarts
+ * ends with its exit (api.md#lone).
  */
 function endForGood(
   run: RunDraft,
@@ -122,15 +122,15 @@ function startAgain(run: RunDraft, { task, known, n }: Member, made: RestartDeci
   run.note("Restarting", at, text, { task: task.name, details });
 }
 
-/** When the next attempt may start. The delay counts from the end of the last one, and ends in the future. */
+/** When the next attempt may start: `delayMs` after the end of the last one. Undefined if that has passed. */
 function startAfter(delayMs: Millis, endedAt: Instant, now: Instant): Instant | undefined {
   return endedAt + delayMs > now ? endedAt + delayMs : undefined;
 }
 
 /**
- * The host lost the task, so its end is unknown: it starts again without counting against its policy
- * (tasks.md#lost-and-unknown), with a delay from the second loss on, and not more than `MAX_LOSSES_IN_A_ROW`
- * times.
+ * Restarts a task that its host has lost, so that its end is unknown. The restart does not count against the
+ * task's policy (tasks.md#lost-and-unknown). It has a delay from the second loss on, and happens at most
+ * `MAX_LOSSES_IN_A_ROW` times in a row.
  */
 function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRecord, at: Instant): void {
   const losses = known.losses + 1;
@@ -149,7 +149,8 @@ function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRe
 
 /**
  * How the attempt ended. `killed`: stopped on purpose. `triggered`: a restart was requested. `start_error`:
- * no process was started. `exit`: `successful` with code 0 and without a signal. `lost`: the end is unknown.
+ * no process was started. `exit`: `successful` with code 0, no signal, and no lost outputs. `lost`: the end
+ * is unknown.
  */
 export type Cause =
   | { kind: "killed" }
@@ -181,7 +182,7 @@ export interface RestartInput {
   onSuccess: boolean;
   window: RestartWindow;
   cause: Cause;
-  /** The attempt that ended: its hash is the jitter. */
+  /** The id of the attempt that ended. Its hash determines the jitter. */
   attempt: string;
 }
 
@@ -190,10 +191,7 @@ export function restartsOnSuccess({ hook, sidecar }: GroupTask, type: "batch" | 
   return hook === "main" ? type === "service" : sidecar && hook !== "poststop";
 }
 
-/**
- * Decides by the table of restart.md#the-decision, row by row. Row 6 (no cause) cannot arise: there is always
- * one.
- */
+/** Decides by the table of restart.md#the-decision, row by row. Row 6 cannot apply: a cause always exists. */
 export function decideRestart(input: RestartInput, now: Instant): RestartDecision {
   const { policy, onSuccess, cause, attempt } = input;
   const decide = (

@@ -1,5 +1,5 @@
-// What do the rules of a group demand: which tasks start, which are stopped in which order, and when does one
-// task's end stop the others?
+// Which tasks of a group start, which are stopped and in which order, and when does one task's end stop the
+// others?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
@@ -10,25 +10,25 @@ import type { AllocationRecord, Reaction, Stage } from "../state.ts";
 import { endTask } from "./attempt-end.ts";
 import { type GroupView, isCutByHost, isWithHost, type Member, type TaskView } from "./tasks.ts";
 
-/** How long poststop tasks of a run that is to end may take, from the moment they may start. */
+/** How long poststop tasks of a run that is to stop may take, counted from when they may start. */
 export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
 
 const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
 
-/** A dead task in a restart of all tasks was removed by an update: nothing waits for it. */
+/** Whether a restart of all tasks need not wait for this one. If it is dead, an update has removed it. */
 const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
 
 /**
- * Whether main tasks need not wait for a prestart sidecar: it runs, or will run again before its host could
- * report it. An update may have removed it, so that it is dead; a failed one ends the group
- * (decisions/tasks.md#gate-of-prestart-sidecars).
+ * Whether main tasks need not wait for this prestart sidecar: it runs, or its restart delay is so short that
+ * its host may not report the pause. They do not wait for a dead one either, since an update has removed it:
+ * a failed one ends the group (decisions/tasks.md#gate-of-prestart-sidecars).
  */
 const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
 /**
- * Derives from the record alone what must follow: ended attempts are decided on, the group reacts to dead
- * tasks, tasks get their turn to stop, gates open. Repeated until nothing changes, so that the order in which
- * facts became known does not matter.
+ * Applies everything that follows from the record alone: decides what becomes of tasks whose attempts have
+ * ended, reacts to dead tasks, stops tasks whose turn it is, and opens gates. Repeats this until nothing
+ * changes, so that the order in which facts became known does not matter.
  */
 export function settleGroup(run: PlacedRun): void {
   let before: AllocationRecord;
@@ -58,7 +58,7 @@ function stopTask(run: PlacedRun, view: GroupView, one: Member): void {
   }
   if (known.stopFrom !== undefined) return;
   const isAlone = known.removed !== undefined || view.hostStop !== undefined || one.isKilledNow;
-  // Poststop tasks are not stopped in turns.
+  // Turns do not apply to poststop tasks.
   const isDelayed = !isAlone && task.hook !== "poststop" && now < turnsFrom(view);
   if (isDelayed || (!isAlone && !hasTurn(task, view.members))) return;
   run.changeTask(task, { stopFrom: now });
@@ -99,14 +99,15 @@ export function hasTurn(task: GroupTask, views: TaskView[]): boolean {
 
 /**
  * Until when poststop tasks of a run that is to stop may run: their time counts from the request to stop, or
- * from the end of the last other task. Undefined: other tasks live, or the run is not to stop.
+ * from the end of the last other task, whichever is later. Undefined if other tasks live, or the run is not
+ * to stop.
  */
 export function poststopBy({ record, members }: GroupView): Instant | undefined {
   const { stopRequest, ended, poststopOver } = record;
   if (stopRequest === null || ended || poststopOver !== undefined) return undefined;
   const others = members.filter((one) => !isPoststop(one));
   if (others.length === members.length || others.some(({ state }) => state !== "dead")) return undefined;
-  // Poststop tasks begin when the end of the last other task becomes known, which may be late.
+  // Poststop tasks begin when the end of the last other task becomes known, which may be later than that end.
   const ends = others.flatMap(({ deadAt, known }) => [deadAt, known.attempts.at(-1)?.heardAt ?? 0]);
   return Math.max(stopRequest.at, ...ends) + POSTSTOP_AFTER_WISH_MS;
 }
@@ -136,8 +137,8 @@ function react(run: PlacedRun): void {
 }
 
 /**
- * How the group reacts to its dead tasks (tasks.md#reactions). A leader that ended well comes first, then the
- * first failure. Null: nothing is stopped.
+ * How the group reacts to its dead tasks (tasks.md#reactions). A leader that has ended successfully takes
+ * precedence over the first failure. Null: nothing is stopped.
  */
 export function reactionOf(views: TaskView[]): Reaction | null {
   const own = views.filter((view) => !isPoststop(view));
@@ -157,7 +158,10 @@ export function firstFailed<View extends TaskView>(views: View[]): View | undefi
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }
 
-/** Opens the next gates, unless the group is being stopped: a task that was never ordered must stay so. */
+/**
+ * Opens the next gates. While the group is being stopped they stay closed, since a task that was never
+ * ordered must not start.
+ */
 function openGates(run: PlacedRun): void {
   const { view } = run;
   if (isEnding(view)) return;
@@ -166,7 +170,7 @@ function openGates(run: PlacedRun): void {
   if (reached !== stage) run.set({ stage: reached });
 }
 
-/** The stage of the open epoch. A fresh epoch, with nothing started, may begin later than at the first. */
+/** The stage of the open epoch. A new epoch skips the stages that have no tasks. */
 function stageOf({ record, members }: GroupView): Stage {
   if (record.stage !== undefined) return record.stage;
   const fresh = members.map(({ task }): TaskView => {
@@ -175,7 +179,7 @@ function stageOf({ record, members }: GroupView): Stage {
   return reachedStage("prestart", fresh);
 }
 
-/** The stage that a group reaches now, possibly several stages on (tasks.md#stages). */
+/** The stage that a group reaches now, possibly several stages later (tasks.md#stages). */
 export function reachedStage(stage: Stage, views: TaskView[]): Stage {
   const next = nextStage(stage, views);
   return next === stage ? stage : reachedStage(next, views);
@@ -206,12 +210,12 @@ export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolea
   const { task, known, restarting } = one;
   const { members } = view;
   if (restarting === true) return true;
-  // A host that stopped the other tasks starts no poststop task.
+  // A host that has stopped other tasks by itself starts no poststop task.
   if (task.hook === "poststop" && members.some((other) => isCutByHost(view, other))) return false;
   return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
 }
 
-/** Whether some tasks are left, and all of them wait for this control plane: none may be on its host. */
+/** Whether the host has nothing of the run: tasks are left, and all of them wait for the control plane. */
 export function isIdle(view: GroupView, now: Instant): boolean {
   const left = view.members.filter(({ state }) => state !== "dead");
   const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
@@ -232,7 +236,7 @@ export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): bo
   }
 }
 
-/** Whether all tasks but the poststop ones are dead: only then poststop tasks run (tasks.md#poststop). */
+/** Whether all tasks except poststop tasks are dead: only then do poststop tasks run (tasks.md#poststop). */
 export function allButPoststopDead(views: TaskView[]): boolean {
   return views.every((view) => isPoststop(view) || view.state === "dead");
 }

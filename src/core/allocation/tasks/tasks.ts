@@ -1,5 +1,5 @@
-// What is each task of a run doing, and what must it do? The rules of the group look at one view, made once
-// for each record.
+// What is each task of a run doing, and what must it do? All rules of the group read one view, which is made
+// once for each record.
 import type { HostStop } from "../../../schema/host.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { keepsTime } from "../../../shared/compat.ts";
@@ -12,11 +12,11 @@ import { type AllocationRecord, type AttemptRecord, newTask, type TaskRecord } f
 export interface TaskView {
   task: GroupTask;
   state: "pending" | "running" | "dead";
-  /** Whether it has run since the group began. A task that ends at once is seldom seen running. */
+  /** Whether an attempt of the present round has started. A task that ends at once is seldom seen running. */
   started: boolean;
-  /** It waits for its next start for longer than a host takes to report a running task. */
+  /** Its restart delay is longer than a host takes to report a running task. */
   delayed?: boolean;
-  /** It is being stopped, to be started again. */
+  /** It is being stopped, and will start again. */
   restarting?: boolean;
   /** Whether a dead task has failed, and since when it is dead. */
   failed: boolean;
@@ -30,7 +30,7 @@ export type TaskPhase =
   /** Its attempt has ended, and the next one starts at `startAt`. */
   | { kind: "backoff"; startAt: Instant | undefined }
   | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
-  /** Its attempt has ended; what follows is decided in the same step. */
+  /** Its attempt has ended. The same step decides what follows. */
   | { kind: "over"; attempt: AttemptRecord }
   | { kind: "dead"; at: Instant; failed: boolean };
 
@@ -40,10 +40,10 @@ export interface Member extends TaskView {
   known: TaskRecord;
   /** The number of its present attempt. */
   n: number;
-  /** The present attempt and the one before it, as far as reported. */
+  /** The present attempt and the one before it, if they have been reported. */
   attempt: AttemptRecord | undefined;
   before: AttemptRecord | undefined;
-  /** It is to be stopped, or not to be started again. */
+  /** It is to stop, or must not start again. */
   isStopping: boolean;
   /** Its present attempt is to be killed without a grace period. */
   isKilledNow: boolean;
@@ -58,7 +58,7 @@ export interface GroupView {
   hostStop: HostStop | undefined;
 }
 
-/** Views by record: a record never changes, and every decision reads its view. */
+/** The view of each record, cached: records never change, and every decision reads the view. */
 const byRecord = new WeakMap<AllocationRecord, GroupView>();
 
 /** The group of a run as its rules see it. */
@@ -159,7 +159,7 @@ export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
 }
 
-/** The group of the present spec, with the tasks that an update removed; none of these is a leader. */
+/** The group of the present spec, plus the tasks that an update has removed, none of them as a leader. */
 function groupOfRun(record: AllocationRecord): Group {
   const group = groupOf(record.spec);
   const removed = record.tasks.flatMap((task) => {
@@ -194,8 +194,8 @@ function hasStarted({ attempts, round }: TaskRecord, epoch: number): boolean {
 }
 
 /**
- * Why the host of the open epoch stopped tasks by itself; undefined if it did not. It then stops all tasks
- * and starts no more, not even poststop ones.
+ * Why the host of the open epoch stopped tasks by itself; undefined if it did not. Such a host stops all
+ * tasks and starts no more, not even poststop tasks.
  */
 function hostStopOf(record: AllocationRecord): HostStop | undefined {
   return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epochOf(record)))[0];
@@ -205,7 +205,7 @@ function stopsByHost(attempts: AttemptRecord[], epoch: number): HostStop[] {
   return attempts.flatMap((one) => (one.epoch === epoch && one.stopped !== undefined ? [one.stopped] : []));
 }
 
-/** Whether the control plane wants a task stopped; a poststop task only when its time is over. */
+/** Whether the control plane wants a task stopped. Poststop tasks outlive an ordinary request to stop. */
 function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, killNow }: TaskRecord): boolean {
   const { stopRequest, kill, forced, poststopOver } = record;
   if (removed !== undefined || forced !== undefined) return true;
@@ -218,15 +218,15 @@ function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, kill
 }
 
 /**
- * Whether the host has received the present attempt together with its start delay. Only a stop takes that
- * order back: the attempt may have started already.
+ * Whether the present attempt is ordered together with its start time, because its host can wait. Only a stop
+ * takes that order back, since the attempt may have started already.
  */
 export function isWithHost({ startAt, attempts }: TaskRecord): boolean {
   const last = attempts.at(-1);
   return last !== undefined && keepsTime(last.protocol) && startAt !== undefined;
 }
 
-/** Whether the host, or the time limit there, ended a task that comes before poststop tasks. */
+/** Whether the host ended a task by itself or at the time limit. Poststop tasks do not count. */
 export function isCutByHost({ record }: GroupView, { task, known: { attempts } }: Member): boolean {
   if (task.hook === "poststop") return false;
   const epoch = epochOf(record);

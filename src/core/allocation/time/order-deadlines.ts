@@ -1,4 +1,4 @@
-// When does an order change by time alone, and until when are the log bytes of an ended attempt awaited?
+// When does time alone change an order, and how long are missing log bytes of an ended attempt awaited?
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
@@ -9,9 +9,9 @@ import { groupView, isOver, isWithHost } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
 /**
- * When the order of an epoch changes by time alone: at the end of a shutdown delay, or of a restart delay
- * that the host does not know; when missing log bytes of an earlier attempt are given up; at a time limit
- * that the host does not enforce.
+ * When time alone changes the order of an epoch: at the end of a shutdown delay, or of a restart delay that
+ * the host does not know; when missing log bytes of an earlier attempt are given up; at a time limit that the
+ * host does not enforce.
  */
 export function orderChangesAt(record: AllocationRecord): Instant[] {
   const placedAt = record.placements.find((one) => one.epoch > record.endedEpoch)?.from ?? null;
@@ -55,7 +55,7 @@ export function groupWakesAt(record: AllocationRecord, handledUpTo: Instant): In
   const view = groupView(record);
   const marks = orderChangesAt(record).filter((at) => at > handledUpTo);
   const killed = record.stopRequest !== null || record.kill !== undefined;
-  // Poststop tasks are not stopped in turns, so they do not count here.
+  // Turns do not apply to poststop tasks.
   const living = view.members.some(({ task, state }) => task.hook !== "poststop" && state !== "dead");
   const waits = living && record.tasks.every(({ stopFrom }) => stopFrom === undefined);
   const turns = killed && waits && view.group.shutdownDelayMs > 0 ? [turnsFrom(view)] : [];

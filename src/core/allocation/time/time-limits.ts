@@ -14,7 +14,7 @@ import {
 } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 
-/** When the run's time is over: counted from its first placement, with preparation and restarts. */
+/** When the run's time is over. The time counts from the first placement, with preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
   const from = record.firstPlacedAt ?? placedAt;
   if (from === null || record.spec.timeout === undefined) return undefined;
@@ -22,8 +22,8 @@ export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): 
 }
 
 /**
- * Whether the host of an attempt enforces its time limit. Then this control plane does not: its own clock may
- * have jumped, or it may have been away.
+ * Whether the host of an attempt enforces its time limit. Then the control plane does not: its clock may have
+ * jumped, or it may have been down.
  */
 export function isTimedByHost(attempt: AttemptRecord | undefined): boolean {
   return attempt !== undefined && keepsTime(attempt.protocol) && attempt.startedAt !== null;
@@ -43,7 +43,10 @@ export function timeIsOver({ spec }: AllocationRecord, at: Instant): StopRequest
   return { state: "timedout", at, reason, by: "drover", failure: null };
 }
 
-/** The time limits of a run without a placement, which no host can enforce. */
+/**
+ * The request to stop a run without a placement because its time limit or `queueTimeout` is over. Null:
+ * neither is. No host can enforce these.
+ */
 export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null {
   const { record } = state;
   const deadline = deadlineOf(record, null);
@@ -57,8 +60,8 @@ export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null
 }
 
 /**
- * Whether the time limit ended an attempt. A host that enforces time limits reports it. Otherwise, or if the
- * attempt never started, its end is compared with the limit.
+ * Whether the time limit ended an attempt. A host that enforces time limits reports this. Otherwise, or if
+ * the attempt never started, its end is compared with the limit.
  */
 export function hasTimedOut(
   record: AllocationRecord,

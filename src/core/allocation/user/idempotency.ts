@@ -19,7 +19,7 @@ export function isRepeated({ asks }: AllocationRecord, ask: RequestKey | undefin
   return before !== undefined;
 }
 
-/** Carries out a request that was not carried out before. `step` returns whether it is accepted. */
+/** Carries out a request that was not carried out before. `step` returns whether the request is accepted. */
 export function once(run: RunDraft, ask: RequestKey | undefined, step: () => boolean): void {
   if (isRepeated(run.record, ask) || !step() || ask === undefined) return;
   run.set({ asks: [...run.record.asks, ask].slice(-MAX_ASKS_REMEMBERED) });

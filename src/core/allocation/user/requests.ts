@@ -1,4 +1,4 @@
-// Which tasks does a restart or a signal by hand reach, and what happens to them?
+// Which tasks does a user's restart or signal reach, and what happens to them?
 import type { SignalName } from "../../../schema/run/run.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -15,8 +15,8 @@ import { allButPoststopDead, mayBeOrdered } from "../tasks/group.ts";
 import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.ts";
 
 /**
- * The most signals that an order names; older ones are dropped. A host soon receives each signal, so this
- * many accumulate only while the host cannot be reached.
+ * The most signals that an order names. Older ones are dropped, and lost only if their host could not be
+ * reached while this many others were sent.
  */
 export const MAX_SIGNALS_KEPT = 32;
 
@@ -40,7 +40,7 @@ export type TaskRequest = { key?: RequestKey | undefined } & (
   | { type: "signal"; request: TaskSignal }
 );
 
-/** Tasks whose process runs and is not being stopped (tasks.md#by-hand). Poststop tasks only by name. */
+/** The tasks that run and are not being stopped (tasks.md#by-hand). Poststop tasks must be named. */
 function running({ members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, isStopping, known }) => {
     const isMeant = only === undefined ? task.hook !== "poststop" : task.name === only;
@@ -48,14 +48,14 @@ function running({ members }: GroupView, only: string | undefined): Member[] {
   });
 }
 
-/** The same tasks, except those whose process has ended and whose outputs are still being stored. */
+/** The tasks of `running`, except those whose process has ended and whose outputs are still being stored. */
 function withProcess(view: GroupView, only: string | undefined): Member[] {
   return running(view, only).filter(({ attempt }) => attempt?.state !== "uploading");
 }
 
 /**
- * The living tasks that SIGKILL kills at once: those that are being stopped, and in a run that is to stop the
- * poststop tasks as well.
+ * The running tasks that SIGKILL kills at once: those that are being stopped and, in a run that is to stop,
+ * also poststop tasks.
  */
 function killable({ record, members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, known, ...one }) => {
@@ -65,9 +65,7 @@ function killable({ record, members }: GroupView, only: string | undefined): Mem
   });
 }
 
-/**
- * Why a restart or a signal is refused: `terminal`, `unknown_task` or `not_running`; null: it is accepted.
- */
+/** Why a restart or signal is refused: `terminal`, `unknown_task` or `not_running`. Null: it is accepted. */
 export function whyRefused(
   state: Existing,
   { task, all, signal }: { task?: string | undefined; all?: boolean | undefined; signal?: SignalName },
@@ -103,9 +101,10 @@ export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
 }
 
 /**
- * Restarts tasks by hand: running ones are stopped first, and the policy does not count it (restart.md#row-2,
- * tasks.md#restart-by-hand). A restart of all begins the stages again, with the tasks that have ended. The
- * group's shutdown delay applies unless the restart is for one task; the tasks' own delays do not.
+ * Restarts tasks at a user's request. Running tasks are stopped first, and the restart does not count against
+ * their policies (restart.md#row-2, tasks.md#restart-by-hand). A restart of `all` begins the stages again,
+ * including tasks that have ended. The group's shutdown delay applies unless the restart is for one task. The
+ * tasks' own delays do not apply.
  */
 function restartTasks(run: RunDraft, { task: only, all, by }: TaskRestart): void {
   const { view, now } = run;
@@ -121,7 +120,7 @@ function restartTasks(run: RunDraft, { task: only, all, by }: TaskRestart): void
   if (restartsAll) restartAll(run, by);
 }
 
-/** Whether a task was not seen to run, although its host may have the order already. */
+/** Whether a task has not been seen to run, although its host may already have the order. */
 function isUnseen(view: GroupView, one: Member, now: Instant): boolean {
   if (one.task.hook === "poststop" || one.isStopping) return false;
   return one.state === "pending" && mayBeOrdered(view, one, now);
@@ -134,14 +133,14 @@ function noteRestart(run: RunDraft, { name }: GroupTask, by: string): void {
 }
 
 /**
- * Whether all tasks can be restarted: neither after all but the poststop tasks are dead (tasks.md#life), nor
- * on a host that stops everything.
+ * Whether all tasks can be restarted: not if the group or its host stops everything, nor once all tasks
+ * except poststop tasks are dead (tasks.md#life).
  */
 function mayRestartAll({ record, members, hostStop }: GroupView): boolean {
   return record.kill === undefined && hostStop === undefined && !allButPoststopDead(members);
 }
 
-/** Starts every task again in the order of the stages; running ones follow once they have been stopped. */
+/** Starts every task again in the order of the stages. Running tasks start again after they have ended. */
 function restartAll(run: RunDraft, by: string): void {
   const { view, record: before, now } = run;
   for (const { task, state, n, known, isStopping } of view.members) {
@@ -169,7 +168,7 @@ function restartAll(run: RunDraft, by: string): void {
   if (isNews) run.set({ stage: "restarting" });
 }
 
-/** Sends a signal. Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
+/** Sends a signal. It has a number, so that a host delivers it at most once (host-protocol.md#orders). */
 function signalTasks(run: RunDraft, { task: only, signal, by }: TaskSignal): void {
   const { view } = run;
   const atOnce = signal === "SIGKILL" ? killable(view, only) : [];
@@ -192,7 +191,7 @@ function noteSignal(run: RunDraft, { name }: GroupTask, text: string, signal: Si
   run.note("Signaling", run.now, text, { task: name, details });
 }
 
-/** The signals to living attempts: a signal leaves the orders together with its attempt. */
+/** The signals to attempts that have not ended. A signal stays in the orders as long as its attempt. */
 export function signalsDue({ signals, tasks }: AllocationRecord): SentSignal[] {
   const attempts = tasks.flatMap((task) => task.attempts);
   return signals.filter(({ id }) => attempts.some((one) => one.id === id && !isOver(one)));

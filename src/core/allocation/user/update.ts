@@ -25,14 +25,14 @@ const CHANGEABLE = new Set([
 const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
 
 /**
- * The fields that can change while a run is being stopped, to stop it sooner. These only shrink: a
- * host that was told to stop a task gives it no extra time.
+ * The fields that can change while a run is being stopped, to stop it sooner. They can only shrink: a host
+ * that was told to stop a task gives it no extra time.
  */
 const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
 /**
  * Why an update is refused: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
- * change; null: it is accepted (tasks.md#update-in-place).
+ * change. Null: it is accepted (tasks.md#update-in-place).
  */
 export function refusalOfUpdate(
   record: AllocationRecord,
@@ -98,7 +98,7 @@ function fixedFields(
     .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
     errors.push({ pointer: "/spec/tasks", detail: FIXED });
-  // The new result task was started without asking for outputs, so the run could get none from it.
+  // The host was not asked for outputs when it started the new result task, so there would be none.
   if (spec.outputs !== undefined && before.result !== after.result)
     errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {
@@ -117,7 +117,7 @@ function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(sortKeys(a)) === JSON.stringify(sortKeys(b));
 }
 
-/** The value with sorted keys: clients may write the same spec in different orders. */
+/** The value with sorted keys, since clients may write the keys of one spec in any order. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;
@@ -127,7 +127,7 @@ function sortKeys(value: unknown): unknown {
   );
 }
 
-/** Applies a new spec. Only a change raises the index. A removed task is stopped, which is no failure. */
+/** Applies a new spec. Only a change raises the index. A removed task is stopped, but has not failed. */
 export function foldUpdate(run: RunDraft, spec: RunSpec, specIndex: number, by: string): void {
   const { record, now } = run;
   if (same(record.spec, spec) || refusalOfUpdate(record, spec, specIndex) !== null) return;
