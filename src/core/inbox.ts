@@ -1,5 +1,5 @@
 // Which messages does each kind of object take, and what does it answer (messages.md#inboxes)? A message is
-// written in three places: its types here, the entry in its receiver's inbox, and `due` of its sender.
+// defined in three places: its types here, the entry in its receiver's inbox, and `due` of its sender.
 import type { Envelope, Instant } from "../shared/machine.ts";
 import type * as messages from "./messages.ts";
 
@@ -19,14 +19,11 @@ export interface Inboxes {
     create: [messages.Intent, messages.WorkerAnswer];
     sighting: [messages.Sighting, messages.WorkerAnswer];
     /**
-     * Take no more runs, then stop: the instance type or the pool was deleted, or the machine was not made
-     * yet and is no longer needed.
+     * The worker must take no more runs, and then stop: its instance type or pool was deleted, or its machine
+     * was not made yet and is no longer needed.
      */
     drain_worker: [messages.WorkerRef, messages.WorkerAnswer];
-    /**
-     * The worker blocks the first run in the queue: it is to propose its stop as soon as it is idle or
-     * booting.
-     */
+    /** The worker blocks the first run in the queue: it must propose to stop once it is idle or booting. */
     make_room: [messages.WorkerRef, messages.WorkerAnswer];
     turn: [messages.Turn, messages.WorkerAnswer];
     kill_worker: [messages.KillWorker, messages.WorkerAnswer];
@@ -82,7 +79,7 @@ export type Inbox<To extends Receiver, State> = {
   };
 };
 
-/** An inbox entry without its types: `type` and `body` of a message always match. */
+/** An inbox entry without the types of its messages, whose `type` and `body` always match. */
 interface Entry<State> {
   fold(state: State, body: unknown, now: Instant): State;
   answer(state: State, body: unknown, now: Instant): unknown;

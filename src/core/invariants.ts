@@ -2,7 +2,7 @@
 import type { Instant, Invariant } from "../shared/machine.ts";
 import type { Rows } from "./rows.ts";
 
-/** An invariant of two versions of a record. A step that leaves the record as it was is not checked. */
+/** An invariant that compares a record before and after a step. Checked if the step changes the record. */
 export function ofRecord<Stored>(
   rule: string,
   broken: (before: Stored, after: Stored, now: Instant) => string | undefined,
@@ -14,7 +14,7 @@ export function ofRecord<Stored>(
   };
 }
 
-/** An invariant of each row that the step has changed; `before` is undefined for a new one. */
+/** An invariant of each row that the step has changed. `before` is undefined for a new row. */
 export function ofRows<State, Row>(
   rule: string,
   rowsOf: (state: State) => Rows<Row>,
@@ -32,7 +32,7 @@ export function ofRows<State, Row>(
   };
 }
 
-/** Checks that some numbers never shrink. */
+/** Checks that these fields never shrink. */
 export function grows<Field extends string>(...fields: Field[]) {
   return (before: Record<Field, number> | undefined, after: Record<Field, number>): string | undefined => {
     const less = fields.find((field) => before !== undefined && after[field] < before[field]);

@@ -1,12 +1,15 @@
 // How are retries of many objects spread out?
 import type { Millis } from "../shared/machine.ts";
 
-/** A delay in [d, 1.25 d), constant for an id, so that many objects do not retry in step. */
+/** A delay in [d, 1.25 d) that depends only on the id, so that many objects do not retry at the same time. */
 export function jittered(delayMs: Millis, id: string): Millis {
   return delayMs + Math.floor(delayMs * 0.25 * fraction(id));
 }
 
-/** FNV-1a in [0, 1), mixed once more so that ids that differ only in the last digit lie far apart. */
+/**
+ * The FNV-1a hash of a text, scaled to [0, 1). It is mixed once more, so that ids that differ only in the
+ * last digit get values that are far apart.
+ */
 function fraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

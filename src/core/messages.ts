@@ -16,7 +16,7 @@ export interface NoSuch {
   kind: "no_such";
 }
 
-/** Allocation → Pool: the run as its owner sees it, and what the run wants. */
+/** Allocation → Pool: the run as its allocation sees it, and what the run wants. */
 export interface RunUpsert {
   run: string;
   submittedAt: Instant;
@@ -31,12 +31,12 @@ export interface RunUpsert {
   hostPaths: boolean;
   /** A task of the run uses the fake driver, which some pools forbid. */
   fakes: boolean;
-  /** The lowest protocol version of a host that runs it as intended (compat.md#hosts). */
+  /** The lowest protocol version that a host must have to run it as intended (compat.md#hosts). */
   protocol: number;
   exitCode: number | null;
   startedAt: Instant | null;
   finishedAt: Instant | null;
-  /** Counted at its end: restarts of tasks, and attempts that ran out of memory. */
+  /** Restarts of tasks, and attempts that ran out of memory. Both are 0 until the run has ended. */
   restarts: number;
   oomKills: number;
   wants: "place" | "nothing";
@@ -44,17 +44,17 @@ export interface RunUpsert {
   avoid: string[];
   /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */
   prefer: string | null;
-  /** The epoch that the allocation believes open; 0: none. */
+  /** The epoch that the allocation believes to be open; 0: none. */
   epoch: number;
-  /** The highest epoch that ended. Epochs above it that the pool has opened still count as used (rule R3). */
+  /** The highest epoch that has ended. Higher epochs that the pool has opened count as used (rule R3). */
   ended: number;
 }
 
 /** Terms of a placement, from its worker and pool. */
 export interface PlacementTerms {
-  /** Price of an hour there for this run (`core/pool/read/money.ts`). Absent: unknown. */
+  /** The price of an hour on the worker for this run (`core/pool/read/money.ts`). Absent: unknown. */
   rate?: number;
-  /** The longest kill timeout that hosts grant there. Absent: the usual one (`MAX_KILL_MS`). */
+  /** The longest kill timeout that the worker's host grants. Absent: `MAX_KILL_MS`. */
   maxKillMs?: Millis;
   /** When the pool opened the placement. Absent: unknown. */
   openedAt?: Instant;
@@ -63,10 +63,7 @@ export interface PlacementTerms {
 export type PoolAnswer =
   | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
   | { kind: "queued" }
-  /**
-   * No epoch is open, and none will be opened without another message. `version`: the latest that the pool
-   * saw.
-   */
+  /** No epoch is open, and none opens before another message. `version`: the latest that the pool has. */
   | {
       kind: "none";
       version: number;
@@ -87,29 +84,27 @@ export interface Place extends PlacementTerms {
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
-/** A run, and which submission of its id. */
+/** A run, and the time of the submission that is meant, since its id may be used again. */
 export interface RunRef {
   run: string;
   submittedAt: Instant;
 }
-/** `forgotten`: nothing of that submission is left. `run`: what exists under its id. */
+/** `forgotten`: nothing of that submission is left. `run`: a run exists under its id. */
 export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert };
 
 /**
- * One attempt that an allocation wants, not before `startAt`. The worker sends hosts the remaining time
- * (`startInMs`), because their clocks differ.
+ * One attempt that an allocation wants, to be started no earlier than `startAt`. The worker sends hosts the
+ * remaining time (`startInMs`), because their clocks differ.
  */
 export type WantedAttempt = AttemptOrder & { startAt?: Instant };
 
-/**
- * Allocation → CloudWorker: what this placement is to run. Absolute; a higher revision replaces a lower.
- */
+/** Allocation → CloudWorker: all that this placement is to run. A higher revision replaces a lower one. */
 export interface Order {
   run: string;
   epoch: number;
   revision: number;
   resources: Resources;
-  /** As in `RunUpsert`: for the whole run, not only the tasks ordered so far. */
+  /** As in `RunUpsert`: for the whole run, and not only for the tasks that are ordered so far. */
   protocol: number;
   attempts: WantedAttempt[];
   signals?: SignalOrder[];
@@ -131,18 +126,21 @@ export interface Observed {
   epoch: number;
   worker: string;
   /**
-   * Whether the worker accepted an order of this epoch. If not, the worker only wants to know what to do with
-   * the attempts that its host reports.
+   * Whether the worker accepted an order of this epoch. If not, it only asks what to do with the attempts
+   * that its host reports.
    */
   held: boolean;
   attempts: AttemptReport[];
-  /** The host's protocol version: it says who enforces start delays and time limits (`keepsTime`). */
+  /** The host's protocol version: it determines who enforces start delays and time limits (`keepsTime`). */
   protocol: number;
-  /** The placement is over, and its host keeps the run's data: this message is only about that data. */
+  /** The placement is over, and its host retains the run's data. This message is only about these data. */
   kept?: true;
 }
 
-/** The present order. Empty: stop everything, forget it, and remember the epoch as ended. */
+/**
+ * The present order. An empty one tells the worker to stop and forget all attempts of the epoch, and to
+ * remember the epoch as ended.
+ */
 export type ObservedAnswer =
   | {
       kind: "order";
@@ -152,7 +150,7 @@ export type ObservedAnswer =
       logs: Record<string, Partial<Record<StreamName, number>>>;
       /** A start delay is running: ask again after a while, even without news from the host. */
       askAgain?: boolean;
-      /** Answer to `kept`: the data may still be needed. Absent: never again. */
+      /** Answer to `kept`: the data may still be needed. Absent: they will never be needed again. */
       keep?: true;
     }
   | NoSuch;
@@ -165,19 +163,22 @@ export interface Ended {
   how: EndedHow;
   /** Whether the host may have received the order. If not, nothing can have been started. */
   held: boolean;
-  /** Why the machine was lost. Absent: without notice. */
+  /** Why the machine was lost. Absent: it was lost without notice, or was not lost. */
   cause?: LossCause;
-  /** When it ended, as its worker has stored it. */
+  /** When the placement ended, as stored by its worker. */
   at: Instant;
 }
 /** `interruption`: the host gave notice that its machine would be taken away. */
 export type LossCause = "interruption";
 export type EndedAnswer = { kind: "noted" } | NoSuch;
 
-/** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
+/**
+ * The phases of a worker. The states `idle` and `running` are both `ready`: only the pool's rows distinguish
+ * them (invariant 6).
+ */
 export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
 export type IdleBehavior = "run" | "hold" | "drain";
-/** What an hour of a machine costs by its provider, and when the first listing with that price began. */
+/** The price of an hour of a machine, and when the provider's first listing with that price began. */
 export interface ListedPrice {
   price: number;
   since: Instant;
@@ -196,23 +197,26 @@ export interface WorkerUpsert {
   bootOutcome: BootOutcome | null;
   /** Why it is in this phase, for people. */
   reason: string;
-  /** How its latest create call failed, or its boot. `at` tells one failure from another. */
+  /** How its latest create call, or its boot, failed. `at` distinguishes one failure from another. */
   failure: WorkerFailure | null;
-  /** The resources of a self-hosted machine once it has enrolled; null for others, whose type says them. */
+  /**
+   * The resources of a self-hosted machine once it has enrolled. Null for other machines: their instance
+   * types determine them.
+   */
   resources: Resources | null;
   /** For a provider's machine: the bytes of memory that its host has measured, once the machine is ready. */
   measuredMemory: number | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
-  /** What its machine costs now; null: its provider lists no price, and the configured one counts. */
+  /** What its machine costs now. Null: its provider lists no price, and the configured one applies. */
   listedPrice: ListedPrice | null;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
-  /** No call can have made its machine: each was refused. */
+  /** No call can have made its machine, since every call was refused. */
   unmade: boolean;
-  /** An operator has forced its end: no listing is waited for. */
+  /** An operator has forced its end, so it waits for no listing. */
   forced: boolean;
-  /** The provider call that it is waiting for its turn to make. */
+  /** The provider call that it wants to make, and for which it waits for its turn. Null: none. */
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
@@ -227,7 +231,7 @@ export interface WorkerFailure extends Omit<ProviderFailure, "class"> {
 }
 export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
 
-/** Pool → CloudWorker: become this machine, unless `notAfter` has passed. `kind` says who brings it. */
+/** Pool → CloudWorker: become this machine, unless `notAfter` has passed. `kind`: where it comes from. */
 export type Intent = CreateWorker | SelfHosted;
 
 interface AnyMachine {
@@ -245,11 +249,12 @@ export interface CreateWorker extends AnyMachine {
   type: InstanceType;
   provider: ProviderConfig;
   image: string;
-  /** The pool's own tags. */
+  /** The tags that the pool's configuration adds. */
   tags: Record<string, string>;
   /**
-   * A listing shows this machine under our name, but no worker owns it: it is not created, and ends as soon
-   * as its host can no longer run anything (decisions/pool.md#adoption).
+   * A listing shows this machine under a name of the pool, but no worker owns it. The worker adopts it
+   * instead of making one, and destroys it as soon as its host can no longer run anything
+   * (decisions/pool.md#adoption).
    */
   adopt?: { id: string; address: string | null };
 }
@@ -276,18 +281,15 @@ export interface WorkerSettings {
   maxKillMs: Millis;
 }
 
-/** Pool → CloudWorker: what a complete listing, begun at `beganAt`, shows of its instance. */
+/** Pool → CloudWorker: what a complete listing, which began at `beganAt`, shows of the worker's instance. */
 export interface Sighting {
   worker: string;
   beganAt: Instant;
-  /** A listing may not yet show the effects of calls made less than this long before it began. */
+  /** A listing may lack the effects of calls that were made less than this long before it began. */
   consistencyMs: Millis;
   /** Absent: not in the listing. */
   instance?: Instance;
-  /**
-   * Every listing since this time has omitted the instance, as far as the pool knows: the first of them began
-   * then.
-   */
+  /** Every listing that began at this time or later has omitted the instance, as far as the pool knows. */
   missingSince?: Instant;
   /** Other living machines under the same name. Absent: the listing says nothing about them. */
   doubles?: string[];
@@ -299,7 +301,7 @@ export interface WorkerRef {
   worker: string;
 }
 
-/** Pool → CloudWorker: it is your turn for the provider call that you wanted at this version. */
+/** Pool → CloudWorker: you may now make the provider call that you wanted at this version. */
 export interface Turn extends WorkerRef {
   version: number;
 }
@@ -351,14 +353,14 @@ export type ConfigureAnswer =
 export interface ProviderFailure extends ProviderProblem {
   /** The call was refused or was never sent, so it had no effect. Absent: it may have had one. */
   refused?: true;
-  /** Nobody has answered the call. Absent: somebody has. */
+  /** The call got no complete answer. Absent: it got one. */
   unreached?: true;
 }
 
 export type CreateAnswer =
   | { kind: "created"; instance: Instance }
   | { kind: "failed"; failure: ProviderFailure };
-/** `unknown`: the provider does not know the machine, which may live all the same (cases.md#case-3). */
+/** `unknown`: the provider does not know the machine, which may exist all the same (cases.md#case-3). */
 export type DestroyAnswer = { kind: "asked"; unknown?: true } | { kind: "failed"; failure: ProviderFailure };
 export type ListAnswer =
   /** `partial`: why the list may be incomplete. The machines in it exist in any case. */

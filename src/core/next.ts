@@ -13,12 +13,12 @@ export function nextAt(code: NextCode, action: string, at: Instant, waitsFor: Aw
   return { action, at: iso(at), code, waitsFor };
 }
 
-/** An action that follows only once `waitsFor` acts; null: nothing will happen any more. */
+/** An action that follows only once `waitsFor` acts. Null: nothing more will happen. */
 export function nextBy(code: NextCode, action: string, waitsFor: Awaited | null): Next {
   return { action, at: null, code, waitsFor };
 }
 
-/** The earlier of two actions; one with a time comes before one without. */
+/** The earlier of two actions. An action with a time comes before one without. */
 export function earlierOf(first: Next, second: Next | null): Next {
   if (second === null || second.at === null) return first;
   if (first.at === null) return { ...second, waitsFor: second.waitsFor ?? first.waitsFor ?? null };

@@ -1,12 +1,12 @@
-// What has a provider answered to the request for a machine, and after which answers is there surely none?
+// How did a provider answer the request for a machine, and which answers prove that it made none?
 import type { WorkerFailure } from "./messages.ts";
 
-/** Failures by which a provider says that it made no machine. After any other there may be one. */
+/** Failures that say that the provider made no machine. After any other failure there may be one. */
 export const REFUSALS: readonly WorkerFailure["class"][] = ["rate_limit", "quota", "capacity", "invalid"];
 
 /**
- * Whether the provider itself refused. An unreachable provider or an empty answer is no refusal, even if no
- * machine can exist.
+ * Whether the provider itself refused. If it was unreachable, or gave an empty answer, it did not refuse,
+ * even if no machine can exist.
  */
 export function isRefusal({ class: kind, refused, unreached }: Omit<WorkerFailure, "at" | "text">): boolean {
   return unreached !== true && (refused === true || REFUSALS.includes(kind));

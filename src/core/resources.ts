@@ -13,8 +13,8 @@ export function usableMemory(advertised: number, measured = Number.POSITIVE_INFI
 }
 
 /**
- * What `used` leaves of `total`. Runs that ask for no vCPU share one (pool.md#fit). `measured`: bytes of
- * memory that the host measured, if known.
+ * The part of `total` that `used` leaves free. Runs that ask for no vCPU share one (pool.md#fit). `measured`:
+ * bytes of memory that the host measured, if known.
  */
 export function remaining(
   total: Resources,
@@ -26,7 +26,7 @@ export function remaining(
   return left;
 }
 
-/** Whether `need` fits into the rest: the packing table of pool.md#fit. */
+/** Whether `need` fits into what is left: the packing table of pool.md#fit. */
 export function accommodates(left: Resources & { shared: boolean }, need: Resources): boolean {
   const enough =
     left.vcpus >= need.vcpus &&
@@ -45,7 +45,7 @@ export function subtract(left: Resources & { shared: boolean }, need: Resources)
   if (need.vcpus === 0) left.shared = true;
 }
 
-/** Whether `need` fits onto a machine of `total` beside `used`. */
+/** Whether `need` fits onto a machine with `total`, in addition to `used`. */
 export function fitsInto(
   total: Resources,
   used: Iterable<Resources>,

@@ -1,4 +1,4 @@
-// How does a machine keep a table of which only the live rows are in memory?
+// How does a machine keep a table with only its live rows in memory?
 import type { Instant } from "../shared/machine.ts";
 
 /**
@@ -10,25 +10,25 @@ export interface RowDisk<Row> {
   readLive(): Iterable<[string, Row]>;
   /** Rows that are not live, ordered by key. */
   readEnded(limit: number): Iterable<[string, Row]>;
-  /** The rows that are not live with the highest numbers in a field, highest first. */
+  /** Of the rows that are not live, those with the highest numbers in a field, highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
   /** The highest number that any row has in a field; 0 without rows. */
   highest(field: string): number;
   /**
-   * At most `limit` rows, live or not, with keys from `from` on and a number above `above` in the field,
-   * ordered by that number.
+   * At most `limit` rows, live or not, whose key is `from` or follows it, and whose number in the field is
+   * above `above`. Ordered by that number.
    */
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
 }
 
-/** Called at each change of a row. `before`: the earlier row, if it was in memory. */
+/** Called at each change of a row. `before`: the row before the change, if it was in memory. */
 export type RowWatcher<Row> = (key: string, before: Row | undefined, after: Row | undefined) => void;
 
-/** Makes the row that is written, for instance with the number of its change. */
+/** Makes the row to write, for example with the number of its change added. */
 export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, now: Instant) => Row;
 
 /** A table as readers see it. */
@@ -40,19 +40,19 @@ export type ReadonlyRows<Row> = Pick<
 /**
  * A table of immutable rows, changed in place, with only its live rows in memory.
  *
- * A pool has thousands of live runs and millions of ended ones: decisions iterate over the live ones and look
- * up single ended ones. Changes stay in memory until `flush`, which the shell calls inside its commit, so
- * that a crash never stores half of an event.
+ * A pool has thousands of live runs and millions of ended ones: decisions iterate over live rows and look up
+ * single ended rows. Changes stay in memory until `flush`, which the shell calls inside its commit, so that a
+ * crash never stores half of an event.
  */
 export class Rows<Row> {
   readonly #disk: RowDisk<Row>;
   readonly #isLive: (row: Row) => boolean;
   readonly #rows = new Map<string, Row>();
-  /** The rows to write: when each changed, and what it was at the latest flush, if it was in memory. */
+  /** The rows to write: when each one changed, and its version at the latest flush if that was in memory. */
   readonly #dirty = new Map<string, { at: Instant; before: Row | undefined }>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
-  /** The live rows as a list, and what was derived from it; empty after each change. */
+  /** The live rows as a list, and the values derived from it. Each change clears both. */
   #list: readonly Row[] | undefined;
   readonly #derived = new Map<unknown, unknown>();
   #watcher: RowWatcher<Row> = () => {};
@@ -90,17 +90,17 @@ export class Rows<Row> {
     }
   }
 
-  /** The stored rows that are not live with the highest numbers in a field. */
+  /** Of the stored rows that are not live, those with the highest numbers in a field. */
   latestEnded(field: keyof Row & string, limit: number): Row[] {
     return this.#disk.readLatestEnded(field, limit).map(([, row]) => row);
   }
 
-  /** The stored rows with keys from `from` on and a number above `above` in the field. */
+  /** The stored rows whose key is `from` or follows it, and whose number in the field is above `above`. */
   above(field: keyof Row & string, above: number, from: string, limit = Infinity): Iterable<Row> {
     return this.#disk.readAbove(field, above, from, limit);
   }
 
-  /** Writes a row at the next flush. Writing the very same row again costs nothing. */
+  /** Writes a row at the next flush. Setting the very same row again does nothing. */
   set(key: string, given: Row, now: Instant): void {
     const before = this.#rows.get(key);
     if (before === given) return;
@@ -116,7 +116,7 @@ export class Rows<Row> {
     this.#watcher(key, before, row);
   }
 
-  /** Sets the only watcher of all later changes. An index of the rows follows them through it. */
+  /** Sets the only watcher of all later changes, for example to keep an index of the rows up to date. */
   watch(watcher: RowWatcher<Row>): void {
     this.#watcher = watcher;
   }
@@ -126,7 +126,7 @@ export class Rows<Row> {
     this.#stamp = stamp;
   }
 
-  /** `make` of the live rows, cached until a row changes. */
+  /** The result of `make` for the live rows, cached until a row changes. */
   derive<Value>(make: (live: readonly Row[]) => Value): Value {
     this.#list ??= [...this.live()];
     if (!this.#derived.has(make)) this.#derived.set(make, make(this.#list));
@@ -139,7 +139,7 @@ export class Rows<Row> {
     this.#derived.clear();
   }
 
-  /** The highest value that a tracked field has had in any row since this process began. */
+  /** The highest value of a tracked field in any row that was stored at the start, or set since. */
   highest(field: keyof Row & string): number {
     return this.#highest.get(field) ?? 0;
   }
@@ -159,7 +159,7 @@ export class Rows<Row> {
     this.#watcher(key, before, undefined);
   }
 
-  /** The rows that were set since the latest flush: each as stored (if it is) and as it is now. */
+  /** The rows that were set since the latest flush: the stored version, if any, and the present one. */
   *changes(): Generator<{ key: string; before: Row | undefined; after: Row }> {
     for (const [key, { before }] of this.#dirty) {
       const after = this.#rows.get(key);

@@ -33,11 +33,11 @@ export interface GroupTask {
 /** A run as the rules see it. A run of one command is a group with the task `main`. */
 export interface Group {
   tasks: readonly GroupTask[];
-  /** There is exactly one task, so its exit is the run's (api.md#lone). */
+  /** There is exactly one task, so its exit is the exit of the run (api.md#lone). */
   lone: boolean;
-  /** The task whose result is the run's, if there is one (`resultTaskOf`). */
+  /** The name of the task that gives the run its result, if there is one (`resultTaskOf`). */
   result: string | undefined;
-  /** Submitted as one command, which is only started again if the spec says so. */
+  /** Submitted as one command, which is started again only if the spec says so. */
   short: boolean;
   shutdownDelayMs: Millis;
   reschedule: ReschedulePolicy;
@@ -50,7 +50,7 @@ export function groupOf(spec: RunSpec): Group {
   return known;
 }
 
-/** Groups by spec: a spec never changes, every decision reads its group, and durations must be parsed. */
+/** The group of each spec, cached: specs never change, all decisions read groups, and parsing takes time. */
 const bySpec = new WeakMap<RunSpec, Group>();
 
 function readGroup(spec: RunSpec): Group {
@@ -85,8 +85,8 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * A task's meta and variables are added to its group's; its other fields replace the group's
- * (tasks.md#environment).
+ * The meta and variables of a task are added to those of its group. Its other fields replace those of the
+ * group (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): TaskSpec {
   const dir = task.dir ?? spec.dir;
@@ -115,7 +115,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   };
 }
 
-/** The default ends at once with exit code 0. */
+/** The default script ends at once with exit code 0. */
 function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeScript {
   const { runFor = "0s", blockStart = "0s", ...script } = input;
   const usual = { exitCode: 0, ignoreSignals: false, dieWithAgent: false, output: [] };
@@ -130,8 +130,8 @@ function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["r
 }
 
 /**
- * The most that a run ever needs, in whole numbers. Prestart tasks that end make room for main tasks, and
- * poststop tasks run alone (tasks.md#stages).
+ * The most resources that a run needs at any time, in whole numbers. Prestart tasks that end make room for
+ * main tasks, and poststop tasks run alone (tasks.md#stages).
  */
 export function resourcesOf(spec: RunSpec): Resources {
   const { tasks } = groupOf(spec);
@@ -156,7 +156,7 @@ function together(a: Resources, b: Resources, join: (a: number, b: number) => nu
   };
 }
 
-/** Resources by type: a plan reads them for every machine, and sizes must be parsed. */
+/** The resources of each type, cached: a plan reads them for every machine, and parsing takes time. */
 const byType = new WeakMap<InstanceType, Readonly<Resources>>();
 
 /** Resources of an instance type, in whole numbers. */
@@ -171,7 +171,7 @@ export function tasksOf(spec: RunSpec): TaskSpec[] {
   return groupOf(spec).tasks.map((task) => task.spec);
 }
 
-/** The command of a run for display: of its leader, or else of its first main task. */
+/** The command of a run for display: that of its leader, or else of its first main task. */
 export function commandOf(spec: RunSpec): string {
   const { tasks } = groupOf(spec);
   const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");
