@@ -1,34 +1,34 @@
-// Which attempts in a report are believed (reports.md)? A host may send anything, so memory must not
-// grow with it: this worker's placements count, a few others are shown to their allocations, the rest is
+// Which attempts in a report are believed (reports.md)? A host may send anything, so memory must not grow
+// with it: the placements of this worker count, a few others are shown to their allocations, and the rest is
 // dropped.
 import type { AttemptReport, Report } from "../schema/host.ts";
 import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** How many placements that this worker was never given are shown to their allocations at a time. */
+/** The most placements that are shown to their allocations at a time although this worker never had them. */
 export const MAX_STRANGERS_ASKED = 8;
-/** How many placements are looked up for one report, to see whether they are such strangers. */
+/** The most placements of one report that are looked up to see whether this worker ever had them. */
 export const MAX_STRANGERS_LOOKED_UP = 64;
-/** How many attempts that a placement's orders do not name are believed. */
+/** The most attempts of a placement that are believed although its orders do not name them. */
 export const MAX_UNORDERED_ATTEMPTS = 8;
-/** How much Base64 of log bytes is held for one placement, besides that of the latest report. */
+/** The most Base64 characters of logs that are held for one placement in addition to the latest report. */
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 
-/** What the host last reported about one placement. `fingerprint`: equal when two reports say the same. */
+/** The host's latest report about one placement. `fingerprint`: equal if two reports say the same. */
 export interface Reported {
   run: string;
   epoch: number;
   attempts: AttemptReport[];
   fingerprint: string;
-  /** When it was reported: ages in it refer to this moment. */
+  /** When it was reported. Ages in it refer to this time. */
   at: Instant;
   /** A placement that this worker never had. */
   stranger?: true;
-  /** A stranger that its allocation does not want: nobody is asked again while the host reports it. */
+  /** Its allocation does not want this stranger, and is not asked again while the host reports it. */
   over?: true;
 }
 
-/** What the reader of a report knows. `before`: by placement, what the host reported before. */
+/** What the reader of a report knows. `before`: the host's earlier reports, by placement. */
 export interface ReportContext {
   before: Record<string, Reported>;
   live: readonly LivePlacement[];
@@ -36,7 +36,7 @@ export interface ReportContext {
   isGiven(key: string): boolean;
 }
 
-/** A live placement of this worker. `revision`: that of the orders at its last change. */
+/** A live placement of this worker. `revision`: that of the worker's orders when it last changed. */
 interface LivePlacement {
   run: string;
   epoch: number;
@@ -52,9 +52,9 @@ interface PlacementReport {
 }
 
 /**
- * What the host reports about each placement. A full report also proves what is missing. A delta replaces the
- * attempts that it names; earlier reports of all others stay valid. An attempt that only waits for its start
- * time, as ordered, is no news.
+ * The host's report about each placement. A full report also proves which attempts are missing. A delta
+ * replaces the attempts that it names, and earlier reports of all others stay valid. An attempt that only
+ * waits for its start time, as ordered, is not news.
  */
 export function reportedBy(known: ReportContext, report: Report, now: Instant): Record<string, Reported> {
   const rows = new Map(known.live.map((row) => [placementKey(row.run, row.epoch), row]));
@@ -98,8 +98,8 @@ function byPlacement(report: Report): Map<string, PlacementReport> {
 }
 
 /**
- * Placements in a report that this worker never had and whose allocations are asked, known ones first. A
- * placement that ended here is not one.
+ * Placements that this worker never had, and whose allocations are asked about them: first those that are
+ * already known, then those that this report adds. A placement that ended here does not count.
  */
 function strangersIn(
   { before, isGiven }: ReportContext,
@@ -121,7 +121,7 @@ function strangersIn(
   return strangers;
 }
 
-/** All ordered attempts, but only the latest of the others: earlier ones may have just ended. */
+/** All ordered attempts, and the latest of the others: orders may omit an attempt that has just ended. */
 function believedOf(attempts: AttemptReport[], row: LivePlacement | undefined): AttemptReport[] {
   if (attempts.length <= MAX_UNORDERED_ATTEMPTS) return attempts;
   const ordered = new Set(row?.order?.attempts.map(({ id }) => id));
@@ -131,7 +131,7 @@ function believedOf(attempts: AttemptReport[], row: LivePlacement | undefined): 
 }
 
 /**
- * Ordered attempts that the host does not hold although it applied the orders: they count as gone
+ * Ordered attempts that the host does not hold although it has applied the orders. They count as gone
  * (host-protocol.md#report).
  */
 function missingOf(
@@ -154,7 +154,7 @@ function reportedPlacement(
   return row === undefined ? { ...reported, stranger: true } : reported;
 }
 
-/** Attempts of a placement that a delta does not name, with their present ages. */
+/** Attempts of a placement that a delta does not name, with their ages as of now. */
 function unnamedAttempts(before: Reported | undefined, named: Set<string>, now: Instant): AttemptReport[] {
   if (before === undefined) return [];
   const others = before.attempts.filter(({ id }) => !named.has(id));
@@ -168,7 +168,7 @@ function dataLength(piece: { data?: string | undefined } | undefined): number {
   return piece?.data?.length ?? 0;
 }
 
-/** An earlier report of attempts, with ages grown by `ms`. */
+/** An earlier report of attempts, with ages that have grown by `ms`. */
 export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   if (ms <= 0) return attempts;
   return attempts.map(({ startedAgoMs, endedAgoMs, ...rest }) => ({
@@ -178,7 +178,7 @@ export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   }));
 }
 
-/** Two reports with the same fingerprint say the same: ages, which change each time, are left out. */
+/** A text that is equal for two reports that say the same. It leaves out ages, which change each time. */
 export function fingerprintOf(attempts: Report["attempts"]): string {
   return attempts
     .map(({ id, state, kill, log, saved }) => {

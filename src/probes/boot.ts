@@ -1,7 +1,7 @@
-// How did the boot probe end, and how the boot of a machine (workers.md#boot-outcomes)?
+// How did a boot probe end, and which outcomes can the boot of a machine have (workers.md#boot-outcomes)?
 import type { Report } from "../schema/host.ts";
 
-/** The result of the host's boot probe. `exitCode`: null, if a signal ended it. */
+/** The result of the host's boot probe. `exitCode`: null if a signal ended it. */
 export interface BootProbe {
   ok: boolean;
   output: string;
@@ -9,8 +9,8 @@ export interface BootProbe {
 }
 
 /**
- * The boot probe in a report, if that is news (workers.md#t1). `known`: the earlier result; `command`: the
- * probe.
+ * The boot probe in a report, if it is news (workers.md#t1). `known`: the earlier result. `command`: the
+ * probe's command.
  */
 export function readBoot(
   known: BootProbe | null,
@@ -33,8 +33,8 @@ export function bootFailure({ exitCode, output }: BootProbe, command: string): s
 
 /**
  * The possible outcomes of a machine's boot; the first that occurs is final (workers.md#boot-outcomes).
- * `success`: it was ready once; `failure`: it was late, or reported that it is broken; `aborted`: it was
- * not wanted any more; `disappeared`: it ended by itself.
+ * `success`: it became ready; `failure`: it was late, or reported that it is broken; `aborted`: it was no
+ * longer wanted; `disappeared`: it ended by itself.
  */
 export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared"] as const;
 export type BootOutcome = (typeof BOOT_OUTCOMES)[number];

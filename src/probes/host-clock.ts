@@ -1,16 +1,16 @@
-// How far is a host's clock from ours, and how long did its report take to arrive?
+// How far apart are a host's clock and ours, and how long did a report take to arrive?
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** How a host's clock relates to ours, as far as its reports show. */
+/** The relation of a host's clock to ours, as far as its reports show. */
 export interface HostClock {
   /** How far our clock is ahead at `at`, according to the report that arrived fastest. */
   aheadMs: Millis;
   at: Instant;
-  /** The latest report: the host's clock in it, and how far ours was ahead when it was read. */
+  /** The latest report: the host's clock in it, and how far our clock was ahead when it was read. */
   latest: { clock: Instant; aheadMs: Millis };
 }
 
-/** Two clocks drift apart by at most this share of the time. */
+/** Two clocks drift apart by at most this share of the elapsed time. */
 const DRIFT = 1e-3;
 
 /** Reports closer together than this say nothing about each other's delay. */
@@ -18,8 +18,8 @@ const APART_MS: Millis = 1_000;
 
 /**
  * The clock of a host after a report, and how long the report waited before it was read, for example in the
- * socket of a paused control plane. Only differences between reports count, so the host's time of day does
- * not matter. Older agents do not send their clock.
+ * socket of a paused control plane. Only differences between reports count, so the clocks need not agree. A
+ * report need not contain the clock.
  */
 export function readClock(
   known: HostClock | null,
@@ -38,8 +38,8 @@ export function readClock(
 }
 
 /**
- * Whether the host's clock stood still, like that of a paused machine: then the latest two reports show the
- * same difference. If both had waited for one reader, the later would have waited for less time.
+ * Whether the host's clock stood still, as on a paused machine. Then the latest two reports show the same
+ * difference. If a paused reader had delayed both, the later one would have waited for less time.
  */
 function hasStoodStill({ latest }: HostClock, clock: Instant, aheadMs: Millis): boolean {
   const apartMs = clock - latest.clock;

@@ -5,7 +5,7 @@ import type { Report } from "../schema/host.ts";
 export interface RunProbe {
   /** Runs with a living process. */
   runs: ReadonlySet<string>;
-  /** Ended runs that something still holds on to. */
+  /** Ended runs to which something on the host still holds on. */
   stale: string[];
   broken: boolean;
   /** The boot probe succeeded. */
@@ -17,7 +17,7 @@ export interface RunProbe {
 /**
  * Parses a run probe by exact match: nothing is trimmed, and unknown lines are ignored
  * (workers.md#plain-text-reports). Without `orders <revision>` a missing run proves nothing, since the host
- * may not have read its orders yet. The blank in `boot ok` distinguishes it from a run's id.
+ * may not have read its orders yet. The space in `boot ok` distinguishes this line from the id of a run.
  */
 export function readRunProbe(text: string): RunProbe {
   const lines = text.split("\n");
@@ -39,9 +39,9 @@ const ORDERS = /^orders (\d{1,15})$/;
 
 /**
  * Turns a plain-text run probe into a report. It names runs, not attempts: every ordered attempt of a listed
- * run counts as running, since the run was first listed. The report is full, and numbered by its signed time
- * stamp in seconds: another one within the same second, or a late one, is dropped. Runs without an order are
- * ignored, and orders omit them.
+ * run counts as running, and as started when the run was first listed. The report is full. Its number is its
+ * signed time stamp in seconds, so a second report within the same second, or a late one, is dropped. Runs
+ * without an order are ignored, and the orders do not name them.
  *
  * `sentAtS`: the time stamp. `incarnation`: the host's latest start. `placements`: the live ones.
  */

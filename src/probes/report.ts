@@ -5,8 +5,8 @@ import type { AttemptReport, Report } from "../schema/host.ts";
 export type Verdict = "earlier_start" | "later_start" | "old" | "fresh";
 
 /**
- * Judges a report by its numbers (host-protocol.md#report). Only a fresh one counts; any start of the agent
- * but the latest must end. `lastSeq`: of the latest report that counted.
+ * Judges a report by its numbers (host-protocol.md#report). Only a fresh report counts. Every start of the
+ * agent except the latest must end. `lastSeq`: the number of the latest report that counted.
  */
 export function judgeReport(
   { incarnation, seq }: Pick<Report, "incarnation" | "seq">,

@@ -1,19 +1,20 @@
-// What keeps a host from taking another run (workers.md#broken-hosts), and which ended runs has it not let go
+// Why does a host get no more runs (workers.md#broken-hosts), and which ended runs have left something on it
 // (workers.md#stale-runs)?
 import type { AttemptReport, Report } from "../schema/host.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** How many runs that have left something on a machine are listed. */
+/** The most runs that are listed as having left something on a machine. */
 export const MAX_STALE_RUNS = 64;
-/** The longest description of what holds on to such a run. */
+/** The longest description of what still holds on to such a run. */
 export const MAX_HOLDER_CHARS = 256;
 
-/** By run: since when it is stale, and what holds on to it (null: unknown). */
+/** The stale runs, by id: since when each is stale, and what still holds on to it (null: unknown). */
 export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
 
 /**
- * The stale runs after a report; `known` itself if nothing changed. A full report drops those that it does
- * not name; a delta without `stale` changes nothing. At most `MAX_STALE_RUNS` count, in order.
+ * The stale runs after a report; `known` itself if nothing has changed. A report with `stale` replaces the
+ * list, a full report without it clears the list, and a delta without it changes nothing. Only the first
+ * `MAX_STALE_RUNS` count.
  */
 export function staleAfter(known: StaleRuns, report: Report, now: Instant): StaleRuns {
   if (report.stale === undefined && !report.full) return known;
@@ -36,8 +37,8 @@ function runsIn(stale: NonNullable<Report["stale"]>): Map<string, string | null>
 }
 
 /**
- * Why a stale run makes its host count as broken: it has been stale for longer than the time-out when a
- * report arrives. Time alone never does, since the next report may clear it.
+ * Why a stale run makes its host count as broken: when a report arrives, the run has been stale for longer
+ * than the timeout. Time alone never makes a host broken, since the next report may clear the run.
  */
 function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant): string | undefined {
   const late = Object.entries(stale).find(([, { since }]) => now - since > timeoutMs);
@@ -57,7 +58,7 @@ export interface Trouble {
 
 /**
  * Why the host of this report gets no more runs: it says that it is broken, or something of an ended or
- * killed run still lives there and holds memory, locks and files (workers.md#stale-runs,
+ * killed run still lives on it and holds memory, locks or files (workers.md#stale-runs,
  * workers.md#broken-hosts, workers.md#unkillable-runs). Undefined: it can take more.
  */
 export function troubleIn(

@@ -1,4 +1,5 @@
-// How a provider behind an HTTP service is called: bounded, veiled, and never trusted blindly.
+// How is a provider behind an HTTP service called? Each call has a deadline and a size limit, secrets are
+// removed from its texts, and its answer is validated.
 import { type ZodType, z } from "zod";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import { jsonOf } from "../schema/json.ts";
@@ -11,15 +12,13 @@ import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";
 
-/**
- * Timeout of a call, or of a listing with all its pages. A later listing shows whether the call took effect.
- */
+/** The timeout of a call, or of a listing with all pages. Later listings show whether a call took effect. */
 const CALL_TIMEOUT_MS = 30_000;
 
 /** How long a change may take to show in the service's listing. */
 const LIST_CONSISTENCY_MS = 1_000;
 
-/** The longest fault that is reported: it may contain a tag's name of any length. */
+/** The longest description of a fault that is reported. It may contain the name of a tag, of any length. */
 const MAX_FAULT_CHARS = 512;
 const MAX_ID_CHARS = 256;
 
@@ -28,8 +27,8 @@ const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
  * Statuses that mean an invalid request, even if a proxy answers. Other statuses (404, 403, 302) may come
- * from a proxy while the service restarts: they mean `invalid` only if the service says so itself, since
- * `invalid` holds off a type until the pool is put again.
+ * from a proxy while the service restarts: they mean `invalid` only if the service says so itself, since no
+ * machine of a type is requested after `invalid` until the pool is configured again.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
@@ -71,7 +70,7 @@ export function httpProvider(
     },
     async destroy(instance: string): Promise<DestroyAnswer> {
       const called = await within((call) => call("DELETE", `/instances/${encodeURIComponent(instance)}`));
-      // 404 is as good as 200; neither proves that the machine is gone.
+      // 404 counts like 200. Neither proves that the machine is gone.
       if ("failure" in called) return { kind: "failed", failure: called.failure };
       return called.status === 404 ? { kind: "asked", unknown: true } : { kind: "asked" };
     },
@@ -134,7 +133,7 @@ function callerOf(config: ProviderConfig, now: () => number, signal: AbortSignal
         method,
         headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
         signal,
-        // The secret is for this address only, and a redirected create could become a read.
+        // The secret is for this address only, and a redirect can turn the POST of a create into a GET.
         redirect: "manual",
         body: JSON.stringify(body),
       });
@@ -149,7 +148,7 @@ function callerOf(config: ProviderConfig, now: () => number, signal: AbortSignal
   };
 }
 
-/** A fault of the service. Its message continues "the provider at …". */
+/** A fault of the service. Its message is the end of a sentence that begins with "the provider at …". */
 class Fault extends Error {}
 
 /** The platform's unhelpful messages for a refused or lost connection. */
@@ -175,7 +174,7 @@ function unreached(url: string, error: unknown, veil: Veil): ProviderFailure {
   return { class: "temporary", text, refused: true, unreached: true };
 }
 
-/** Reads an answer as text. Rejects as soon as it is too long. */
+/** Reads an answer as text. Rejects as soon as the answer is too long. */
 async function boundedText({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -205,13 +204,13 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
   };
 }
 
-/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds the secret. */
+/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds it. */
 function plainly(body: string): string {
   const json = jsonOf(body);
   return json === undefined ? body : JSON.stringify(json);
 }
 
-/** `Retry-After` in seconds or as a date of the provider's clock (RFC 9110 §10.2.3), in milliseconds. */
+/** `Retry-After` (seconds, or a date by the provider's clock, RFC 9110 §10.2.3) in milliseconds. */
 function retryAfterOf(response: Response, at: number): number | undefined {
   const text = response.headers.get("retry-after");
   if (text === null) return undefined;
@@ -228,7 +227,7 @@ function unreadable(call: string, fault: string): { kind: "failed"; failure: Pro
 
 type Parsed<T> = { data: T } | { fault: string };
 
-/** Parses an answer, or says what is wrong with it, but never quotes it: it may repeat a secret. */
+/** Parses an answer, or says what is wrong with it. Never quotes the answer, which may repeat a secret. */
 function parsed<T>(schema: ZodType<T>, body: string, veil: Veil): Parsed<T> {
   const json = jsonOf(body);
   if (json === undefined) return { fault: body === "" ? "it is empty" : "it is not valid JSON" };

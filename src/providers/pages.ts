@@ -1,18 +1,18 @@
-// Did a listing in several pages miss a machine? It is read until two readings agree.
+// How is a listing of several pages read without missing a machine? It is read until two readings agree.
 import type { ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { Instance, InstancePage } from "../schema/provider.ts";
 
 /** The most pages of a listing: 10,000 machines at 50 a page. */
 export const MAX_LIST_PAGES = 200;
-/** How often a listing is read at most, until two readings in a row agree. */
+/** The most readings of a listing until two in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
-/** A page. `gap`: what was left out of it, and why. */
+/** A page. `gap`: which items were left out of it, and why. */
 export type ReadPage = InstancePage & { gap?: string };
 
 type Read = (cursor: string | undefined) => Promise<ReadPage | { failure: ProviderFailure }>;
 
-/** One reading of all pages, or of those before a failure. */
+/** One reading of all pages, or of the pages before a failure. */
 interface Walk {
   items: Map<string, Instance>;
   pages: number;
@@ -23,14 +23,15 @@ interface Walk {
 
 /**
  * Reads a listing with any number of pages. Resolves with everything that any page showed, and with `partial`
- * if absence proves nothing: the service does not call it complete, there are too many pages, they shifted,
- * one failed, or an item is invalid.
+ * if an absence proves nothing: the service does not call the listing complete, there are too many pages,
+ * pages shifted, a page failed, or an item is invalid.
  *
  * The listing fails if nothing was read, or if the service asks for a pause, which only a failure can carry.
  *
- * When machines end, later rows of a cloud with numbered pages move up, and one may slip to a page that was
- * already read (cases.md#case-19). So pages are read again: if the next reading has everything of the
- * previous one, no machine left the list, none moved up, and none was missed. Only a stable order is needed.
+ * If a cloud numbers its pages, later machines move up when a machine ends, and one may slip to a page that
+ * was already read (cases.md#case-19). So the pages are read again. If the next reading has everything that
+ * the previous one had, no machine has left the list, so none moved up, and none was missed. This only needs
+ * a stable order.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();

@@ -1,10 +1,10 @@
-// How secrets are removed from a provider's texts before they are stored or shown.
+// How are secrets removed from a provider's texts before they are stored or shown?
 
 /** Replaces each secret. */
 const VEILED = "[secret]";
-/** Any enrollment code, whichever call it was made for. */
+/** Any enrollment code, even if it was made for another call. */
 export const CODES = /drvc_[\w.~-]+/g;
-/** Shorter pieces of a secret reveal nothing, and occur by chance. */
+/** Shorter pieces of a secret reveal nothing, and may occur by chance. */
 const LEAST_BASE64_CHARS = 8;
 
 /** Removes secrets from a foreign text. */
@@ -30,7 +30,7 @@ function formsOf(secret: string): string[] {
   return [...plain, ...base64Of(secret)];
 }
 
-/** The three forms of a secret within base64, without the ends that depend on its neighbors. */
+/** The three forms of a secret within base64, without the end characters that depend on its neighbors. */
 function base64Of(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const forms = [0, 1, 2].map((before) => {

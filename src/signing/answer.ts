@@ -1,8 +1,8 @@
-// How the control plane signs an answer to a host, and how the host verifies it (protocol.md).
+// How does the control plane sign an answer to a host, and how does the host verify it (protocol.md)?
 import { contentDigest, isSame, type Key, keyOf, mac } from "./mac.ts";
 import { type SignedHeaders, signatureIn, signedHeaders } from "./request.ts";
 
-/** An answer as received; nothing in it is verified. */
+/** An answer as received. Nothing in it is verified. */
 export interface ClaimedAnswer {
   status: number;
   body: string | Uint8Array;
@@ -16,8 +16,8 @@ const INPUT = new RegExp(
 );
 
 /**
- * The key for the answer to one request, in base64, derived from the request's key and signature. It fits no
- * other answer, so the verifier of a request may hand it to whatever signs the answer.
+ * The key for the answer to one request, in base64, derived from the request's key and signature. It is valid
+ * for no other answer, so the code that verifies a request can pass it to the code that signs the answer.
  */
 export function answerKey(key: Key, signature: string): string {
   return mac(key, "drover-answer\n", signature);

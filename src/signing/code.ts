@@ -1,11 +1,11 @@
-// What is in an enrollment code, and which secret do host and control plane derive from it?
+// What does an enrollment code contain, and which secret do host and control plane derive from it?
 import { base64Url, type Key, keyOf, keyOfText, mac } from "./mac.ts";
 
 /** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: lets a machine join as a worker. */
 const CODE = /^drvc_((?:[a-z0-9][a-z0-9-]{0,62})\.\d{1,12})\.([A-Za-z0-9_-]{43})$/;
 const CLAIM = /^([a-z0-9][a-z0-9-]{0,62})\.(\d{1,12})$/;
 
-/** The clear part of a code, and its key. */
+/** The readable part of a code, and its secret key. */
 export interface Code {
   /** `<worker>.<expires at, seconds>`: the host's key id until it has enrolled. */
   claim: string;
@@ -18,7 +18,7 @@ export function enrollmentCode(worker: string, expiresAt: number, signingKey: st
   return `drvc_${claim}.${base64Url(codeMac(claim, signingKey))}`;
 }
 
-/** Parses a code; undefined if malformed. Only its control plane can verify it. */
+/** Parses a code; undefined if malformed. Only the control plane that made the code can verify it. */
 export function readCode(code: string): Code | undefined {
   const [, claim, text] = CODE.exec(code) ?? [];
   if (claim === undefined || text === undefined) return undefined;
@@ -38,7 +38,7 @@ export function readClaim(claim: string): { worker: string; expiresAt: number } 
 
 /**
  * The secret of a host, in base64, derived from its code's key and a salt that the host chose. Both sides
- * compute it; neither it nor the code is ever sent.
+ * compute the secret; neither the secret nor the code is ever sent.
  */
 export function hostSecret(code: Key, salt: string): string {
   return mac(code, "drover-host-secret\n", salt);

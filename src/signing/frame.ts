@@ -1,4 +1,4 @@
-// How frames on a host's socket are sealed: numbered, and signed with a key of that socket.
+// How are frames on a host's socket sealed? Each is numbered, and signed with a key of that socket.
 import { isSame, type Key, keyOf, mac } from "./mac.ts";
 
 /** The sender of a frame. */
@@ -34,7 +34,7 @@ export function sealed(key: string, speaker: Speaker, number: number, body: stri
   return `${number} ${frameMac(key, speaker, number, body)}\n${body}`;
 }
 
-/** The body of a frame; undefined unless it has this number and is sealed by this sender for this socket. */
+/** The body of a frame; undefined unless it has this number, and this sender sealed it for this socket. */
 export function unsealed(key: string, speaker: Speaker, number: number, frame: string): string | undefined {
   const [line = "", numberText, signature = ""] = FRAME.exec(frame.slice(0, MAX_LINE_CHARS)) ?? [];
   if (numberText !== String(number)) return undefined;

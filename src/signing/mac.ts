@@ -1,4 +1,4 @@
-// The primitives of signing: keys, HMACs, digests, comparison in constant time.
+// Which primitives does signing use? Keys, HMACs, digests, and comparison in constant time.
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 /** The key of an HMAC-SHA256. */
@@ -21,7 +21,7 @@ export function textOfKey(key: Key): string {
   return btoa(String.fromCharCode(...key));
 }
 
-/** Base64 as it may stand in a URL. */
+/** Base64 as base64url, for use in a URL. */
 export function base64Url(base64: string): string {
   return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }

@@ -1,7 +1,7 @@
-// How a host signs a request (RFC 9421), and how its claim is read and verified.
+// How does a host sign a request (RFC 9421), and how is its claim read and verified?
 import { isSame, type Key, mac } from "./mac.ts";
 
-/** The purpose of a signature, one for each route: it is invalid for any other. */
+/** The purposes of signatures, one for each route. A signature is not valid for any other purpose. */
 export const PURPOSES = [
   "enroll",
   "get-snapshot",
@@ -39,7 +39,7 @@ export interface SignedHeaders {
   signature: string;
 }
 
-/** A signed request as its headers claim; nothing is verified. */
+/** A signed request as its headers claim. Nothing is verified. */
 export interface ClaimedRequest extends Params {
   /** The value of `Content-Digest`. */
   digest: string;
@@ -66,7 +66,7 @@ export function signRequest(key: Key, request: Request, digest: string, params: 
   return signedHeaders(digest, signed, mac(key, requestBase(request, digest, signed)));
 }
 
-/** The headers of a message with this digest, whose parameters and signature (base64) are these. */
+/** The headers of a message, from its digest, the parameters of its signature, and the base64 signature. */
 export function signedHeaders(digest: string, params: string, signature: string): SignedHeaders {
   return {
     "content-digest": digest,
@@ -97,7 +97,7 @@ export function claimedRequest(
   return { ...params, digest, signature, base: requestBase(request, digest, paramsText(params)) };
 }
 
-/** Whether a request was signed with this key: one HMAC of a few hundred bytes. */
+/** Whether a request was signed with this key. Costs one HMAC of a few hundred bytes. */
 export function isSignedWith(key: Key, { base, signature }: ClaimedRequest): boolean {
   return isSame(mac(key, base), signature);
 }
