@@ -1,7 +1,5 @@
 // How are attempts and placements named?
-/**
- * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (decisions/tasks.md#attempt-ids).
- */
+/** `<run>/<task>/<epoch>.<n>`: one start of a task. Ids are never reused (decisions/tasks.md#attempt-ids). */
 export const ATTEMPT_ID_PATTERN =
   /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
 
@@ -13,7 +11,7 @@ export function placementKey(run: string, epoch: number): string {
   return `${run}/${epoch}`;
 }
 
-/** What an attempt's id consists of. */
+/** The parts of an attempt's id. */
 export interface AttemptParts {
   run: string;
   task: string;
@@ -21,7 +19,7 @@ export interface AttemptParts {
   n: number;
 }
 
-/** The parts of an attempt's id; undefined for any other text. */
+/** Parses an attempt's id; undefined for any other text. */
 export function parseAttemptId(id: string): AttemptParts | undefined {
   const [, run, task, epoch, n] = ATTEMPT_ID_PATTERN.exec(id) ?? [];
   if (run === undefined || task === undefined) return undefined;

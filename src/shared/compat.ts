@@ -1,7 +1,7 @@
-// Which forms of other versions does this one understand, since when, until when, and why? Every form that
-// code supports for another version is listed here (docs/design/compat.md).
+// Which formats of other versions does this one understand, since when, until when, and why? Every format
+// that the code supports for another version is listed here (docs/design/compat.md).
 
-/** What this version understands besides its own form. The first version that does not is `until`. */
+/** A format that this version understands besides its own. `until` is the first version that does not. */
 export interface Compatibility {
   what: string;
   since: string;
@@ -11,7 +11,7 @@ export interface Compatibility {
 
 /**
  * The protocols of hosts, by number: a higher one includes all lower ones (compat.md#hosts). A change that an
- * older agent would not notice, but must not ignore, adds an entry.
+ * older agent would ignore, although it must not, adds an entry.
  */
 export const PROTOCOLS: readonly Compatibility[] = [
   {
@@ -21,14 +21,14 @@ export const PROTOCOLS: readonly Compatibility[] = [
     why: "a shell script can be a host",
   },
   {
-    what: "acts on every field of a task, waits for the delay of a start, and ends what is out of time",
+    what: "acts on every field of a task, waits for start delays, and enforces time limits",
     since: "0.1.0",
     until: null,
     why: "a host keeps its agent when the control plane is replaced",
   },
 ];
 
-/** Layouts of what objects store, from 1 on (compat.md#stored). A change of meaning adds an entry. */
+/** Layouts of stored records and rows, numbered from 1 (compat.md#stored). A change of meaning adds one. */
 export const LAYOUTS: readonly Compatibility[] = [
   { what: "records and rows as of 0.1.0", since: "0.1.0", until: null, why: "runs outlive a deploy" },
 ];
@@ -36,12 +36,12 @@ export const LAYOUTS: readonly Compatibility[] = [
 /** Fields, such as `runs.timeout`, that an earlier version may not have stored (compat.md#stored). */
 export const FIELDS: readonly Compatibility[] = [];
 
-/** What the agent of this version speaks. */
+/** The protocol of the agent of this version. */
 export const PROTOCOL = PROTOCOLS.length - 1;
 
 /**
- * Fields of a task that only an agent acts on. `umask` is not listed: a local `drover run` sends it with
- * every command, and hosts that are shell scripts would get none of these.
+ * Fields of a task that only an agent acts on. `umask` is not listed, since a local `drover run` sends it
+ * with every command: hosts that are shell scripts would get none of them.
  */
 export const AGENT_FIELDS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin", "user"] as const;
 

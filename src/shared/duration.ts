@@ -5,7 +5,7 @@ const UNIT_MS: Record<string, Millis> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_0
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** The longest duration that is accepted anywhere: a hundred years. Sums of instants stay exact up to it. */
+/** The longest duration that is accepted anywhere: a hundred years. Sums of instants are exact up to this. */
 export const MAX_DURATION_MS: Millis = 100 * 365 * 86_400_000;
 
 /**
@@ -34,7 +34,7 @@ export function formatDuration(ms: Millis): string {
   return text;
 }
 
-/** Formats a duration rounded to seconds, if it is longer than one: `1791725` → `29m52s`. */
+/** Formats a duration, rounded to seconds unless it is shorter than a second: `1791725` → `29m52s`. */
 export function formatSeconds(ms: Millis): string {
   return formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
 }

@@ -67,9 +67,9 @@ interface ErrorIds {
 }
 
 /**
- * An error that a caller can act on. It crosses object boundaries, where own properties survive and the class
- * does not: compare `code`. No property may be called `retryable` or `overloaded`, since the platform uses
- * these names (platform.md#calls-and-faults).
+ * An error that a caller can act on. It crosses object boundaries, where its own properties survive but its
+ * class does not, so compare `code`. No property may be called `retryable` or `overloaded`, since the
+ * platform uses these names itself (platform.md#calls-and-faults).
  */
 export class DroverError extends Error {
   override readonly name = "DroverError";
@@ -135,12 +135,12 @@ export function failureClass(code: FailureCode): "task" | "infrastructure" {
   return FAULTS_OF_COMMANDS.includes(code) ? "task" : "infrastructure";
 }
 
-/** The answer to every invalid signature. It does not reveal whether the named worker exists. */
+/** The answer to every invalid signature. It does not reveal whether a worker with the claimed id exists. */
 export function notKnown(): DroverError {
   return new DroverError("bad_signature", "the call is not signed by a known host or with a known code");
 }
 
-/** The answer to a body whose digest is not the signed one. */
+/** The answer to a body whose digest differs from the signed one. */
 export function otherBody(): DroverError {
   return new DroverError("bad_signature", "the body is not the one that was signed");
 }

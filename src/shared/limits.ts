@@ -1,7 +1,7 @@
 // Which bounds do two files share, or can a user see? Any other bound is defined beside its only use. Each
 // has a test at the bound (CONTRIBUTING.md#style).
 
-/** The largest spec, as canonical JSON. A larger one is a 400 (api.md#refused-specs). */
+/** The largest spec, as canonical JSON. A larger one is refused with 400 (api.md#refused-specs). */
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
@@ -13,7 +13,7 @@ export const MAX_LABELS = 64;
 export const MAX_TEXT_MAP_BYTES = 8 * 1024;
 /** Ids in one query (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
-/** Snapshots that one submission refers to. */
+/** Snapshots to which one submission can refer. */
 export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
 /** The largest snapshot: one piece of the object store, less a margin. A deployment may lower it. */
 export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
@@ -35,13 +35,13 @@ export const MAX_TASK_EVENTS = 10;
 /** Attempts that are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
 
-/** Log bytes that are kept of one stream of one attempt. The rest is dropped, and the run says so. */
+/** Log bytes that are kept of one stream of one attempt. The rest is dropped, and an event says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Log bytes in one call of a host outside of its reports. Each call is one object of the store. */
 export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
-/** How long an exited attempt waits for the next byte of its logs (host-protocol.md#orders). */
+/** How long the next log byte of an exited attempt is awaited (host-protocol.md#orders). */
 export const LAST_BYTE_MS = 60_000;
 
 /** The largest report of a host (host-protocol.md#report). */
@@ -49,20 +49,20 @@ export const MAX_REPORT_BYTES = 1024 * 1024;
 /** The longest time that the answer to a report waits for new orders (host-protocol.md#webhook). */
 export const MAX_REPORT_WAIT_MS = 20_000;
 /**
- * How long the report of a mere start may be delayed, so that a command that ends sooner costs one report and
- * not two (budgets.md#budgets, requests per hot run).
+ * How long a host may delay the report of a start. If the command ends within this time, it costs one report
+ * and not two (budgets.md#budgets, requests per hot run).
  */
 export const START_REPORT_DELAY_MS = 1_000;
 /**
- * An event that is reported this soon needs no note of when the report came: every wait that counts from the
+ * An event counts as reported at once if its report comes within this time. Every wait that counts from a
  * report is much longer.
  */
 export const HEARD_AT_ONCE_MS = 1_000;
-/** A host's socket is closed with this code plus the HTTP status of the error: 4409 is the webhook's 409. */
+/** A host's socket closes with this number plus the HTTP status of the error: 4409 stands for 409. */
 export const CLOSE_CODES_FROM = 4_000;
 /** How much the time in a signature may differ from ours. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
-/** A refusal of one kind is recorded with its worker at most this often: each record costs a row. */
+/** The shortest time between two records of the same kind of refusal at a worker. Each record costs a row. */
 export const NOTE_REFUSAL_MS = 60_000;
 /** Notices whose times differ by less count as the same: each change costs a row. */
 export const NOTICE_DRIFT_MS = 10_000;
@@ -76,7 +76,7 @@ export const MAX_KILL_MS = 3_600_000;
 
 /** The longest back-off of a message that failed (rules.md#r7). */
 export const RETRY_LONGEST_MS = 60_000;
-/** Messages that one object has in flight at the same time; the others wait. */
+/** The most messages that one object has in flight at the same time; the others wait. */
 export const MAX_IN_FLIGHT = 64;
 /** How long after the end of its lease the control plane calls a worker `lost` (rules.md#r4). */
 export const LEASE_MARGIN_MS = 60_000;
@@ -85,11 +85,11 @@ export const REMEMBER_ENDED_MS = 24 * 3_600_000;
 
 /** How long after the pool's decision a create may begin (rules.md#invariant-3, `notAfter`). */
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
-/** How long a create call without an answer, or one of an earlier process, may still take effect. */
+/** How long a create call may still take effect after it got no answer, or was made by an earlier process. */
 export const CREATE_STRAGGLER_MS = 90_000;
 /** How long a new machine may be missing from listings without a conclusion (decisions/workers.md#d4). */
 export const UNLISTED_MS = 2 * 60_000;
-/** The longest pause that a provider can ask for: a mistyped pause must not stop a pool for ever. */
+/** The longest pause that a provider can ask for: a mistyped pause must not stop a pool forever. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 /** The largest answer of a provider: a listing of 10,000 machines fits. */
 export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;

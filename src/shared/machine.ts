@@ -1,7 +1,10 @@
 // What is a machine: the three pure functions that decide for one object (shell.md#machine)? No
 // implementation reads a clock, a random source, an environment or a network.
 
-/** Milliseconds since the Unix epoch, on the clock of the machine's shell. Always an argument, never read. */
+/**
+ * Milliseconds since the Unix epoch, on the clock of the machine's shell. It is always an argument: no
+ * machine reads a clock.
+ */
 export type Instant = number;
 
 /** A duration in milliseconds. */
@@ -20,7 +23,7 @@ export interface Machine<State, Event, Message> {
   due(state: State, now: Instant): Message[];
   /** The next instant at which time alone changes `due`, or the effect of a `tick`. */
   wakeAt(state: State): Instant | undefined;
-  /** What no `apply` may break, whatever the event. */
+  /** The invariants that no `apply` may break, whatever the event. */
   invariants: readonly Invariant<State>[];
 }
 
@@ -28,11 +31,11 @@ export interface Machine<State, Event, Message> {
 export interface Invariant<State> {
   /** Where the design states the invariant: page and anchor. */
   rule: string;
-  /** How this step breaks the invariant; undefined: it does not. Changes nothing, and costs little. */
+  /** How this step breaks the invariant; undefined: it does not. Must change nothing, and be cheap. */
   broken(before: State, after: State, now: Instant): string | undefined;
 }
 
-/** The part of every message that the shell reads to carry it. */
+/** The part of every message that the shell needs to deliver it. */
 export interface Envelope {
   /** The receiver: the name of an object, a provider or a host. */
   to: string;
@@ -56,8 +59,8 @@ export interface Violation {
 
 /**
  * The invariants that a step of a machine has broken (shell.md#assertions). `before`: the state that `apply`
- * was given; its tables are those of `after`, which know what has changed (`Rows.changes`). Call this before
- * the changes are flushed. Never throws: an invariant that throws counts as broken.
+ * was given. It shares its tables with `after`, and they know what has changed (`Rows.changes`). Call this
+ * before the changes are flushed. Never throws: an invariant that throws counts as broken.
  */
 export function check<State, Event, Message>(
   machine: Machine<State, Event, Message>,

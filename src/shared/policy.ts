@@ -2,7 +2,7 @@
 import { durationMs, formatDuration } from "./duration.ts";
 import type { Millis } from "./machine.ts";
 
-/** A `batch` run ends; a `service` should run for ever. The type sets defaults (restart.md#default-1). */
+/** A `batch` run ends; a `service` should run forever. The type sets defaults (restart.md#default-1). */
 export type RunType = "batch" | "service";
 
 /** How often, and how soon, a task is restarted on the same machine (restart.md#restart-policy). */
@@ -14,7 +14,7 @@ export interface RestartPolicy {
   mode: "fail" | "delay";
 }
 
-/** A restart policy in a submission. The next layer below fills in absent fields. */
+/** A restart policy in a submission. The group, or else the type's default, fills in absent fields. */
 export interface RestartFields {
   attempts?: number;
   interval?: string;

@@ -3,9 +3,9 @@ const LOOPBACK = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 const HTTP_PORT = "80";
 
 /**
- * The address, as `host:port`, of a Drover that is reached by plain HTTP on this machine. Without a
- * certificate, it must prove that it knows the token. Undefined for any other URL. `localhost` is replaced by
- * 127.0.0.1, since the name may resolve to an address where somebody else listens.
+ * The address, as `host:port`, of a Drover that is reached by plain HTTP on this machine. It has no
+ * certificate, so it must prove that it knows the token. Undefined for any other URL. `localhost` is replaced
+ * by 127.0.0.1, since the name may resolve to an address where somebody else listens.
  */
 export function loopbackAddress(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
@@ -15,7 +15,8 @@ export function loopbackAddress(url: string): string | undefined {
 }
 
 /**
- * Whether a secret or a signed message may be sent there: over TLS anywhere, without it only to this machine.
+ * Whether a secret or a signed message may be sent to this URL: over TLS to any machine, without TLS only to
+ * this machine.
  */
 export function isSafeAddress(url: string): boolean {
   return (URL.canParse(url) && new URL(url).protocol === "https:") || loopbackAddress(url) !== undefined;
@@ -29,8 +30,8 @@ export function endpointOf(address: string): { host: string; port: number } {
 
 /**
  * The text that Drover authenticates with the token (HMAC-SHA256), so only a Drover with that token can
- * answer. It contains Drover's own address: a stranger who forwards a nonce gets a proof that is valid
- * nowhere else.
+ * answer. It contains Drover's own address: if somebody else forwards a nonce to Drover, the proof that comes
+ * back is valid only for Drover's address.
  */
 export function proofText(address: string, nonce: string): string {
   return `drover-proof\n${address}\n${nonce}`;

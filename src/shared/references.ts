@@ -40,7 +40,7 @@ export function escapeReferences(text: string): string {
   );
 }
 
-/** Looks a name up in several maps, in order, ignoring properties that every object inherits. */
+/** Looks a name up in several maps, in this order. Ignores properties that every object inherits. */
 export function lookUpIn(...maps: Record<string, string>[]): LookUp {
   return (name) => maps.find((map) => Object.hasOwn(map, name))?.[name];
 }

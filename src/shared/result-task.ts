@@ -1,5 +1,5 @@
 // Which task decides the result of a run?
-/** The fields of a task that decide what its end means for its run. */
+/** The fields of a task that determine its role in its run. */
 interface TaskRole {
   name: string;
   leader?: boolean | undefined;
@@ -7,8 +7,8 @@ interface TaskRole {
 }
 
 /**
- * The task whose result is the run's: the leader, or the only main task (api.md#result-task). Undefined if
- * there are several main tasks and no leader.
+ * The name of the task that gives the run its result: the leader, or the only main task (api.md#result-task).
+ * Undefined if there are several main tasks and no leader.
  */
 export function resultTaskOf(tasks: readonly TaskRole[]): string | undefined {
   const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);

@@ -1,7 +1,7 @@
-// How long is the pause before the next try?
+// How long is the pause before the next retry?
 import type { Millis } from "../machine.ts";
 
-/** The pause after the first failure doubles with each further failure, up to the longest. */
+/** A pause of `firstMs` after the first failure. It doubles with each further failure, up to `longestMs`. */
 export interface BackOff {
   firstMs: Millis;
   longestMs: Millis;

@@ -8,7 +8,10 @@ import type { Instant, Millis } from "../machine.ts";
 export const CLOCK_WAS_SET = "clock was set";
 
 const CLOCK_IS = "clock is ";
-/** `drover up` confirms the clock each second. A clock that has moved by more than this is not believed. */
+/**
+ * `drover up` confirms the clock each second. If the clock has moved by more than this since the last
+ * confirmation, it is not believed.
+ */
 const DOUBT_MS: Millis = 3_000;
 
 /** The cron that `drover up` fires to confirm what the platform's clock shows, and that nobody has set it. */
