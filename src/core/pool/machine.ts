@@ -46,7 +46,7 @@ export type PoolMessage =
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | (Envelope & { kind: "list"; tag: string });
 
-/** The machine of a pool. */
+/** The state machine of a pool. */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   name: "pool",
   invariants: poolInvariants,
@@ -133,13 +133,13 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   }
 }
 
-/** Decides; if that leaves unneeded permits, withdraws them and decides again without them. */
+/** Makes and applies a plan. If that leaves unneeded permits, withdraws them and plans again without them. */
 function decideTwice(state: Configured, now: Instant): Configured {
   const decided = decide(state, now);
   return withdrawUnwanted(decided, now) ? decide(decided, now) : decided;
 }
 
-/** Applies the plan. */
+/** Makes and applies a plan, if it would differ from the latest. */
 function decide(state: Configured, now: Instant): Configured {
   const decided = nextPlan(state, now);
   if (decided === undefined) return state;

@@ -100,7 +100,7 @@ export interface PoolRecord {
   seed: string;
   /** The number in the next worker's name. No name is used twice, so this is not a count. */
   nextWorker: number;
-  /** What keeps machines from being created: one hold-off for each cause and scope. */
+  /** The hold-offs that keep machines from being created: one for each cause and scope. */
   holds: Hold[];
   /** The pool is being deleted: it takes no new runs, and is gone once it is empty. Absent: it stays. */
   leaving?: true;
@@ -189,7 +189,7 @@ export function hasTurn({ turn, version }: WorkerRow): boolean {
   return turn?.version === version;
 }
 
-/** Whether the worker waits for a turn to call the provider: for its first call, or for a call it reports. */
+/** Whether the worker waits for a turn: for its first provider call, or for a call that it has reported. */
 export function isWaiting(row: WorkerRow): boolean {
   if (row.kind === "self-hosted") return false;
   if (row.phase === "asked") return row.turn === undefined;

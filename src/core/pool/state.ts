@@ -21,7 +21,9 @@ export interface PoolMemo {
   changes: Changes;
   sweptAt: Instant | null;
   sweepError: string | null;
-  /** Machines in the latest listing that carry the pool's tag but are no worker's: they are left alone. */
+  /**
+   * Machines in the latest listing that carry the pool's tag but belong to no worker: they are left alone.
+   */
   strangers: string[];
   /** By worker: what a listing has shown and the worker must still be told. */
   sightings: Record<string, Sighting>;

@@ -45,7 +45,7 @@ export type RegistryMessage = Letter<"pool", "configure">;
 /** How often a pool that is being deleted is asked whether it is empty. */
 const ASK_DRAINED_MS = 10_000;
 
-/** The registry's machine. It owns the pools' configurations, and repeats each until the pool confirms it. */
+/** The registry's state machine. It owns the pools' configurations, and sends each until the pool has it. */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
   invariants: [
@@ -124,7 +124,10 @@ function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
   return remove === "forced" || (remove === "drained" && how !== "forced");
 }
 
-/** Folds in an answer. A refused configuration is replaced by the last accepted one; if none: no pool. */
+/**
+ * Folds in a pool's answer. If the configuration was refused, the last accepted one replaces it; if none was
+ * ever accepted, the pool is removed.
+ */
 function foldAnswer(
   state: RegistryState,
   pool: string,

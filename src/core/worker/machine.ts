@@ -65,7 +65,7 @@ export type WorkerMessage =
   | Letter<"allocation", "observed" | "ended">
   | Letter<"pool", "worker">;
 
-/** The machine of a worker. */
+/** The state machine of a worker. */
 export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
   name: "worker",
   invariants: workerInvariants,

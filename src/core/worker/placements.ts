@@ -34,7 +34,7 @@ export function isSilent(state: ReadonlyExistingWorker, now: Instant): boolean {
   return from === undefined || now > from;
 }
 
-/** Until when the host does not count as silent; undefined: this process has not heard from it yet. */
+/** After this time the host counts as silent; undefined: this process has not heard from it yet. */
 export function silentFrom({ memo, record }: ReadonlyExistingWorker): Instant | undefined {
   const silenceMs = Math.max(3 * record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
   return memo.lastReportAt === null ? undefined : memo.lastReportAt + silenceMs;
@@ -132,7 +132,7 @@ export function answerOrder(state: ReadonlyWorker, order: Order): OrderAnswer {
   return { kind: "accepted", revision: row.order?.revision ?? 0 };
 }
 
-/** The end of a placement as its allocation is told: with the cause, if the host gave notice. */
+/** The end of a placement as reported to its allocation: with the cause, if the host gave notice. */
 export function endOf(
   { notice }: WorkerRecord,
   { how, held }: Pick<Ended, "how" | "held">,

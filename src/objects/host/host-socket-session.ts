@@ -27,7 +27,7 @@ const REPLACED = 408;
 const OVER = "the worker has been terminated; shut this machine down";
 const LATER_START = "a later start of this host's agent has taken over";
 
-/** A host's socket as the platform keeps it. The simulator has its own. */
+/** A host's socket as the platform keeps it. The simulator has another implementation. */
 export interface HostSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
@@ -66,9 +66,7 @@ export class HostSocketSession {
     actor.watch(() => this.#sendAllDue());
   }
 
-  /**
-   * The host's first frame on a socket. The socket replaces all others: they may be dead without our notice.
-   */
+  /** The host's first frame on a socket. The socket replaces all others, which may be dead already. */
   #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
@@ -96,7 +94,7 @@ export class HostSocketSession {
   }
 
   /**
-   * Refuses a frame, and records this in the worker. The socket is closed before, since every event of the
+   * Refuses a frame, and records this in the worker. The socket is closed first, since every event of the
    * worker sends frames to all open sockets. The reason is sent in a frame, which is authenticated: anybody
    * on the path can close a socket.
    */

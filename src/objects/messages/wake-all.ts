@@ -2,7 +2,7 @@
 import type { PoolState } from "../../core/pool/state.ts";
 import type { Mailboxes } from "./post.ts";
 
-/** How many objects are woken at a time, since an object that is not in memory must be loaded. */
+/** How many objects are woken at a time. Waking an object may load it into memory. */
 const WOKEN_AT_ONCE = 100;
 
 /** Pokes each live run and worker of a pool, since their alarms may come at the wrong time. */

@@ -33,9 +33,9 @@ export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
 }
 
 /**
- * Whether a run may use machines with GPUs. A run that asks for no GPU may not, if a type without GPUs can
- * hold it: so GPUs stay free. This limit does not apply with `allowRunsWithoutGpus`, or in a pool that
- * creates no machines.
+ * Whether a run may use machines with GPUs. A run that asks for no GPU may not use them if a type without
+ * GPUs can hold the run, so that GPUs stay free. This limit does not apply with `allowRunsWithoutGpus`, or in
+ * a pool that creates no machines.
  */
 export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
   if (need.gpus > 0 || config.allowRunsWithoutGpus || config.maxInstances === 0) return true;

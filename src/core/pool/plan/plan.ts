@@ -76,7 +76,7 @@ function leavingMachines(workers: readonly WorkerRow[]): WorkerRow[] {
 /** A machine that is still there after this long no longer counts as leaving: another one is evicted. */
 const LEAVING_COUNTS_MS = 5 * 60_000;
 
-/** Until when a leaving machine counts as leaving, so that no other machine is evicted. */
+/** When a leaving machine stops counting as leaving, so that another machine may be evicted. */
 function leavesUntil(row: WorkerRow): Instant {
   return row.endingAt === null ? row.stopUntil : row.endingAt + LEAVING_COUNTS_MS;
 }
@@ -252,7 +252,7 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-/** When the passing of time next changes the plan that was made at `now`. */
+/** The next time after `now` at which the plan changes without an event. */
 export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);

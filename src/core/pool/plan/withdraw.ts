@@ -1,4 +1,4 @@
-// Which requested machines are given up, since nothing needs them or their permits cannot be used?
+// Which requested machines are given up: those that are not needed, or whose permits cannot be used?
 import type { Instant } from "../../../shared/machine.ts";
 import { holdsOn, isClosed } from "../provider/hold-offs.ts";
 import { isWaiting, type WorkerRow } from "../record.ts";

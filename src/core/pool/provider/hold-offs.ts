@@ -56,7 +56,7 @@ export function isClosed({ until }: Hold, now: Instant): boolean {
   return until === null || now < until;
 }
 
-/** The hold-offs in force for a machine of this type. */
+/** The hold-offs in force for a machine of this kind. */
 export function holdsOn(holds: readonly Hold[], kind: Kind): Hold[] {
   const scopes = scopesOf(kind);
   return holds.filter((hold) => scopes.includes(hold.scope) && isInForce(hold));

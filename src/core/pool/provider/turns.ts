@@ -40,7 +40,7 @@ export function giveTurns(state: Configured, now: Instant): void {
   }
 }
 
-/** When the next turn becomes possible as time passes; undefined: never. */
+/** The next time at which a turn becomes possible without another event; undefined: never. */
 export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const { turnsAt: given } = state.memo.latest;
   const waiting = state.workers.derive(waitingOf);

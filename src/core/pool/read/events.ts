@@ -5,7 +5,7 @@ import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { runsByWorker, workerSummary } from "./views.ts";
 
-/** The most changed rows in one answer. */
+/** The maximum number of changed rows in one answer. */
 export const MAX_EVENTS_READ = 1_000;
 
 /**
@@ -36,7 +36,7 @@ function livingRows({ runs, workers }: ReadonlyConfigured): FoundRows {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
-/** Reads the changed rows by the changes in memory, if these are complete; otherwise from the tables. */
+/** Finds the changed rows through the changes in memory, if these are complete; otherwise in the tables. */
 function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): FoundRows {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {

@@ -206,13 +206,13 @@ function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["res
   if (reserved === null) return "";
   const { worker, evict } = reserved;
   const isOwn = reserved.run === run;
-  if (worker === null) return isOwn ? "; a machine that is ending makes room for it" : "";
+  if (worker === null) return isOwn ? "; a machine that is ending makes room for this run" : "";
   const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
   // The reservation does not affect runs that are ahead of it in the queue.
   if (queue[first]?.run !== reserved.run) return "";
-  const whom = isOwn ? "it" : `run ${reserved.run}, which comes first`;
-  const why = evict ? "and ends when it is idle, to make room for" : "since it is kept for";
-  return `; worker ${worker} takes no others, ${why} ${whom}`;
+  const whom = isOwn ? "this run" : `run ${reserved.run}, which comes first`;
+  const why = evict ? "and ends when it is idle, to make room for" : "since it is reserved for";
+  return `; worker ${worker} takes no other runs, ${why} ${whom}`;
 }
 
 /** Says that machines with room are kept for runs that need GPUs. */

@@ -1,7 +1,7 @@
 // How fast does the queue of a pool drain, and when may a client try again?
 import type { Instant, Millis } from "../../../shared/machine.ts";
 
-/** How many of the latest placements the rate is computed from. */
+/** The rate is computed from this many of the latest placements. */
 const PLACES_KEPT = 32;
 /** The shortest and the longest delay for a client, and the delay while nothing is known. */
 const LEAST_MS = 1_000;

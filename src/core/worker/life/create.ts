@@ -145,7 +145,7 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
     if (callWanted(tried) === "create") tried.waits = true;
     if (isThere) return { ...state, record: tried };
-    // A worker that is ending keeps the reason of its end.
+    // A worker that is ending keeps the reason for its end.
     const reason = record.phase === "booting" ? text : record.reason;
     const failed = { ...tried, failure, createTries: record.createTries + 1, reason };
     // Repeated failures for the same reason are one event: only a few events are kept.

@@ -113,7 +113,7 @@ export function bootTrouble({ bootProbe, secret, instance, reason, intent }: Wor
   return instance === null ? reason : "its host has not called yet";
 }
 
-/** When the worker next changes as time passes. */
+/** The next time at which the worker changes without another event. */
 export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;

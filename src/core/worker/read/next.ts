@@ -100,7 +100,7 @@ function nextOfSilent(state: ReadonlyExistingWorker): Next {
   return nextBy("stay", "wait for its host to report again, until an operator kills it", "host");
 }
 
-/** By what the host's silence ends: the next action as a code and in words. */
+/** What the host's silence leads to, as a code and in words. */
 const SILENCE = {
   undelivered: ["lose_runs", "take back the runs that its host has not received"],
   runs: ["lose_runs", "count its runs as lost"],
