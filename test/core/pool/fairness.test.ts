@@ -51,7 +51,7 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     const both = held(configured(config, [...busy, needy, later], [...workers, leaving]), quota(T0 + MINUTE));
     expect(plan(both, T0).reserved).toEqual({ run: "needy", worker: null });
     expect(explainRun(both, "needy", T0)?.reason.text).toContain(
-      "a machine that is ending makes room for it",
+      "a machine that is ending makes room for this run",
     );
   });
 
