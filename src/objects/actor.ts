@@ -1,5 +1,5 @@
 // How does an object run its machine: load, apply, store, send, retry? Durable Objects and the simulator
-// share it.
+// share this code.
 import { MAX_IN_FLIGHT, RETRY_LONGEST_MS } from "../shared/limits.ts";
 import {
   check,
@@ -20,29 +20,27 @@ export const RETRY_FIRST_MS = 1_000;
 export const SEND_TIMEOUT_MS = 45_000;
 
 /**
- * What the shell needs of its environment: storage, alarm and stubs in a Durable Object, fakes in the
+ * What the shell needs from its environment: storage, alarm and stubs in a Durable Object, fakes in the
  * simulator.
  */
 export interface World<State, Event, Message> {
   now(): Instant;
   /** The state as stored. Synchronous, like everything up to `send`. */
   load(): State;
-  /** Runs `write` so that either all of it is stored or nothing. */
+  /** Runs `write` so that either all of its changes are stored or none. */
   commit(write: () => void): void;
   /** Stores the changes. Called within `commit`. */
   save(state: State): void;
   /** Makes sure that the object wakes at `at` or earlier. Called in the synchronous block of the commit. */
   wake(at: Instant): void;
-  /**
-   * Delivers a message, and turns its reply into an event. If it rejects, the message is sent again.
-   */
+  /** Delivers a message, and turns its reply into an event. If this rejects, the message is sent again. */
   send(message: Message): Promise<Event>;
   timer: Timer;
   /** Logs a failed message. */
   failed(message: Message, error: unknown, tries: number): void;
   /** Whether the next step is checked against the invariants of its machine. */
   isChecked(): boolean;
-  /** Logs and counts what a step has broken, after its result is stored. Never throws. */
+  /** Logs and counts the invariants that a step has broken, after its result is stored. Never throws. */
   violated(violations: readonly Violation[]): void;
   /** Logs a listener that threw. It will be called again. */
   unheard?(error: unknown): void;
@@ -58,9 +56,9 @@ interface Retry {
  *
  *     load → apply → commit (state and alarm in one block) → send what is due → each reply is an event
  *
- * It knows only how messages are carried: one in flight per destination and kind, retries with a back-off of
- * 1 s doubling to 60 s (rule R7), and an alarm for everything that a crash would lose. Its own memory need
- * not survive: after a crash `due` yields the same messages again.
+ * The shell only carries messages: one in flight per destination and kind, retries with a back-off of 1 s
+ * doubling to 60 s (rule R7), and an alarm for everything that a crash would lose. A crash may lose the
+ * shell's memory, since `due` yields the same messages again.
  */
 export class Actor<State, Event, Message extends Envelope> {
   readonly #machine: Machine<State, Event, Message>;
@@ -94,11 +92,11 @@ export class Actor<State, Event, Message extends Envelope> {
       this.#world.commit(() => this.#world.save(next));
       this.#state = next;
     } catch (error) {
-      // Memory may be half changed, so start again from what is stored.
+      // Memory may be half changed, so start again from the stored state.
       this.#state = undefined;
       throw error;
     }
-    // Even a broken state is stored: a wrong state can be mended, but a lost one cannot.
+    // Even a broken state is stored: a wrong state can be repaired, but a lost state cannot.
     if (violations.length > 0) this.#world.violated(violations);
     this.#pump(now);
     this.#notify();
@@ -118,8 +116,8 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 
   /**
-   * Calls all listeners. One that throws because the disk is full is called again later: the event is stored,
-   * and must not fail because of the listener.
+   * Calls all listeners. If one throws, for example because the disk is full, all are called again later. The
+   * event is stored already, and must not fail because of a listener.
    */
   #notify(): void {
     for (const listener of [...this.#watchers]) {
@@ -162,7 +160,7 @@ export class Actor<State, Event, Message extends Envelope> {
       void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
-    // Whatever is overdue is being tried already: an immediate alarm would only spin.
+    // Overdue work is being tried already: an immediate alarm would only spin.
     const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
     const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);
@@ -184,7 +182,7 @@ export class Actor<State, Event, Message extends Envelope> {
     this.#notify();
   }
 
-  /** A call that hangs would block its kind and destination for ever, so it fails after a while. */
+  /** A call that hangs would block its kind and destination forever, so it fails after a while. */
   #sendInTime(message: Message): Promise<Event> {
     return new Promise((resolve, reject) => {
       const stop = this.#world.timer(SEND_TIMEOUT_MS, () => reject(new Error("no reply in time")));
@@ -193,8 +191,8 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 
   /**
-   * A reply after which the same message is still due has achieved nothing, and counts as a failure. `due` is
-   * computed as of the sending, because remaining times in messages change every millisecond.
+   * If the same message is still due after the reply, the message has achieved nothing, and counts as failed.
+   * `due` is computed for the time of sending, because remaining times in messages change every millisecond.
    */
   #afterReply(message: Message, key: string, sentAt: Instant): void {
     const still = this.#machine.due(this.state, sentAt).find((one) => keyOf(one) === key);

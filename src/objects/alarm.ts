@@ -3,15 +3,15 @@ import type { Instant } from "../shared/machine.ts";
 import { fromPlatform, onPlatform } from "./clock.ts";
 import { meter } from "./meter.ts";
 
-/** The alarm is never set closer than this: an alarm set in the past might not fire (platform.md#alarms). */
+/** The shortest time until an alarm: an alarm that is set in the past might not fire (platform.md#alarms). */
 export const MIN_ALARM_DELAY_MS = 5;
 
-/** An alarm that is later than this will not fire any more (platform.md#alarm-rule-4). */
+/** An alarm that is overdue by more than this will not fire any more (platform.md#alarm-rule-4). */
 const OVERDUE_MS = 5_000;
 
 /**
- * The object's one alarm, set as rarely as possible: each setting is a written row (rule R8). A later
- * deadline waits for the earlier alarm, which then sets the next.
+ * The object's only alarm, set as rarely as possible: each setting is a written row (rule R8). If an earlier
+ * alarm is armed, it stays, and the next alarm is set when it fires.
  */
 export class LazyAlarm {
   readonly #storage: DurableObjectStorage;

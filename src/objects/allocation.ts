@@ -96,7 +96,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return this.#existing();
   }
 
-  /** The run once its state `holds`, or after `waitMs`. */
+  /** Waits until `holds` is true for the state, or for `waitMs`. Returns the run. */
   async #once(
     holds: (state: AllocationState) => boolean,
     waitMs: number,

@@ -18,9 +18,9 @@ export function confirmClock(wallMs: Instant): void {
 }
 
 /**
- * Drover's time, which all instants and deadlines use. It goes on evenly when somebody sets the clock of a
- * local Drover's machine: `drover up` then restarts the Worker with a correction (`local/clock.ts`), and
- * until then the time stands still. A deployed Worker has no correction.
+ * Drover's time, which all instants and deadlines use. It does not jump when somebody sets the clock of a
+ * local Drover's machine: it stands still until `drover up` restarts the Worker with a correction
+ * (`local/clock.ts`). A deployed Worker has no correction.
  */
 export function droverNow(): Instant {
   if (lastMs === undefined) return Date.now() + AHEAD_MS;

@@ -21,7 +21,7 @@ export interface CloudWorkerStub extends CloudWorkerApi, Mailbox<"worker"> {
 
 /** The methods of a pool for the edge and other objects. */
 export interface PoolStub extends PoolApi, Mailbox<"pool"> {
-  /** `all`: also wakes everything that lives in the pool, since alarms there may follow another clock. */
+  /** `all`: also wakes the pool's live runs and workers, since their alarms may follow another clock. */
   poke(all: boolean): Promise<void>;
   /** Why a run of this pool waits; null if it does not. */
   explain(run: string): Promise<Why | null>;
@@ -30,8 +30,8 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
 }
 
 /**
- * The bindings of `wrangler.toml`. The platform's own stub types expand every result type at every call, give
- * up on deep ones, and would make all classes import each other.
+ * The bindings of `wrangler.toml`. The platform's stub types are not used: they expand every result type at
+ * every call, give up on deep types, and would make all classes import each other.
  */
 export interface Env {
   ALLOCATION: Namespace<AllocationStub>;
@@ -39,8 +39,8 @@ export interface Env {
   POOL: Namespace<PoolStub>;
   REGISTRY: Namespace<RegistryApi>;
   /**
-   * The bucket for logs and snapshots. Without it, logs travel in reports and are stored in rows, as small
-   * ones always are, and there are no snapshots.
+   * The bucket for logs and snapshots. Without it there are no snapshots, and all logs travel in reports and
+   * are stored in rows, as small logs always are.
    */
   LOGS?: R2Bucket;
   /** The files of the reference page. */

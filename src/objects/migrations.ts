@@ -1,7 +1,7 @@
 // Which layouts of stored values can this code read?
 import { LAYOUTS } from "../shared/compat.ts";
 
-/** The layout of stored values. Each change of meaning raises it, and adds a step below. */
+/** The layout of stored values. A change of meaning increases it, and adds a step to `readStored`. */
 export const STORED_VERSION = LAYOUTS.length;
 
 /** A stored value with the version of its layout. */
@@ -11,8 +11,8 @@ export interface Stored<Value> {
 }
 
 /**
- * Reads a value of any layout up to this one. Two versions of the code coexist for minutes during a deploy; a
- * newer layout is refused with an error, since guessing could lose it.
+ * Reads a value of any layout up to this one. During a deploy two versions of the code coexist for minutes. A
+ * newer layout is refused with an error, since a guess could lose the value.
  */
 export function readStored<Value>(stored: Stored<Value> | undefined): Value | null {
   if (stored === undefined) return null;

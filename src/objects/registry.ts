@@ -1,4 +1,4 @@
-// Which pools exist, for the edge? The decisions are in `core/registry`.
+// Which storage and methods does the registry of pools have? Its decisions are in `core/registry`.
 import { DurableObject } from "cloudflare:workers";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
@@ -21,7 +21,7 @@ import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
 
-/** How many random characters distinguish a pool's worker names from those of earlier pools of its name. */
+/** How many random characters tell a pool's workers from those of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
 /** The one Durable Object that owns the pools' configurations. */
@@ -50,7 +50,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
 
-  /** Waits until the pool has its present revision. Throws if the pool refuses it, or does not answer. */
+  /** Waits until the pool has the present revision. Throws if the pool refuses it, or does not answer. */
   async #awaitPool(name: string): Promise<void> {
     const revision = this.#entry(name)?.revision ?? 0;
     const accepted = () => this.#entry(name)?.accepted?.revision === revision;

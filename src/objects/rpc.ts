@@ -1,5 +1,5 @@
-// What can the edge ask of the objects? The objects' own messages are in `core/messages.ts`. Every method
-// throws a `DroverError` with a code for what a client can act on.
+// Which calls can the edge make to the objects? Messages between objects are in `core/messages.ts`. Every
+// method throws a `DroverError` with a code for each error that a client can act on.
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
@@ -26,20 +26,23 @@ import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 
-/** A submission. `hash`: of the canonical JSON as sent; it distinguishes a repetition from a clash. */
+/**
+ * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
+ * submission.
+ */
 export interface SubmitRequest {
   spec: RunSpec;
   hash: string;
 }
 
-/** A new spec for a run that is at `specIndex`. */
+/** A new spec for a run. `specIndex`: the index of the spec that it replaces. */
 export interface UpdateRequest {
   spec: RunSpec;
   specIndex: number;
   by: string;
 }
 
-/** The outcome of a request. `replayed`: it was carried out before, under the same key. */
+/** The outcome of a request. `replayed`: the request was carried out before, under the same key. */
 export interface RequestAnswer {
   status: RunStatus;
   replayed: boolean;
@@ -52,7 +55,7 @@ export interface LogChunk {
   object?: LogObject;
   /** Offset of the first byte of `data`. */
   from: number;
-  /** The end of the attempt's id; absent while the task has no attempt. */
+  /** The last part of the attempt's id; absent while the task has no attempt. */
   attempt?: string;
   /** Bytes stored so far. */
   size: number;
@@ -72,9 +75,9 @@ export interface LogObject {
 export interface LogRequest {
   task: string;
   stream: StreamName;
-  /** The end of the attempt's id. Absent: the latest one. */
+  /** The last part of the attempt's id. Absent: the latest attempt. */
   attempt?: string;
-  /** Without an attempt: the oldest one that is kept, instead of the latest. */
+  /** Without `attempt`: reads the oldest attempt that is kept, instead of the latest. */
   oldest?: boolean;
   /** The first byte to read. Negative: counted from the present end. */
   from: number;
@@ -91,25 +94,25 @@ export interface AllocationApi {
    */
   submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }>;
   read(): Promise<RunStatus>;
-  /** Answers when the run is in one of `states`, when it can no longer be, or after `waitMs`. */
+  /** Answers when the run is in one of `states`, when it can no longer reach any, or after `waitMs`. */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
   /** The run as lists show it; with `states` it waits like `wait`. */
   summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
   /** `waitMs`: how long the answer waits for the end. */
   abort(request: Abort & { waitMs: number }): Promise<RunStatus>;
   /**
-   * Restarts running tasks; with `all` also ended ones. Codes: `not_running`, `terminal`, `unknown_task`,
+   * Restarts running tasks; with `all` also ended tasks. Codes: `not_running`, `terminal`, `unknown_task`,
    * `idempotency_mismatch`. A request with the same `key` is carried out once.
    */
   restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer>;
-  /** Signals the main process of one task, or of all running ones. Codes: as for `restart`. */
+  /** Signals the main process of one task, or of all running tasks. Codes: as for `restart`. */
   signal(request: TaskSignal, key?: RequestKey): Promise<RequestAnswer>;
   /** Codes: `stale_index`, `terminal`, and `invalid_request` for fields that cannot change. */
   update(request: UpdateRequest): Promise<RunStatus>;
-  /** Events after number `after`; waits up to `waitMs` for one. */
+  /** The events after number `after`. Waits up to `waitMs` for the first. */
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;
-  /** Usage of its tasks, or of one. Code: `unknown_task`. */
+  /** Usage of all tasks, or of one task. Code: `unknown_task`. */
   stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
   /** Notes a chunk that is in the object store; with length 0 it only asks how far the stream is stored. */
@@ -160,16 +163,16 @@ export interface PoolApi {
   view(): Promise<PoolView>;
   /** Queued runs in order: the first ones, or those behind a position. */
   queue(page: QueueStretch): Promise<QueuePage>;
-  /** What has changed after that number (null: all that live); waits while there is nothing. */
+  /** The rows that changed after that number (null: all live rows). Waits up to `waitMs` for the first. */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
   /** Samples for Prometheus. */
   metrics(): Promise<Sample[]>;
   /**
-   * Deletes an ended run, and answers when its allocation has forgotten it. Code: `not_acknowledged`, as long
-   * as the pool does not know that the run has ended.
+   * Deletes an ended run, and answers when its allocation has forgotten it. Code: `not_acknowledged`, if the
+   * pool does not know yet that the run has ended, or the allocation does not confirm in time.
    */
   forget(run: RunRef): Promise<void>;
-  /** Answers once the worker as which a machine can enroll exists. */
+  /** Creates a worker for a self-hosted machine. Answers once the worker exists and a machine can enroll. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /** Newest first. `cursor`: the `next` of an earlier answer. `mark`: names the moment, for `wait`. */
   list(
@@ -177,10 +180,10 @@ export interface PoolApi {
     page: { limit: number; cursor?: string },
   ): Promise<{ items: RunSummary[]; next: string | null; mark: string }>;
   /**
-   * Answers when there is news since `mark` (without a mark: now): a run has started to match; with `all`,
-   * every selected run matches or one no longer can; none of the ids can match any more; or `waitMs` are
-   * over. Null: list again, since a run with one of the ids was deleted, labels have changed, or the mark is
-   * too old.
+   * Answers when there is news since `mark` (without a mark: now), or after `waitMs`. News means that a run
+   * has started to match; with `all`, that every selected run matches or one no longer can; with ids, that
+   * none of these runs can match any more. Null: list again, since a run with one of the ids was deleted,
+   * labels have changed, or the mark is too old.
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
@@ -193,7 +196,7 @@ export interface SignedCall extends ClaimedRequest {
   plain?: boolean;
 }
 
-/** The raw body of a call that was signed with a valid code, and the content of that code. */
+/** The raw body of a call that was signed with a valid enrollment code, and the content of that code. */
 export interface EnrollCall {
   body: string;
   /** The key in the code, in base64. */
@@ -233,13 +236,13 @@ export interface LogBucket {
  * The archives of runs (api.md#snapshots). Only the edge carries their bytes. All methods throw `no_bucket`.
  */
 export interface SnapshotStore {
-  /** Resolves if there is a bucket. */
+  /** Resolves if the deployment has a bucket. */
   ready(): Promise<void>;
   /** The size in bytes; null: there is no such snapshot. */
   size(id: string): Promise<number | null>;
-  /** Stores it unless it exists. Code: `digest_mismatch`, and then nothing is stored. */
+  /** Stores the snapshot unless it exists. Code: `digest_mismatch`; then nothing is stored. */
   put(id: string, body: ReadableStream<Uint8Array> | null): Promise<{ created: boolean }>;
-  /** Its bytes, or a range of them, as a stream. Code: `unknown_snapshot`. */
+  /** The bytes of a snapshot, or a range of them, as a stream. Code: `unknown_snapshot`. */
   get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -254,18 +257,18 @@ export interface CloudWorkerApi {
   /** The edge has verified that the code is valid and names this worker. */
   enroll(call: EnrollCall): Promise<HostSetup>;
   join(call: SignedCall): Promise<SignedAnswer<HostSetup>>;
-  /** Takes a report, answers with orders. Waits up to `waitMs` while the host has the current orders. */
+  /** Answers a report with orders. Waits up to `waitMs` while the host has the current orders. */
   report(call: SignedCall, waitMs: number): Promise<SignedAnswer<Orders>>;
   /**
-   * Whether a call whose body goes elsewhere is from this host and allowed now; for logs, also whether this
-   * worker had the attempt.
+   * Checks that a call whose body goes elsewhere is from this host and allowed now. For logs, also checks
+   * that the attempt was placed on this worker.
    */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
-  /** What it does when idle; any behavior but `run` also keeps new runs off. */
+  /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off it. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
   kill(request: Kill): Promise<WorkerStatus>;
 }
@@ -281,7 +284,7 @@ export interface RegistryApi {
   removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
-  /** Called by the cron trigger: wakes every pool; with `all` also everything that lives in them. */
+  /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }
 

@@ -17,18 +17,18 @@ export interface Wiring<State, Event, Message> {
   /** After each commit, in the same synchronous block. */
   saved?(): void;
   send(message: Message): Promise<Event>;
-  /** Counts the invariants that a step has broken. Absent: the log alone tells of them. */
+  /** Counts the invariants that a step has broken. Absent: they are only logged. */
   violated?(count: number): void;
 }
 
-/** Nothing has happened but time. */
+/** Only time has passed. */
 interface Tick {
   type: "tick";
 }
 
 const { DROVER_CHECK_EVERY }: Partial<Env> = env;
 
-/** One step in this many in this isolate is checked, whichever object takes it. */
+/** One step in this many is checked, counted over all objects in this isolate. */
 const CHECK_EVERY = Number(DROVER_CHECK_EVERY || 64);
 let steps = 0;
 
@@ -72,18 +72,21 @@ export class Shell<State, Event, Message extends Envelope> {
     void ctx.blockConcurrencyWhile(() => this.#alarm.load());
   }
 
-  /** Applies an event, at least a tick: every entry is billed, and repairs what a crash left undone. */
+  /**
+   * Counts a billed request, and applies its event or a tick: so every request resumes what a crash left
+   * undone.
+   */
   enter(event: Event | Tick = { type: "tick" }): State {
     this.count();
     return this.actor.apply(event);
   }
 
-  /** Counts an entry that applies its own event later. */
+  /** Counts a request that applies its event later. */
   count(): void {
     meter.requests += 1;
   }
 
-  /** The alarm has fired. This does not throw: the actor repeats what fails. */
+  /** The alarm has fired. Messages that fail now do not throw here: the actor retries them. */
   alarm(): void {
     this.#alarm.disarmed();
     this.#firing = true;
@@ -91,7 +94,7 @@ export class Shell<State, Event, Message extends Envelope> {
     this.#firing = false;
   }
 
-  /** The storage was emptied, and with it the alarm. */
+  /** The storage was emptied, and its alarm with it. */
   emptied(): void {
     this.#alarm.disarmed();
   }

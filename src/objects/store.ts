@@ -7,7 +7,7 @@ import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
 const STATE_KEY = "state";
 
 /**
- * One value for everything that an object knows. A schema would be billed for every new object
+ * Stores everything that an object knows as one value. A schema would be billed for every new object
  * (platform.md#rows-written), so there is none. Only a changed value is written.
  */
 export class ValueStore<Value> {
@@ -55,8 +55,8 @@ interface FieldFilter {
 }
 
 /**
- * A table in the object's SQLite: key, whether live, and the row as JSON. With text keys and no row ids, a
- * row costs one written row. The table is created by the first write: an object without state writes nothing
+ * A table in the object's SQLite: key, whether live, and the row as JSON. With text keys and no row ids, each
+ * write is billed as one row. The first write creates the table, so an object without state writes nothing
  * (rule R6).
  */
 export class SqlRowDisk<Row> implements RowDisk<Row> {
@@ -89,8 +89,8 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   /**
-   * Among the `scan` rows with the highest keys: for each value of the field `group` the row with the highest
-   * `by`. `isAll`: there are no other rows.
+   * Scans the `scan` rows with the highest keys. For each value of the field `group`, returns the row with
+   * the highest `by`. `isAll`: there are no other rows.
    */
   readHighestBy(group: keyof Row & string, by: keyof Row & string, scan: number) {
     if (!this.#exists) return { rows: [], isAll: true };
@@ -106,8 +106,9 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   /**
-   * The highest `limit` rows that match all filters, among the `scan` rows below `before`. `next`: the key to
-   * continue from; null: no more rows. Filtering in SQL is many times faster than reading all rows.
+   * Scans the `scan` rows below the key `before`, highest first. Returns the first `limit` rows that match
+   * all filters. `next`: the key to continue from; null: no more rows. Filtering in SQL is many times faster
+   * than reading all rows.
    */
   readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
     const below = `${this.#table} WHERE k < ? ORDER BY k DESC LIMIT`;
@@ -151,7 +152,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     meter.rowsWritten += this.#sql.exec(sql, until).rowsWritten;
   }
 
-  /** The keys and rows that are selected: `from` is a statement after its `FROM`. */
+  /** The selected keys and rows. `from`: the part of the statement after `FROM`. */
   #select(from: string, ...bindings: (string | number)[]): [string, Row][] {
     if (!this.#exists) return [];
     const found = this.#sql.exec<{ k: string; v: string }>(`SELECT k, v FROM ${from}`, ...bindings);

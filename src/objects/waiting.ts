@@ -4,8 +4,8 @@ import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Millis } from "../shared/machine.ts";
 
 /**
- * Calls back after `ms` milliseconds, unless the returned function is called first. The simulator has its
- * own.
+ * Calls back after `ms` milliseconds, unless the returned function is called first. The simulator has another
+ * timer.
  */
 export type Timer = (ms: Millis, happen: () => void) => () => void;
 
@@ -21,7 +21,7 @@ export interface Watchable {
 }
 
 /**
- * Resolves to true as soon as `holds()`, or to false after `waitMs`. It checks after each change,
+ * Resolves to true as soon as `holds()` is true, or to false after `waitMs`. It checks after each change,
  * without polling.
  */
 export async function until(
@@ -50,7 +50,9 @@ export async function until(
   });
 }
 
-/** Waits until another object has confirmed. Throws `not_acknowledged` with this text if it is too late. */
+/**
+ * Waits until another object has confirmed. Throws `not_acknowledged` with this text if this takes too long.
+ */
 export async function acknowledged(source: Watchable, holds: () => boolean, text: string): Promise<void> {
   if (await until(source, holds, ACKNOWLEDGE_MS)) return;
   throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });

@@ -74,7 +74,7 @@ test("P3: a reason that is longer than the terminal is wide is shown whole, and 
 }) => {
   const { io, shows, text } = terminal();
   const refusal =
-    "no machine is created for now (all), since the latest failed: the provider answered 403: no";
+    "no machine is created for now (all), since the latest attempt failed: the provider answered 403: no";
   plane.why.reason.text = refusal;
   const progress = watchProgress(io, clientOf(plane), "r1");
   await shows(/403: no \(\d+m?s\)$/);

@@ -1,4 +1,4 @@
-// What may no step of a pool break?
+// Which invariants must every step of a pool keep?
 import type { Invariant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
@@ -22,7 +22,7 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
   ofRows("rules.md#r2", runs, grows("opened", "ended")),
   ofRows("rules.md#r2", runs, (_before, row) =>
     isOpen(row) && (row.opened !== row.ended + 1 || row.worker === null)
-      ? `it has opened ${row.opened} on ${row.worker} when ${row.ended} has ended`
+      ? `epoch ${row.opened} is open on worker ${row.worker}, but ${row.ended} is the last that ended`
       : undefined,
   ),
   ofRows("rules.md#invariant-9", runs, (before, { state }) =>
@@ -32,13 +32,13 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
   ),
   ofRows("rules.md#invariant-6", runs, (_before, row, { memo }) => {
     const isPlaced = memo.index.placed.get(row.worker ?? "")?.has(runKey(row.submittedAt, row.run)) === true;
-    return isPlaced === isOpen(row) ? undefined : `it is ${isPlaced ? "" : "not "}counted on ${row.worker}`;
+    return isPlaced === isOpen(row) ? undefined : `it is ${isPlaced ? "" : "not "}indexed on ${row.worker}`;
   }),
   ofRows("rules.md#invariant-9", workers, (before, row, state) => {
     const isPermit = before === undefined && row.kind === "cloud" && row.adopt === undefined;
     const count = isPermit ? [...providedWorkers(state)].length : 0;
     const most = state.record?.config.maxInstances ?? 0;
-    return count > most ? `it is the permit ${count} of ${most}` : undefined;
+    return count > most ? `it is permit ${count}, but at most ${most} are allowed` : undefined;
   }),
   ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
     before?.phase === "gone" && phase !== "gone" && instance === null

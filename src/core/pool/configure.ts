@@ -1,4 +1,4 @@
-// When does a pool accept a configuration, or its deletion?
+// When does a pool accept a new configuration, or its own deletion?
 import type { Instant } from "../../shared/machine.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
 import { isOtherProvider } from "./config-diff.ts";
@@ -9,8 +9,8 @@ import { NO_TALLY, providedWorkers, type WorkerRow } from "./record.ts";
 import { isEmpty, isRemoved, type PoolState, type ReadonlyPool } from "./state.ts";
 
 /**
- * Applies a configuration, unless that would lose sight of the present provider's machines, or delete a pool
- * that is not empty. A deletion is part of a configuration, and the next configuration cancels it.
+ * Applies a configuration. Refuses a change of the provider that would abandon machines, and an `empty`
+ * deletion of a pool that is not empty. A deletion is part of a configuration; the next one cancels it.
  */
 export function foldConfigure(state: PoolState, configure: Configure, now: Instant): PoolState {
   const { record } = state;
@@ -36,8 +36,8 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
 }
 
 /**
- * Whether the present provider may have a machine of this worker. A failed create call without a listed
- * machine does not count: it is no reason to keep a wrong address.
+ * Whether the present provider may have this worker's machine. A worker whose create call failed and whose
+ * machine no listing shows does not count: otherwise a wrong address could not be corrected.
  */
 function mayHaveMachine({ phase, turn, instance, failure }: WorkerRow): boolean {
   if (phase === "asked" && turn === undefined) return false;

@@ -1,4 +1,4 @@
-// How does a pool that is deleted by force end its runs and workers?
+// How does a forced deletion end the runs and workers of a pool?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, KillWorker, LeftBehind } from "../messages.ts";
@@ -28,15 +28,15 @@ export function markElsewhere(state: PoolState, now: Instant): void {
   }
 }
 
-/** The workers that must still learn that their end is forced. */
+/** The workers that have not yet confirmed that their pool is deleted by force. */
 export function workersToKill({ record, workers }: ReadonlyConfigured): KillWorker[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;
-  const knowing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
-  return knowing.filter((row) => !row.forced).map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
+  const existing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
+  return existing.filter((row) => !row.forced).map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
 }
 
-/** The booting workers of the former address that must still be drained. */
+/** The booting workers whose machines are at a former address and that must still be drained. */
 export function workersToDrain({ workers }: ReadonlyConfigured): string[] {
   return workers.derive(bootingElsewhere).map(({ worker }) => worker);
 }
@@ -47,7 +47,7 @@ function bootingElsewhere(workers: readonly WorkerRow[]): WorkerRow[] {
   );
 }
 
-/** The runs that must still learn that they end at once. */
+/** The runs whose allocations have not yet acknowledged that they must end at once. */
 export function runsToEnd({ record, runs }: ReadonlyConfigured): EndRun[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;

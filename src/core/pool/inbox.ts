@@ -13,7 +13,7 @@ export const poolInbox: Inbox<"pool", PoolState> = {
   worker: { fold: ifConfigured(foldWorker), answer: answerWorker },
 };
 
-/** A message to a pool without configuration changes nothing. */
+/** A message to a pool without a configuration changes nothing. */
 function ifConfigured<Body>(fold: (state: Configured, body: Body, now: Instant) => PoolState) {
   return (state: PoolState, body: Body, now: Instant) =>
     state.record === null ? state : fold({ ...state, record: state.record }, body, now);

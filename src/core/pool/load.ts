@@ -7,7 +7,7 @@ import { LastHeard } from "./rows/last-heard.ts";
 import { RunIndex } from "./rows/run-index.ts";
 import type { PoolMemo, PoolState } from "./state.ts";
 
-/** The state of a pool right after loading. */
+/** Makes the state of a loaded pool from its stored record and rows. */
 export function loadedPool(
   record: PoolRecord | null,
   runs: Rows<RunRow>,
@@ -45,7 +45,7 @@ function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return latest;
 }
 
-/** The number of the latest change among rows that are not live. Reads all of them, so it is rarely used. */
+/** The number of the latest change of a row that is not live. It reads all such rows: call it rarely. */
 function endedOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return rows.latestEnded("number", 1)[0]?.number ?? 0;
 }

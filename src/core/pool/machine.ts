@@ -35,7 +35,7 @@ export type PoolEvent =
   | { type: "invite"; worker: string; ttlMs: Millis }
   /** A user deletes an ended run. */
   | { type: "unwanted"; run: RunRef }
-  /** `consistencyMs`: the listing may miss calls made less than this before it began. */
+  /** `consistencyMs`: the listing may not yet show calls made less than this long before it began. */
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
   | Message<"pool">
   | RunAnswered
@@ -46,7 +46,7 @@ export type PoolMessage =
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | (Envelope & { kind: "list"; tag: string });
 
-/** The machine of a pool. */
+/** The state machine of a pool. */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   name: "pool",
   invariants: poolInvariants,
@@ -88,7 +88,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   },
 };
 
-/** When a hold-off ends, if a machine is needed and the end is still to come. */
+/** When the next hold-off ends, if a machine is needed. */
 function holdEndsAt(state: ReadonlyConfigured): Instant | undefined {
   const { holds, config } = state.record;
   const { decidedAt, index } = state.memo;
@@ -133,13 +133,13 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   }
 }
 
-/** Decides; if that leaves unneeded permits, withdraws them and decides again without them. */
+/** Makes and applies a plan. If that leaves unneeded permits, withdraws them and plans again without them. */
 function decideTwice(state: Configured, now: Instant): Configured {
   const decided = decide(state, now);
   return withdrawUnwanted(decided, now) ? decide(decided, now) : decided;
 }
 
-/** Applies the plan. */
+/** Makes and applies a plan, if it would differ from the latest. */
 function decide(state: Configured, now: Instant): Configured {
   const decided = nextPlan(state, now);
   if (decided === undefined) return state;
@@ -156,14 +156,14 @@ function decide(state: Configured, now: Instant): Configured {
   return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
 }
 
-/** The answer to a run's own message contains its placement, so no other message is needed. */
+/** The answer to a run's message contains its placement, so no further message is needed. */
 function acknowledgeSender(state: Configured, event: PoolEvent): void {
   if (event.type !== "run") return;
   const row = state.runs.get(runKey(event.body.submittedAt, event.body.run));
   if (row !== undefined) acknowledge(state, row);
 }
 
-/** The plan, or only what is new in it; undefined: it would be the same as the latest. */
+/** The new plan, or only the part that is new; undefined: it would equal the latest plan. */
 function nextPlan(state: Configured, now: Instant): Plan | undefined {
   const { index, decidedAt, decidedFrom } = state.memo;
   const { pass } = state.memo.latest;
@@ -175,7 +175,7 @@ function nextPlan(state: Configured, now: Instant): Plan | undefined {
   return (others.length === 0 ? planOneMore(pass, first) : undefined) ?? plan(state, now);
 }
 
-/** What a plan depends on besides the runs, whose changes are in the index. */
+/** What a plan depends on besides the runs. The index tracks changes of runs. */
 function basisOf({ record, workers }: ReadonlyConfigured): string {
   return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)}`;
 }
@@ -203,9 +203,9 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   return owed;
 }
 
-/** After a crash the pool finds these runs again, so an alarm is not needed. */
 function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
   return dueForgets(state).map(({ key, body }) => {
+    // After a crash the pool finds expired runs again, so these messages need no alarm.
     const repeatedBy = state.memo.expired.has(key) ? "peer" : "self";
     return { object: "allocation", to: body.run, kind: "forget", repeatedBy, body };
   });
@@ -214,7 +214,7 @@ function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
 function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
   const object = "worker";
-  // Sent even to workers that count as gone: a listing may show that they are not.
+  // Sent even to workers that are marked gone: a listing may show that their machines still exist.
   for (const body of Object.values(state.memo.sightings)) {
     owed.push({ object, to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
@@ -238,11 +238,11 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
     owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
   for (const body of workersToKill(state))
     owed.push({ object, to: body.worker, kind: "kill_worker", repeatedBy: "self", body });
-  // Silent for one lease: the alarm of these workers may be lost (messages.md#self-repair).
+  // The alarms of workers that are silent for one lease may be lost (messages.md#self-repair).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.workersLastHeard.silentSince(since)) {
-    // A worker that was never heard gets `create` instead. A poke that overtook it would be answered with "no
-    // such worker", perhaps after the news that it boots.
+    // A worker that has never been heard from gets `create` instead. A poke that overtook `create` would be
+    // answered with "no such worker", and this answer could arrive after the news that the worker boots.
     const row = state.workers.get(worker);
     if (row === undefined || row.phase === "asked" || isUnheard(row)) continue;
     owed.push({ object, to: worker, kind: "poke_worker", repeatedBy: "peer", body: { worker } });
@@ -258,19 +258,19 @@ function workerToEvict({ memo, workers }: ReadonlyConfigured, now: Instant): str
   return stays ? undefined : row.worker;
 }
 
-/** Workers that have not received their intent yet. A self-hosted one needs no turn. */
+/** Workers that have not received their intent yet. A self-hosted worker needs no turn. */
 function intentsDue(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
     return row.phase === "asked" ? row.kind === "self-hosted" || row.turn !== undefined : isUnheard(row);
   });
 }
 
-/** Workers that have their turn for a provider call, and have not used it. */
+/** Workers that have been given a turn for a provider call and have not used it. */
 function turnsDue(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.waits !== null && hasTurn(row));
 }
 
-/** Workers that carry on, by instance type, which may no longer be configured. */
+/** Workers that are not ending, by instance type. The type may no longer be configured. */
 function activeByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   const byType = new Map<string, string[]>();
   for (const row of workers) {

@@ -10,53 +10,53 @@ import { resourcesOfType } from "../spec.ts";
 
 /** A run as its pool knows it: the allocation's latest upsert, and its placement. */
 export interface RunRow extends RunUpsert {
-  /** The highest epoch that the pool has opened. It is open while it is above `ended`. */
+  /** The highest epoch that the pool has opened. The epoch is open while it is above `ended`. */
   opened: number;
-  /** When the pool opened that epoch. Absent: it has opened none. */
+  /** When the pool opened that epoch. Absent: no epoch was opened. */
   openedAt?: Instant;
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;
-  /** Its allocation was told to end, because the pool is deleted by force. Absent: not told. */
+  /** The allocation has confirmed that its pool is deleted by force and that it must end. Absent: no. */
   endAcknowledged?: true;
-  /** A user deletes it: the row stays in memory until the allocation has forgotten the run. */
+  /** A user deletes the run: its row stays in memory until the allocation has forgotten the run. */
   forget?: true;
-  /** The number of its latest change (`changes.ts`). Absent: it has not been written yet. */
+  /** The number of the row's latest change (`changes.ts`). Absent: the row has not been written yet. */
   number?: number;
-  /** Its ordinal among the ended runs of the pool (`tally.ts`). Absent: it has not ended. */
+  /** The run's ordinal among the ended runs of the pool (`tally.ts`). Absent: the run has not ended. */
   endNumber?: number;
 }
 
-/** What the ledger holds about any worker. `asked`: it has a permit, and does not know about it yet. */
+/** What the ledger holds about any worker. `asked`: the worker has not received its permit yet. */
 export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
   /**
-   * The type as configured when the machine was requested: later configurations do not change it. For a
-   * self-hosted machine all zero, so that nothing counts on it before its host has reported.
+   * The type as configured when the machine was requested: later configurations do not change it. All zero
+   * for a self-hosted machine, so that no run counts on the machine before its host has reported.
    */
   type: InstanceType;
   askedAt: Instant;
   notAfter: Instant;
-  /** Until this time nothing is placed on it, because the pool has agreed that it stops. */
+  /** No run is placed on the worker before this time, because the pool has consented to its stop. */
   stopUntil: Instant;
-  /** Every listing since this time has omitted its instance: the first of them began then. */
+  /** When the first listing that omitted the instance began; all later listings have omitted it, too. */
   missingSince: Instant | null;
-  /** Placements in a row that it did not start, and until when it therefore gets no other. */
+  /** How many placements in a row the worker did not start; it gets no run before `pausedUntil`. */
   refusals: number;
   pausedUntil: Instant;
-  /** The settings when it was requested. The worker decides by these. */
+  /** The pool's settings when the worker was requested: these apply to the worker. */
   settings: WorkerSettings;
   heardAt: Instant;
-  /** Since when it has been ending; null: it is not. */
+  /** When the worker began to end; null: it is not ending. */
   endingAt: Instant | null;
-  /** It counted as gone at this time, and its cost until then has been counted. Absent: never. */
+  /** When the worker was last marked gone: its cost until then has been counted. Absent: never. */
   spentUntil?: Instant;
-  /** The number of its latest change (`changes.ts`). Absent: it has not been written yet. */
+  /** The number of the row's latest change (`changes.ts`). Absent: the row has not been written yet. */
   number?: number;
 }
 
-/** What a worker's row says about its machine as long as there is none. */
+/** The fields of a worker's row that describe its machine, as long as there is no machine. */
 export const NOTHING_SAID = {
   bootOutcome: null,
   protocol: 0,
@@ -73,15 +73,15 @@ export const NOTHING_SAID = {
 /** A worker whose machine a provider makes. */
 export interface CloudRow extends AnyWorkerRow {
   kind: "cloud";
-  /** Its latest turn to call the provider (`turns.ts`), and the worker's version then. Absent: none yet. */
+  /** The worker's latest turn to call the provider (`turns.ts`), and its version then. Absent: none yet. */
   turn?: { version: number; at: Instant };
   /** A listing showed its machine, which no worker owned. Absent: the machine was requested. */
   adopt?: { id: string; address: string | null };
-  /** It was requested at a former address of the provider, and is no longer needed. */
+  /** The machine was requested at a former address of the provider, and is no longer needed. */
   elsewhere?: true;
 }
 
-/** A worker whose machine has joined by a code: no provider call or listing concerns it. */
+/** A worker whose machine joins with an enrollment code: no provider call or listing concerns it. */
 interface SelfHostedRow extends AnyWorkerRow {
   kind: "self-hosted";
   turn?: undefined;
@@ -89,10 +89,10 @@ interface SelfHostedRow extends AnyWorkerRow {
   elsewhere?: undefined;
 }
 
-/** A worker in the pool's ledger, by who brings its machine. */
+/** A worker in the pool's ledger, by where its machine comes from. */
 export type WorkerRow = CloudRow | SelfHostedRow;
 
-/** Everything about a pool that must survive, except its rows. Stored as one value. */
+/** Everything about a pool that must survive a restart, except its rows. Stored as one value. */
 export interface PoolRecord {
   name: string;
   revision: number;
@@ -100,29 +100,28 @@ export interface PoolRecord {
   seed: string;
   /** The number in the next worker's name. No name is used twice, so this is not a count. */
   nextWorker: number;
-  /** What keeps machines from being created: one hold-off for each cause and scope. */
+  /** The hold-offs that keep machines from being created: one for each cause and scope. */
   holds: Hold[];
-  /** It is being deleted: it takes no more runs, and is gone once nothing lives in it. Absent: no. */
+  /** The pool is being deleted: it takes no new runs, and is gone once it is empty. Absent: it stays. */
   leaving?: true;
-  /** Set with `leaving` if forced: by whom, and the machines that may be left behind. Absent: not forced. */
+  /** Who forced the deletion, and the machines that it may leave behind. Absent: no forced deletion. */
   forced?: { by: string; left: LeftBehind[] };
-  /** What machines have shown about their types. Absent: nothing. */
+  /** Measurements that contradict advertised types. Absent: none. */
   learned?: Learned;
   /**
-   * When the provider last listed its machines while there should be none. Stored, because an idle pool is
-   * evicted long before the next listing. Absent: never.
+   * When the provider last listed its machines while the pool should have none. Stored, because an idle pool
+   * is evicted long before the next listing. Absent: never.
    */
   emptySweptAt?: Instant;
   /**
-   * Until when a machine that was given up because no listing showed it may still appear: even an empty pool
-   * asks for listings until then. Absent: none is expected.
+   * A machine that was given up because no listing showed it may still appear until this time, so even an
+   * empty pool requests listings until then. Absent: no such machine is expected.
    */
   lateUntil?: Instant | undefined;
-  /** What has been counted. */
   tally: Tally;
 }
 
-/** The least memory that a host measured, for instance types with less than advertised. */
+/** By instance type: the least memory that a host has measured, if it is less than advertised. */
 export type Learned = Record<string, number>;
 
 /** Counters by name since the pool was created; they only grow. */
@@ -133,14 +132,14 @@ export interface Tally {
   counts: Counts;
   /** Ended runs up to this ordinal are included in `counts`; later ones are counted from the rows. */
   upTo: number;
-  /** No row of a run that ends later has a key below this. */
+  /** No run with a higher ordinal has a row key below this. */
   from: string;
 }
 
 /** The tally of a pool in which nothing has happened. */
 export const NO_TALLY: Tally = { counts: {}, upTo: 0, from: "" };
 
-/** Keeps machines of some types from being created, since the creation or the boot of one has failed. */
+/** A hold-off: machines of some types are not created, since the creation or the boot of one has failed. */
 export interface Hold {
   cause: WorkerFailure["class"];
   /** `all`, `group:NAME`, `group:NAME:spot`, `type:NAME`; for listings, `list`. */
@@ -155,7 +154,7 @@ export interface Hold {
   reason: string;
 }
 
-/** The key of a run's row: rows are sorted by submission, like lists. */
+/** The key of a run's row: keys sort by the time of submission. */
 export function runKey(submittedAt: Instant, run: string): string {
   return `${String(submittedAt).padStart(15, "0")}/${run}`;
 }
@@ -175,22 +174,22 @@ export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
 }
 
-/** Whether its provider may still make its machine: it is shown as booting, and there is none yet. */
+/** Whether the provider may still make the worker's machine: there is none yet. */
 export function isUnmade({ kind, instance, phase }: WorkerRow): boolean {
   return kind === "cloud" && instance === null && (phase === "asked" || phase === "booting");
 }
 
-/** Whether it was adopted and its worker has not confirmed that yet. */
+/** Whether the machine was adopted, and its worker has not confirmed the adoption yet. */
 export function isUnheard({ adopt, version }: WorkerRow): boolean {
   return adopt !== undefined && version === 0;
 }
 
-/** Whether it has a turn, and has not changed since. */
+/** Whether the worker has been given a turn, and has not changed since. */
 export function hasTurn({ turn, version }: WorkerRow): boolean {
   return turn?.version === version;
 }
 
-/** Whether it waits for a turn to call the provider: for its first call, or as it says itself. */
+/** Whether the worker waits for a turn: for its first provider call, or for a call that it has reported. */
 export function isWaiting(row: WorkerRow): boolean {
   if (row.kind === "self-hosted") return false;
   if (row.phase === "asked") return row.turn === undefined;

@@ -1,4 +1,4 @@
-// What does a loaded pool know: what it stores (`record.ts`), and what a restart may lose?
+// What is the state of a loaded pool: what it stores (`record.ts`), and what a restart may lose?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Sighting } from "../messages.ts";
@@ -10,38 +10,38 @@ import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
 import type { LastHeard, ReadonlyLastHeard } from "./rows/last-heard.ts";
 import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
 
-/** What a restart may lose. */
+/** The part of the state that a restart may lose. */
 export interface PoolMemo {
-  /** The runs by what decisions need. Changed in place with the rows. */
+  /** Indexes of the runs for decisions. Changed in place with the rows. */
   index: RunIndex;
-  /** When each worker was last heard or asked. Changed in place with the rows. */
+  /** When each worker was last heard from or polled. Changed in place with the rows. */
   workersLastHeard: LastHeard;
   /** Counters, and which rows have changed. Both change in place with the rows. */
   counting: Counting;
   changes: Changes;
   sweptAt: Instant | null;
   sweepError: string | null;
-  /** Machines with the pool's tag in the latest listing that belong to no worker: left alone. */
-  strangers: string[];
-  /** News of listings that workers must still receive. */
-  sightings: Record<string, Sighting>;
   /**
-   * Ended runs whose retention is over, by key, and when to look for more (absent: now). Changed in
-   * place.
+   * Machines in the latest listing that carry the pool's tag but belong to no worker: they are left alone.
    */
+  strangers: string[];
+  /** By worker: what a listing has shown and the worker must still be told. */
+  sightings: Record<string, Sighting>;
+  /** Ended runs whose retention is over, by key. Changed in place. */
   expired: Map<string, RunRow>;
+  /** When to look for more such runs. Absent: now. */
   lookAt?: Instant | undefined;
   /** The revision of the latest refused configuration. */
   refusedRevision: number;
-  /** When the pool last decided. */
+  /** When the pool last made a plan. */
   decidedAt: Instant;
-  /** What this decision depended on besides the runs (`basisOf`). */
+  /** What the latest plan depended on besides the runs (`basisOf`). */
   decidedFrom: string;
-  /** The pass of this decision, and when turns were last given. Changed in place. */
+  /** The pass of the latest plan, and when turns were last given. Changed in place. */
   latest: { pass: Pass | null; turnsAt: Instant };
 }
 
-/** A pool as `apply` consumes it: its tables, and the memo that follows them, change in place. */
+/** A pool as `apply` consumes it. Its tables change in place, and so do the indexes in its memo. */
 export interface PoolState {
   record: PoolRecord | null;
   runs: Rows<RunRow>;
@@ -60,7 +60,7 @@ export interface ReadonlyPool {
   readonly memo: Readonly<Omit<PoolMemo, keyof ReadonlyTables>> & ReadonlyTables;
 }
 
-/** The memo that follows the tables, for readers. */
+/** The parts of the memo that change in place, for readers. */
 interface ReadonlyTables {
   readonly index: ReadonlyIndex;
   readonly workersLastHeard: ReadonlyLastHeard;

@@ -15,10 +15,10 @@ export interface PoolEntry {
   accepted: { revision: number; config: PoolConfig } | null;
   /** How to delete it. Absent: keep it. */
   remove?: Removal;
-  /** For a forced deletion: who wants it, and the machines that may be left behind. */
+  /** For a forced deletion: who forced it, and the machines that may be left behind. */
   by?: string | undefined;
   left?: LeftBehind[];
-  /** It is deleted. The entry stays so that a new pool of this name continues its revision and seed. */
+  /** The pool is deleted. The entry stays, so that a new pool of this name continues revision and seed. */
   gone?: true;
 }
 
@@ -30,7 +30,7 @@ export interface RegistryState {
   record: RegistryRecord | null;
   /** By pool: why its latest configuration was refused, for the request that waits for it. */
   refusals: Record<string, { revision: number; code: ErrorCode; text: string }>;
-  /** By pool that is being deleted: when to ask it again. Absent: now. */
+  /** For each pool that is being deleted: when to ask it again. Absent: now. */
   askAt?: Record<string, Instant>;
 }
 
@@ -45,7 +45,7 @@ export type RegistryMessage = Letter<"pool", "configure">;
 /** How often a pool that is being deleted is asked whether it is empty. */
 const ASK_DRAINED_MS = 10_000;
 
-/** The registry's machine: it owns the pools' configurations, and sends each until its pool has it. */
+/** The registry's state machine. It owns the pools' configurations, and sends each until the pool has it. */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
   invariants: [
@@ -105,8 +105,8 @@ export function poolsOf({ record }: RegistryState): [string, PoolEntry][] {
 }
 
 /**
- * Deletes a pool by a new configuration that keeps no machine warm. A deletion in progress goes on unless
- * this one is forced.
+ * Deletes a pool by a new configuration that keeps no machine warm. A drain in progress is replaced only by a
+ * forced deletion, and a forced deletion by none.
  */
 function foldRemove(
   state: RegistryState,
@@ -124,7 +124,10 @@ function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
   return remove === "forced" || (remove === "drained" && how !== "forced");
 }
 
-/** The accepted configuration replaces a refused one. If none was ever accepted, there is no pool. */
+/**
+ * Folds in a pool's answer. If the configuration was refused, the last accepted one replaces it; if none was
+ * ever accepted, the pool is removed.
+ */
 function foldAnswer(
   state: RegistryState,
   pool: string,

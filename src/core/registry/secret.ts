@@ -2,8 +2,8 @@
 import type { PoolConfig, PutPoolConfig } from "../../schema/pool.ts";
 
 /**
- * The configuration with its own secret, or else with the pool's present one, provided that the provider's
- * address is the same. Undefined: there is none.
+ * The configuration with its own secret, or else with the pool's present secret, if the provider's address is
+ * the same. Undefined: there is no secret.
  */
 export function withSecret(config: PutPoolConfig, known: PoolConfig | undefined): PoolConfig | undefined {
   const { provider } = config;

@@ -1,10 +1,10 @@
-// What may no step of a worker break?
+// Which invariants must every step of a worker keep?
 import type { Invariant } from "../../shared/machine.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
 import type { WorkerPhase } from "../messages.ts";
 import { livePlacements, type WorkerRecord, type WorkerState } from "./state.ts";
 
-/** A worker never returns to a phase of lower rank, except when its machine is listed again. */
+/** The rank of each phase. A worker never returns to a lower rank, unless its machine is listed again. */
 const ORDER: Record<WorkerPhase, number> = { booting: 0, unknown: 0, ready: 1, shutdown: 2, gone: 3 };
 
 const ofWorker = ofRecord<WorkerRecord>;
@@ -34,7 +34,7 @@ export const workerInvariants: readonly Invariant<WorkerState>[] = [
       // A drained worker may still have attempts that its host cannot kill (workers.md#t15).
       const isMeant = record.killedBy !== null || record.idleBehavior === "drain";
       const [row] = isMeant || now >= record.leaseUntil ? [] : livePlacements(after);
-      return row && `it is destroyed with ${row.run} on it, by a lease until ${record.leaseUntil}`;
+      return row && `it is destroyed with ${row.run} on it before its lease ends at ${record.leaseUntil}`;
     },
   },
   ofRows("rules.md#r2", placements, (before, { state, end }) =>

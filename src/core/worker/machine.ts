@@ -45,7 +45,7 @@ export type WorkerEvent =
   | { type: "report"; report: Report }
   /** The host's socket showed a sign of life at this time. */
   | { type: "heard"; at: Instant }
-  /** Orders are leaving for the host, which may hold everything in them from now on. */
+  /** Orders are being sent to the host: it may have everything in them from now on. */
   | { type: "orders_sent" }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | ({ type: "kill" } & Kill)
@@ -65,7 +65,7 @@ export type WorkerMessage =
   | Letter<"allocation", "observed" | "ended">
   | Letter<"pool", "worker">;
 
-/** The machine of a worker. */
+/** The state machine of a worker. */
 export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
   name: "worker",
   invariants: workerInvariants,
@@ -173,7 +173,7 @@ function foldEndedAnswer(state: ExistingWorker, sent: Ended, now: Instant): Work
   return state;
 }
 
-/** With its pool's consent the worker stops, unless a run was placed on it in the meantime. */
+/** With the pool's consent the worker stops, unless a run was placed on it in the meantime. */
 function foldPoolAnswer(
   state: ExistingWorker,
   sent: WorkerUpsert,
@@ -181,13 +181,13 @@ function foldPoolAnswer(
   now: Instant,
 ): WorkerState {
   const memo = { ...state.memo, poolHas: upsertKey(sent) };
-  // A pool that does not know this worker can give it no turn.
+  // A pool that does not know this worker cannot give it a turn, so the worker does not wait for one.
   if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
   const known: ExistingWorker = { ...state, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;
   if (!answer.consent) {
-    // The pool then knows that we no longer propose, so the next proposal is news again.
+    // Remember that the pool expects no proposal any more, so that the next proposal is sent.
     const poolHas = upsertKey({ ...sent, wantsStop: false });
     const proposeAt = now + Math.max(idleMs, ASK_AGAIN_MS);
     return { ...known, memo: { ...memo, poolHas, proposeAt, makeRoomAt: null } };
@@ -199,17 +199,17 @@ function foldPoolAnswer(
 
 const MAKES_ROOM = "it makes room for the first run in the queue, which does not fit on it";
 
-/** How long to wait at least before proposing again to stop. */
+/** The shortest time between two proposals to stop. */
 const ASK_AGAIN_MS = 10_000;
 
-/** Numbers a change that the pool can see. */
+/** Increases the version if something has changed that the pool can see. */
 function withVersion(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
     const { phase, reason, readyAt, protocol, failure, prices, instance } = one;
     const machine = [instance?.id, instance?.address];
-    // The pool learns the measurements of a provider's machine when it is ready, not when it enrolls.
+    // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
     const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
     const ends = [isSurelyUnmade(one), one.forced];

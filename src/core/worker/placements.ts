@@ -26,16 +26,15 @@ const SILENT_AT_LEAST_MS: Millis = 30_000;
 const FORGET_EVERY_MS: Millis = 3_600_000;
 
 /**
- * Whether the host has been silent for three probe intervals. A process that has not heard the host yet
- * counts it as silent: a refused run is soon placed again, which costs less than waiting for a dead
- * machine.
+ * Whether the host has been silent for three probe intervals. If this process has not heard from the host
+ * yet, the host counts as silent: it costs less to place a refused run again than to wait for a dead machine.
  */
 export function isSilent(state: ReadonlyExistingWorker, now: Instant): boolean {
   const from = silentFrom(state);
   return from === undefined || now > from;
 }
 
-/** When the host counts as silent if nothing more comes; undefined: this process has not heard it yet. */
+/** After this time the host counts as silent; undefined: this process has not heard from it yet. */
 export function silentFrom({ memo, record }: ReadonlyExistingWorker): Instant | undefined {
   const silenceMs = Math.max(3 * record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
   return memo.lastReportAt === null ? undefined : memo.lastReportAt + silenceMs;
@@ -43,7 +42,7 @@ export function silentFrom({ memo, record }: ReadonlyExistingWorker): Instant | 
 
 /**
  * Folds in an order of an allocation; `answerOrder` answers it from the new state. A connected host gets the
- * order at once, so it may hold the placement from now on.
+ * order at once, so the host may have the placement from now on.
  */
 export function foldOrder(state: ExistingWorker, order: Order, now: Instant): WorkerState {
   const key = placementKey(order.run, order.epoch);
@@ -73,7 +72,7 @@ export function foldOrder(state: ExistingWorker, order: Order, now: Instant): Wo
   return state;
 }
 
-/** Orders are leaving for the host, which may hold all of them from now on. */
+/** Notes that orders are being sent to the host: it may have all of them from now on. */
 export function foldOrdersSent(state: ExistingWorker, now: Instant): WorkerState {
   for (const { undelivered: _, ...row } of undeliveredPlacements(state))
     state.placements.set(placementKey(row.run, row.epoch), row, now);
@@ -81,8 +80,8 @@ export function foldOrdersSent(state: ExistingWorker, now: Instant): WorkerState
 }
 
 /**
- * Ends the placements whose orders never left for the host, once it is silent or its machine ends: nothing of
- * them can have been started, so they are `refused`, and their runs are placed again at once (rule R2).
+ * Ends undelivered placements once the host is silent or its machine ends. Nothing can have been started, so
+ * they end as `refused`, and their runs are placed again at once (rule R2).
  */
 export function refuseUndelivered(state: ExistingWorker, now: Instant): WorkerState {
   const { phase } = state.record;
@@ -91,14 +90,14 @@ export function refuseUndelivered(state: ExistingWorker, now: Instant): WorkerSt
   return state;
 }
 
-/** Whether a placement ever was on this worker: its row is kept for a day after its end (rule R2). */
+/** Whether a placement was ever on this worker. Its row is kept for a day after its end (rule R2). */
 export function isGiven({ placements }: ReadonlyExistingWorker): (key: string) => boolean {
   return (key) => placements.get(key) !== undefined;
 }
 
 /**
- * Whether an attempt belongs to a placement of this worker, or to a stranger whose run has been asked. Logs
- * of any other attempt are dropped without asking a run (reports.md).
+ * Whether an attempt belongs to a placement of this worker, or to a stranger about which the allocation is
+ * asked. Logs of any other attempt are dropped without asking an allocation (reports.md).
  */
 export function isPlaced(state: ReadonlyExistingWorker, attempt: string): boolean {
   const parts = parseAttemptId(attempt);
@@ -133,7 +132,7 @@ export function answerOrder(state: ReadonlyWorker, order: Order): OrderAnswer {
   return { kind: "accepted", revision: row.order?.revision ?? 0 };
 }
 
-/** The end of a placement as its allocation learns it: with the cause, if its host gave notice. */
+/** The end of a placement as reported to its allocation: with the cause, if the host gave notice. */
 export function endOf(
   { notice }: WorkerRecord,
   { how, held }: Pick<Ended, "how" | "held">,
@@ -141,7 +140,7 @@ export function endOf(
   return { how, held, ...(how === "lost" && notice !== null ? { cause: "interruption" } : {}) };
 }
 
-/** Ends live placements (rule R2). `owed`: their allocations do not know about it yet. */
+/** Ends live placements (rule R2). `owed`: their allocations do not know about the end yet. */
 export function endPlacements(
   state: ExistingWorker,
   rows: readonly PlacementRow[],
@@ -157,7 +156,7 @@ export function endPlacements(
   }
 }
 
-/** From time to time drops placements that ended over 24 h ago (rule R2), but keeps the orders' revision. */
+/** Drops placements that ended over 24 h ago (rule R2), if this is due. Keeps the revision of the orders. */
 export function forgetOld(state: ExistingWorker, now: Instant): ExistingWorker {
   const { forgotAt } = state.memo;
   if (forgotAt !== null && now < forgotAt + FORGET_EVERY_MS) return state;

@@ -1,4 +1,4 @@
-// What does a worker store and remember?
+// What is the state of a worker: what it stores, and what a restart may lose?
 import type { Reported } from "../../probes/believed.ts";
 import type { BootOutcome, BootProbe } from "../../probes/boot.ts";
 import type { HostClock } from "../../probes/host-clock.ts";
@@ -29,14 +29,14 @@ import { latestWithin, storedBytes } from "../stored-bytes.ts";
 export const MAX_WORKER_EVENTS = 100;
 export const MAX_WORKER_EVENT_BYTES = 256 * 1024;
 
-/** A period in which a run is bound to this worker. Ended ones are kept for 24 h (rule R2). */
+/** A period in which a run is bound to this worker. Ended placements are kept for 24 h (rule R2). */
 export interface PlacementRow {
   run: string;
   epoch: number;
   state: "live" | "ended";
-  /** The revision of the orders at its last change. The highest of all rows is the orders' revision. */
+  /** The revision of the orders when this row last changed. The highest of all rows is the current one. */
   revision: number;
-  /** When it was accepted or ended. */
+  /** When the placement was accepted or, after its end, when it ended. */
   at: Instant;
   /** The allocation's order, while the placement is live. */
   order: {
@@ -46,12 +46,13 @@ export interface PlacementRow {
     signals?: SignalOrder[];
   } | null;
   /**
-   * How it ended. `held`: the host may have held it. `owed`: the allocation does not know about the end yet.
+   * How the placement ended. `held`: the host may have received it. `owed`: the allocation does not know
+   * about the end yet.
    */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * Its order has not left for the host yet, so nothing of it can be there. Absent: the order has left, or
-   * was about to leave when the placement was accepted.
+   * The order was not sent to the host yet, so nothing can have been started there. Absent: the order was
+   * sent, or was about to be sent when the placement was accepted.
    */
   undelivered?: true;
 }
@@ -63,7 +64,7 @@ export interface JoinNote {
   signedAt: Instant;
 }
 
-/** Everything about a worker that must survive, except its placements. Stored as one value. */
+/** Everything about a worker that must survive a restart, except its placements. Stored as one value. */
 export interface WorkerRecord {
   intent: Intent;
   version: number;
@@ -77,13 +78,13 @@ export interface WorkerRecord {
   readyAt: Instant | null;
   /** The outcome of its boot; null: none yet. */
   bootOutcome: BootOutcome | null;
-  /** What its host says about the coming end of its machine. */
+  /** The host's notice that its machine is about to be taken away; null: none. */
   notice: Notice | null;
-  /** Runs with leftovers on the host that nobody supervises any more. */
+  /** Ended runs that something on the host still holds on to. */
   stale: StaleRuns;
   secret: string | null;
   bootId: string | null;
-  /** The boots before this one, latest last. */
+  /** The ids of earlier boots, latest last. */
   boots: string[];
   /** When two clones were first seen to start alternately as this host. */
   clonedAt: Instant | null;
@@ -91,7 +92,7 @@ export interface WorkerRecord {
   measured: Resources | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
-  /** The hourly prices that the provider has listed for its machine: each change, latest last. */
+  /** The hourly prices that the provider has listed for the machine, one for each change, latest last. */
   prices: ListedPrice[];
   incarnation: number;
   /** The latest starts of the agent that have joined, latest last. */
@@ -109,47 +110,48 @@ export interface WorkerRecord {
    * that the host is not blamed for our own absence (rule R4). A report clears it.
    */
   overdueSince: Instant | null;
-  /** Every complete listing since this time has omitted the instance: the first of them began then. */
+  /** When the first complete listing that omitted the instance began; all later ones have omitted it, too. */
   omittedAt: Instant | null;
   /**
-   * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
+   * When the latest create or destroy call ended. A listing that began too soon after that proves nothing
+   * (rule R5).
    */
   calledAt: Instant | null;
   /** When the provider was last asked to destroy the machine; null: never, or it ignored the call. */
   destroyAskedAt: Instant | null;
-  /** How often it was asked, and since when; null: never. */
+  /** How often the provider was asked to destroy the machine, and since when; null: never. */
   destroys: { tries: number; since: Instant } | null;
-  /** No create call before this; null: one may be made at any time. */
+  /** No create call is made before this time; null: a call may be made at any time. */
   createNotBefore: Instant | null;
-  /** Its next call to the provider waits for a turn from its pool (`calls.ts`). */
+  /** The worker's next call to the provider waits for a turn from the pool (`calls.ts`). */
   waits: boolean;
-  /** Other machines that the provider lists under its name, by id (`life/sighting.ts`). */
+  /** The ids of other machines that the provider lists under the worker's name (`life/sighting.ts`). */
   doubles: string[];
   /** While there is no machine: how the latest create call failed, and how many create calls have failed. */
   failure: WorkerFailure | null;
   createTries: number;
-  /** A create call may have made a machine: its answer was lost, or left that open. */
+  /** A create call may have made a machine: the answer was lost, or did not tell. */
   mayBeMade: boolean;
   /** A create call was unanswered when the worker began to end, and still is. */
   calling: boolean;
-  /** Who has forced its end, so that no listing is waited for (`kill.ts`). */
+  /** Who has forced the worker's end, so that no listing is waited for (`kill.ts`); null: nobody. */
   forced: string | null;
-  /** Who asked for its destruction by name: only then is it destroyed with runs on it (invariant 4). */
+  /** Who has killed the worker by name: only then is a machine with runs destroyed (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
-  /** The orders' revision is at least this, even after rows are dropped. */
+  /** The revision of the orders is at least this, even after rows are dropped. */
   revision: number;
   events: WorkerHistoryEntry[];
 }
 
-/** A placement whose data the host retains. `answered`: what its allocation last said. */
+/** A placement whose data the host retains. `answered`: the allocation's latest answer. */
 export interface RetainedData {
   run: string;
   epoch: number;
   answered?: { at: Instant; needed: boolean };
 }
 
-/** What a restart may lose. */
+/** The part of the state that a restart may lose. */
 export interface WorkerMemo {
   lastSeq: number;
   /** When this process last heard the host, by a report or a sign of life on its socket. */
@@ -158,8 +160,8 @@ export interface WorkerMemo {
   hostClock: HostClock | null;
   reported: Record<string, Reported>;
   /**
-   * By placement: which of `reported` its allocation has answered, and when. `again`: it wants another
-   * report.
+   * By placement: the fingerprint of the report that the allocation last answered, and when. `again`: the
+   * allocation wants another report.
    */
   acknowledged: Record<string, { fingerprint: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
@@ -174,13 +176,13 @@ export interface WorkerMemo {
    * on which all reports were settled.
    */
   whole: boolean;
-  /** The latest upsert that the pool confirmed (`upsertKey`). */
+  /** The key of the latest upsert that the pool confirmed (`upsertKey`). */
   poolHas: string;
   /** When old placements were last dropped. */
   forgotAt: Instant | null;
-  /** The pool refused our proposal to stop: propose again at this time. */
+  /** When to propose a stop again, after the pool has refused one. */
   proposeAt: Instant;
-  /** When the pool last asked it to make room. The pool repeats this for as long as necessary. */
+  /** When the pool last asked the worker to make room. The pool repeats this for as long as necessary. */
   makeRoomAt: Instant | null;
   /** An earlier process may have made a create call whose answer is unknown: a refusal now proves nothing. */
   mayHaveCalled: boolean;
@@ -210,7 +212,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     forgotAt: null,
     proposeAt: 0,
     makeRoomAt: null,
-    // A worker that waits for its turn has answers to all its calls, or has stored that an answer is missing.
+    // A worker that waits for its turn has received all answers, or has stored that an answer is missing.
     mayHaveCalled: record?.waits !== true,
   };
   return { record, placements, memo };
@@ -229,17 +231,17 @@ export interface ReadonlyWorker {
 /** An existing worker as readers see it. */
 export type ReadonlyExistingWorker = ReadonlyWorker & { readonly record: WorkerRecord };
 
-/** Whether its machine is self-hosted: no provider makes, lists or destroys it. */
+/** Whether the worker's machine is self-hosted: no provider makes, lists or destroys it. */
 export function isSelfHosted(record: WorkerRecord): record is WorkerRecord & { intent: SelfHosted } {
   return record.intent.kind === "self-hosted";
 }
 
-/** Whether its end has begun: it takes no more orders. */
+/** Whether the worker's end has begun, so that it takes no more orders. */
 export function isEnding({ phase }: WorkerRecord): boolean {
   return phase === "shutdown" || phase === "gone";
 }
 
-/** The resources of its machine: those of its type, or, if self-hosted, those that its host measured. */
+/** The resources of the machine: those of its type or, if it is self-hosted, those that its host measured. */
 export function capacityOf({ intent, measured }: WorkerRecord): Resources {
   return intent.kind === "self-hosted" ? (measured ?? NO_RESOURCES) : resourcesOfType(intent.type);
 }
@@ -258,7 +260,7 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
   return rows.filter((row) => row.state === "live");
 }
 
-/** The live placements whose order has not left for the host: nothing of them can be there. */
+/** The live placements whose orders were not sent to the host: nothing can have been started there. */
 export function undeliveredPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(liveUndelivered);
 }
@@ -267,12 +269,12 @@ function liveUndelivered(rows: readonly PlacementRow[]): PlacementRow[] {
   return notEnded(rows).filter((row) => row.undelivered === true);
 }
 
-/** The revision of the orders: that of the placement that changed last. */
+/** The revision of the orders, which grows with each change of a placement. */
 export function ordersRevision(state: ReadonlyExistingWorker): number {
   return Math.max(state.record.revision, state.placements.highest("revision"));
 }
 
-/** Which placements stay in memory. The others, of which there may be many, are read when needed. */
+/** Whether a placement stays in memory. There may be many others, so these are read when needed. */
 export function isLivePlacement(row: PlacementRow): boolean {
   return row.state === "live" || row.end?.owed === true;
 }
@@ -298,7 +300,7 @@ export function note(
   };
 }
 
-/** Sets the boot's outcome. The first outcome is final; without a machine there is none. */
+/** Sets the boot's outcome. The first outcome is final; without a machine there was no boot. */
 export function withBootOutcome(record: WorkerRecord, outcome: BootOutcome): WorkerRecord {
   const hasMachine = record.createdAt !== null || record.secret !== null;
   return hasMachine && record.bootOutcome === null ? { ...record, bootOutcome: outcome } : record;

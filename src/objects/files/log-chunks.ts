@@ -17,8 +17,8 @@ export class LogChunks implements LogBucket {
 
   /**
    * Asks the allocation first, since a chunk that does not continue the stored bytes need not be written. The
-   * allocation notes it only when the bytes are in the bucket (rule R1). After a crash in between, the host
-   * sends them again, to the same key.
+   * allocation notes the chunk only when its bytes are in the bucket (rule R1). After a crash in between, the
+   * host sends the bytes again, to the same key.
    */
   async put(chunk: SignedChunk): Promise<number> {
     const bucket = this.#theBucket();
@@ -62,8 +62,8 @@ function release({ buffer }: Uint8Array): void {
 }
 
 /**
- * Reads a body into one buffer that the runtime fills: reading it in parts would leave as much garbage on the
- * heap. Throws `invalid_request` if it is shorter than announced.
+ * Reads a body into one buffer that the runtime fills. Reading the body in parts would leave as many bytes of
+ * garbage on the heap. Throws `invalid_request` if the body is shorter than announced.
  */
 async function read(length: number, body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
   if (length === 0) return new Uint8Array();

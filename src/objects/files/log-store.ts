@@ -39,8 +39,8 @@ export class LogStore {
   }
 
   /**
-   * Deletes all logs of a run as long as `may()` holds: first those in the bucket, which can be found only
-   * through the rows and the record. Repeating this does no harm.
+   * Deletes all logs of a run as long as `may()` is true: first the objects in the bucket, then the rows.
+   * Repeating this does no harm.
    */
   async clear(may: () => boolean): Promise<void> {
     while (may()) {
@@ -56,8 +56,8 @@ export class LogStore {
   }
 
   /**
-   * The bytes of a stream at a position, from rows and tail up to the next object of the store. If the
-   * position is within an object: its name instead.
+   * The bytes of a stream at a position, from the rows and the tail, up to the next object in the bucket. If
+   * the position is within such an object, the object's name instead.
    */
   read({ stored, tail }: StreamRecord, position: LogPosition): { data: Uint8Array; object?: LogObject } {
     const { attempt, stream, from } = position;
@@ -120,7 +120,7 @@ function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
-/** The attempt of a request: the named one, or the task's latest (or oldest); null: there is none yet. */
+/** The id of the requested attempt: the named, latest or oldest one; null: the task has no attempt yet. */
 function attemptOf(record: AllocationRecord, request: LogRequest): string | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {
@@ -138,8 +138,8 @@ function attemptOf(record: AllocationRecord, request: LogRequest): string | null
 }
 
 /**
- * Answers a request for log bytes from what is stored. Throws `unknown_task`, `unknown_attempt`, or
- * `expired_logs` if they were deleted.
+ * Answers a request for log bytes from the stored bytes. Throws `unknown_task`, `unknown_attempt`, or
+ * `expired_logs` if the logs were deleted.
  */
 export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
   const { record } = state;
@@ -170,7 +170,7 @@ export function readLog(store: LogStore, state: Existing, request: LogRequest): 
 }
 
 /**
- * Whether an answer need not wait: it has bytes, the stream has ended, or the request counts from the end.
+ * Whether a request need not wait: there are bytes, the stream has ended, or the request counts from the end.
  */
 export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
   return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;

@@ -1,5 +1,5 @@
-// What does `src/signing` use of Node's crypto, which the runtime has as well? All types of Node would
-// contradict the platform's.
+// Which functions of `node:crypto` does `src/signing` use? The runtime has them, but all types of Node would
+// contradict the platform's types.
 declare module "node:crypto" {
   interface Digest {
     update(data: string | Uint8Array): Digest;

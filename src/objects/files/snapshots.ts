@@ -1,4 +1,4 @@
-// How are the archives that runs start with, or leave as results, stored?
+// How are snapshots stored: archives that are inputs or results of runs?
 import { DroverError } from "../../shared/errors.ts";
 import type { SnapshotStore } from "../rpc.ts";
 
@@ -23,7 +23,7 @@ export class Snapshots implements SnapshotStore {
 
   /**
    * The bucket compares the digest before anybody can read the object. An existing snapshot is not written
-   * again, but the bytes are compared all the same, so that a wrong archive never passes.
+   * again, but the digest of the bytes is still compared, so that a wrong archive never passes.
    */
   async put(id: string, body: ReadableStream<Uint8Array> | null): Promise<{ created: boolean }> {
     const bucket = this.#theBucket();
@@ -45,7 +45,7 @@ export class Snapshots implements SnapshotStore {
 
   async get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>> {
     const object = await this.#theBucket().get(keyOf(id), range === undefined ? {} : { range });
-    // It may have been deleted since its size was read, for example by a rule of the bucket.
+    // The snapshot may have been deleted since its size was read, for example by a rule of the bucket.
     if (object === null) throw new DroverError("unknown_snapshot", `snapshot ${id} no longer exists`);
     return object.body;
   }
@@ -80,7 +80,7 @@ function mismatch(id: string, found: string): DroverError {
   return new DroverError("digest_mismatch", text);
 }
 
-/** R2 reports a wrong digest only by a number in its message (`BadDigest`). */
+/** R2 reports a wrong digest (`BadDigest`) only by a number in the error's message. */
 function isBadDigest(error: unknown): boolean {
   return error instanceof Error && /\(10037\)|checksum .*did not match/i.test(error.message);
 }

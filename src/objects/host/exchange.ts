@@ -1,4 +1,4 @@
-// How is a report answered, over HTTP?
+// How does a worker answer a report over HTTP?
 import { ordersFor, verdictOn } from "../../core/worker/host/report.ts";
 import type { WorkerEvent, WorkerMessage } from "../../core/worker/machine.ts";
 import { type ExistingWorker, ordersRevision, type WorkerState } from "../../core/worker/state.ts";
@@ -9,7 +9,8 @@ import type { Actor } from "../actor.ts";
 import { platformTimer, type Timer, until } from "../waiting.ts";
 
 /**
- * How long an answer waits for the allocations that the report concerns, whose answers go into its orders.
+ * How long the answer to a report waits for the allocations that the report concerns: the orders depend on
+ * them.
  */
 const OBSERVED_WAIT_MS: Millis = 5_000;
 
@@ -18,7 +19,7 @@ export type WorkerActor = Actor<WorkerState, WorkerEvent, WorkerMessage>;
 /** The number of reports whose answers are being held, by worker. */
 const waiting = new WeakMap<WorkerActor, number>();
 
-/** How many requests of the host wait for an answer: through one of these an order reaches it immediately. */
+/** How many reports of the host wait for an answer. If any does, an order reaches the host immediately. */
 export function waitingReports(actor: WorkerActor): number {
   return waiting.get(actor) ?? 0;
 }
@@ -31,8 +32,8 @@ export function existingWorker(actor: WorkerActor, name: string): ExistingWorker
 }
 
 /**
- * Whether a report is new. An old one is noted and ignored: the host may have sent it again after a
- * connection broke. Throws `stale_incarnation` if it is from any but the latest start of the agent.
+ * Whether a report is new. An old report is noted and ignored: the host may have sent it again after a
+ * connection broke. Throws `stale_incarnation` if the report is not from the latest start of the agent.
  */
 export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
   const living = existingWorker(actor, "of this report");
@@ -51,7 +52,7 @@ export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
 /**
  * The exchange between host and control plane: a report in, orders out (host-protocol.md#exchange). The
  * answer is held for up to `waitMs` while the host has the current orders and no newer report comes. Throws
- * `stale_incarnation` if the report is from any but the latest start of the agent.
+ * `stale_incarnation` if the report is not from the latest start of the agent.
  */
 export async function exchange(
   actor: WorkerActor,

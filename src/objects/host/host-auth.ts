@@ -25,7 +25,7 @@ import type { HostPace } from "./host-pace.ts";
 import { Nonces } from "./nonces.ts";
 import { warnOfStranger } from "./strangers.ts";
 
-/** The key for checking calls if the worker has no host: the check takes as long, and always fails. */
+/** The key for checking calls if the worker has no host. The check always fails, but takes equally long. */
 const NO_KEY: Key = new Uint8Array(32);
 /** Purposes for which a call works only once, so that somebody who has seen it cannot repeat it. */
 const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
@@ -33,8 +33,8 @@ const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
 const WHILE_ENDING = new Set<Purpose>(["report"]);
 
 /**
- * Authenticates hosts by one HMAC (protocol.md#a-signed-call). Before that, nothing is stored, and no answer
- * depends on whether the worker exists.
+ * Authenticates hosts by one HMAC (protocol.md#a-signed-call). Before a call is authenticated, nothing is
+ * stored, and no answer depends on whether the worker exists.
  */
 export class HostAuth {
   readonly #actor: WorkerActor;
@@ -50,7 +50,7 @@ export class HostAuth {
     this.#env = env;
   }
 
-  /** Makes the machine with the worker's code its host. The edge has verified the code. */
+  /** Makes a machine that has the worker's code the worker's host. The edge has verified the code. */
   async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
     const { salt, bootId, resources } = parsedBody(EnrollRequest, body);
     const secret = hostSecret(keyOf(codeKey), salt);
@@ -75,7 +75,7 @@ export class HostAuth {
     });
   }
 
-  /** A start of the host's agent. */
+  /** Joins a new start of the host's agent. */
   join(call: SignedCall): Promise<SignedAnswer<HostSetup>> {
     return this.answer(call, async () => {
       this.#pace.start();
@@ -106,7 +106,7 @@ export class HostAuth {
   /** Admits a call whose body, if any, goes elsewhere: logs of an attempt, a snapshot, a hello. */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>> {
     return this.answer(call, async () => {
-      // Anybody who has seen a hello can repeat it for ever, so it costs the host nothing.
+      // Anybody who has seen a hello can repeat it forever, so it costs the host nothing.
       if (call.purpose !== "hello") this.#pace.bytes();
       if (attempt !== undefined && !isPlaced(this.#worker(), attempt)) {
         const text = `attempt "${attempt}" was never placed on worker "${this.#name}"`;
@@ -142,7 +142,7 @@ export class HostAuth {
     }
   }
 
-  /** Notes with the worker each refusal of a caller that has the right key: a clone, or a thief. */
+  /** Records each refusal of a caller that has the right key, which may be a clone or a thief. */
   async recordRefusals<T>(check: () => Promise<T>): Promise<T> {
     try {
       return await check();
@@ -161,7 +161,7 @@ export class HostAuth {
   #check({ created, digest, body, purpose, nonce }: ClaimedRequest & { body?: string }): void {
     const now = droverNow();
     if (Math.abs(now - created * 1_000) > SIGNATURE_TOLERANCE_MS) {
-      const text = "`created` is more than 5 minutes off; correct the clock by that of this answer";
+      const text = "`created` is more than 5 minutes off; correct the clock by the time of this answer";
       throw new DroverError("bad_signature", text);
     }
     if (body !== undefined && contentDigest(body) !== digest) throw otherBody();
@@ -181,17 +181,17 @@ export class HostAuth {
   }
 }
 
-/** Temporary: an agent whose clock was set back signs again by the time of this answer. */
+/** This refusal is temporary: an agent whose clock was set back signs again by the time of this answer. */
 function lateJoin(): DroverError {
   const text =
-    "this join was signed before the latest start, so it may be an earlier one; sign it again, by the " +
-    "clock of this answer";
+    "this join was signed before the latest start, so it may be from an earlier start; sign it again, by " +
+    "the time of this answer";
   return new DroverError("bad_signature", text);
 }
 
 function clonedHost(): DroverError {
   const text =
     "another machine also acts as this host: its disk, or its Drover state, was copied. Both are refused " +
-    "now; enroll each with a code of its own";
+    "now; enroll each with its own code";
   return new DroverError("cloned", text);
 }

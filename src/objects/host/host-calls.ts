@@ -1,4 +1,4 @@
-// What is in a host's calls, and in the setup that it gets?
+// What do a host's calls contain, and what does the setup that it receives contain?
 import type { z } from "zod";
 import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";

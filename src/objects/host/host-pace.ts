@@ -12,8 +12,9 @@ import type { Instant, Millis } from "../../shared/machine.ts";
 import type { WorkerActor } from "./exchange.ts";
 
 /**
- * The rate of a worker's host, as far as this process remembers. Charged after a call is verified, so that
- * nobody else can use it up, and before the call is parsed, which is most of the work.
+ * Limits the rate of a worker's host, as far as this process remembers. A call is charged after it is
+ * verified, so that nobody else can use up the host's units, and before it is parsed, since parsing is most
+ * of the work.
  */
 export class HostPace {
   readonly #actor: WorkerActor;
@@ -44,7 +45,7 @@ export class HostPace {
 
   #take(units: number): void {
     const { spent } = this.#actor.state.memo;
-    // A worker that was just loaded counts from 0.
+    // `spent` starts again at 0 when the worker is loaded again.
     this.#pace = chargeExtra(this.#pace, Math.max(0, spent - this.#spent));
     this.#spent = spent;
     const { pace, waitMs } = chargeCall(this.#pace, units, this.#now());
@@ -54,6 +55,6 @@ export class HostPace {
 }
 
 function tooFast(retryAfterMs: Millis): DroverError {
-  const text = "this host sends more than one machine may; send it again later";
+  const text = "this host sends more than one machine may send; try again later";
   return new DroverError("busy", text, { retryAfterMs });
 }

@@ -22,12 +22,12 @@ import { admit, existingWorker, type WorkerActor, waitingReports } from "./excha
 
 /** The longest reason in a close frame, in bytes (platform.md#sockets). */
 const MAX_CLOSE_REASON = 123;
-/** The status of a socket that a newer one has replaced. */
+/** The status of a socket that a newer socket has replaced. */
 const REPLACED = 408;
 const OVER = "the worker has been terminated; shut this machine down";
 const LATER_START = "a later start of this host's agent has taken over";
 
-/** A host's socket as the platform keeps it. The simulator has its own. */
+/** A host's socket as the platform keeps it. The simulator has another implementation. */
 export interface HostSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
@@ -38,7 +38,7 @@ export interface HostSocket {
   keep(note: SocketAttachment): void;
 }
 
-/** A loaded worker, with what was attached to its host's sockets. */
+/** Adds the state attached to the host's sockets to a loaded worker. */
 export function resumeAll(state: WorkerState, sockets: HostSocket[]): WorkerState {
   return sockets.reduce((next, socket) => {
     const note = socket.note();
@@ -49,7 +49,7 @@ export function resumeAll(state: WorkerState, sockets: HostSocket[]): WorkerStat
 /**
  * The exchange over a socket (host-protocol.md#socket): reports come in as frames; answers and changed orders
  * go out. It checks after each event of the worker, so that no order waits for a report. Frames are derived
- * (`core/worker/host/host-socket.ts`), so nothing is lost with a frame.
+ * from the state (`core/worker/host/host-socket.ts`), so a lost frame loses nothing.
  */
 export class HostSocketSession {
   readonly #actor: WorkerActor;
@@ -66,9 +66,7 @@ export class HostSocketSession {
     actor.watch(() => this.#sendAllDue());
   }
 
-  /**
-   * The host's first frame on a socket. The socket replaces all others, whose end may go unnoticed.
-   */
+  /** The host's first frame on a socket. The socket replaces all others, which may be dead already. */
   #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
@@ -78,7 +76,7 @@ export class HostSocketSession {
     this.#hasAsked = false;
   }
 
-  /** A frame of the host. The socket closes unless it is a report from the agent's present start. */
+  /** A frame of the host. The socket closes unless the frame is a report from the agent's present start. */
   received(socket: HostSocket, read: () => Report): void {
     if (socket.note() === null) this.#opened(socket);
     try {
@@ -96,8 +94,9 @@ export class HostSocketSession {
   }
 
   /**
-   * Notes the refusal with the worker. The socket is closed first, since the note makes us serve each one.
-   * A frame says why, because anybody on the path can close a socket.
+   * Refuses a frame, and records this in the worker. The socket is closed first, since every event of the
+   * worker sends frames to all open sockets. The reason is sent in a frame, which is authenticated: anybody
+   * on the path can close a socket.
    */
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
     const refused: HostFrame = { refused: { status: STATUS_OF_CODE[code], detail: message } };

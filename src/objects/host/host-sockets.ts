@@ -14,9 +14,9 @@ import type { HostSocket } from "./host-socket-session.ts";
 export const PING = "ping";
 const PONG = "pong";
 
-/** The most sockets without a frame of the host: anybody who has seen a request for one can repeat it. */
+/** The most sockets without a frame of the host: anybody who has seen a socket request can repeat it. */
 const MAX_SILENT_SOCKETS = 4;
-/** Bytes for the first line of a frame, which authenticates it. */
+/** Bytes for the first line of a frame, which authenticates the frame. */
 const MAX_LINE_BYTES = 64;
 
 /** What the platform keeps with a socket while the object is evicted. */
@@ -55,7 +55,7 @@ function attach(socket: WebSocket, what: Attachment): void {
   socket.serializeAttachment(what);
 }
 
-/** Ignores errors: a socket that the other side has just closed takes nothing, and the host will return. */
+/** Ignores errors: the other side may just have closed the socket, and the host will connect again. */
 function ignoreClosed(act: () => void): void {
   try {
     act();
@@ -71,11 +71,11 @@ function sendFrame(socket: WebSocket, text: string): void {
 }
 
 /**
- * The text of a frame. Undefined if it is not the host's next one: then the socket closes, and nothing else
+ * The text of a frame. Undefined if it is not the host's next frame: then the socket closes, and nothing else
  * happens.
  */
 export function receiveFrame(socket: WebSocket, frame: string | ArrayBuffer): string | undefined {
-  if (isTooLong(frame)) return end(socket, "body_too_large", "the frame is too long, or no text");
+  if (isTooLong(frame)) return end(socket, "body_too_large", "the frame is too long, or is not text");
   const { session, ...rest } = attachmentOf(socket);
   const text = unsealed(session.key, "host", session.awaited, frame);
   if (text === undefined) return end(socket, "bad_signature", "this is not the next frame of its host");
@@ -91,7 +91,7 @@ function end(socket: WebSocket, code: ErrorCode, reason: string): undefined {
 function isTooLong(frame: string | ArrayBuffer): frame is ArrayBuffer {
   if (typeof frame !== "string") return true;
   const most = MAX_REPORT_BYTES + MAX_LINE_BYTES;
-  // In UTF-8 a text has between one and three bytes per character here.
+  // Each UTF-16 unit of a text takes between one and three bytes in UTF-8.
   return frame.length > most || (frame.length * 3 > most && new TextEncoder().encode(frame).length > most);
 }
 

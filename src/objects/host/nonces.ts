@@ -18,7 +18,7 @@ export class Nonces {
     if (this.#seen.has(nonce)) return false;
     this.#seen.set(nonce, now);
     for (const [old, at] of this.#seen) {
-      // A signature may be dated as long after its call's arrival as before it, since clocks differ.
+      // Clocks differ: a signature may be dated up to the tolerance before or after its call arrives.
       if (this.#seen.size <= MAX_NONCES && now - at <= 2 * SIGNATURE_TOLERANCE_MS) break;
       this.#seen.delete(old);
     }

@@ -1,4 +1,4 @@
-// How are calls that are not from a host noted?
+// How are unauthenticated calls to a worker logged?
 import { NOTE_REFUSAL_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 

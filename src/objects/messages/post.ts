@@ -11,7 +11,7 @@ import {
 } from "../../core/inbox.ts";
 import type { Instant } from "../../shared/machine.ts";
 
-/** An object that takes messages. Rejects if it cannot be reached. */
+/** An object that takes messages. `deliver` rejects if the object cannot be reached. */
 export interface Mailbox<To extends Receiver> {
   deliver(message: Message<To>): Promise<Answer<To>>;
 }
@@ -23,7 +23,7 @@ type AnsweredTo<L> = L extends { object: infer To extends Receiver; kind: infer 
   ? Answered<To, K & Kind<To>>
   : never;
 
-/** Delivers a message, and returns its answer as an event of the sender. Rejects without an answer. */
+/** Delivers a message, and returns its answer as an event of the sender. Rejects if there is no answer. */
 export async function post<L extends AnyLetter>(
   mailboxes: Mailboxes,
   { object, to, kind: type, body }: L,

@@ -8,7 +8,7 @@ import type { Objects } from "../rpc.ts";
 const REGISTRY_NAME = "registry";
 
 /**
- * How objects reach each other. Each call gets a fresh stub: one that has failed keeps failing
+ * How objects reach each other. Each call gets a new stub, since a stub that has failed once keeps failing
  * (platform.md#calls-and-faults).
  */
 export function peersOf(env: Env) {

@@ -1,8 +1,8 @@
-// How does a pool wake everything that lives in it?
+// How does a pool wake all its live runs and workers?
 import type { PoolState } from "../../core/pool/state.ts";
 import type { Mailboxes } from "./post.ts";
 
-/** How many objects are woken at a time; each that is not in memory is loaded. */
+/** How many objects are woken at a time. Waking an object may load it into memory. */
 const WOKEN_AT_ONCE = 100;
 
 /** Pokes each live run and worker of a pool, since their alarms may come at the wrong time. */
@@ -16,6 +16,6 @@ export async function wakeAll({ runs, workers }: PoolState, mailboxes: Mailboxes
   }
   for (let from = 0; from < pokes.length; from += WOKEN_AT_ONCE) {
     const some = pokes.slice(from, from + WOKEN_AT_ONCE);
-    await Promise.allSettled(some.map((poke) => poke())); // those that fail are poked after one lease
+    await Promise.allSettled(some.map((poke) => poke())); // failed pokes are repeated after one lease
   }
 }

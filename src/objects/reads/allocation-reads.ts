@@ -7,7 +7,7 @@ import type { Why } from "../../schema/why.ts";
 import { droverNow } from "../clock.ts";
 import type { Peers } from "../messages/stubs.ts";
 
-/** Whether the answer with a run's events after number `after` need not wait (api.md#run-events). */
+/** Whether a request for a run's events after number `after` need not wait (api.md#run-events). */
 export function hasEvents({ record }: AllocationState, after: number): boolean {
   return record === null || record.ended || record.events.some(({ seq }) => seq > after);
 }
@@ -22,7 +22,7 @@ export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   return whyOf(state, pool ?? worker, placement?.worker ?? null, droverNow());
 }
 
-/** What a run uses. Only its worker knows, through the host; a run without a placement uses nothing. */
+/** The CPU and memory that a run uses. Only its worker knows them; a run without a placement uses nothing. */
 export async function statsOfRun(state: Existing, peers: Peers, task: string | undefined): Promise<RunStats> {
   const nothing = statsOf(state, null, task);
   const placement = state.record.ended ? null : openPlacement(state);

@@ -49,7 +49,7 @@ export function refusedBy(
   pool: string,
   refusal: { code: string; text: string; retryAfterMs?: Millis },
 ): DroverError {
-  // A pool that does not exist does not know its name.
+  // A pool without a record does not know its name.
   const text = refusal.code === "unknown_pool" ? `there is no pool "${pool}"` : refusal.text;
   // The pool refuses only with codes of this type.
   return new DroverError(refusal.code as ErrorCode, text, refusal);

@@ -15,9 +15,9 @@ import { acknowledged } from "../waiting.ts";
 const BUSY_RETRY_MS: Millis = 60_000;
 
 /**
- * Stores a worker for a self-hosted machine, waits until the worker knows its intent, and then makes its
- * code. The same key gets the same worker and code. Throws `busy` for too many codes, `idempotency_mismatch`,
- * and `not_acknowledged`.
+ * Stores a worker for a self-hosted machine, waits until the worker has received its intent, and then makes
+ * the enrollment code. The same key gets the same worker and code. Throws `busy` for too many codes,
+ * `idempotency_mismatch`, and `not_acknowledged`.
  */
 export async function invite(
   actor: Actor<PoolState, PoolEvent, PoolMessage>,

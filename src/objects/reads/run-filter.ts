@@ -3,7 +3,7 @@ import type { RunRow } from "../../core/pool/record.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { RunFilter } from "../rpc.ts";
 
-/** Whether a run matches a filter, except for its ids: with these, callers look the runs up. */
+/** Whether a run matches the states and labels of a filter. Callers look up runs by the filter's ids. */
 export function isMatch(row: RunRow, filter: RunFilter): boolean {
   return filter.states.includes(row.state) && isSelected(row, filter);
 }
@@ -14,7 +14,7 @@ export function isSelected(row: RunRow, { labels }: RunFilter): boolean {
   return true;
 }
 
-/** Whether a run may still match: it goes from pending to running to an end, or from pending to an end. */
+/** Whether a run may still match: runs go from pending to running to an end, or from pending to an end. */
 export function canMatch(row: RunRow, filter: RunFilter): boolean {
   if (isTerminal(row.state) || !isSelected(row, filter)) return false;
   return filter.states.some((state) => state === "running" || isTerminal(state));

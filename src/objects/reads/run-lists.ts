@@ -9,7 +9,7 @@ import { isMatch } from "./run-filter.ts";
 
 /** The most rows read for one answer: a rare match must not block the object for long. */
 const SCAN_ROWS = 5_000;
-/** How many runs' keys are kept in memory, so that waits by id find the ended ones, too. */
+/** How many runs' keys are kept in memory, so that waits by id also find ended runs. */
 const KEEP_KEYS = 50_000;
 /** How many labels are filtered in SQL: a statement takes a hundred values, and each label takes two. */
 const SQL_LABELS = 40;

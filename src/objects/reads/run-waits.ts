@@ -69,7 +69,7 @@ export class RunWaits {
 
   /**
    * Waits until there is news for the question since `mark`, or for `waitMs`; null: list again
-   * (`PoolApi.wait`). `rows`: the rows that the question is about, if the number of open ones is needed.
+   * (`PoolApi.wait`). `rows`: the rows that the question is about, if the number of open runs is needed.
    * Throws `unavailable` if this pool has the maximum number of waits.
    */
   async news(
@@ -147,7 +147,7 @@ export class RunWaits {
 
 /** One question and all clients that wait for its answer. It looks only at changed rows. */
 class Watch {
-  /** The topics of changes that concern it. */
+  /** The topics of changes that concern this watch. */
   readonly topics: ReadonlySet<string>;
   /** One callback for each client, called at the end. */
   readonly waiters = new Set<() => void>();
@@ -186,8 +186,8 @@ class Watch {
   }
 
   /**
-   * Whether the wait is over. A client that asks by ids knows their first states, so only news ends
-   * its wait.
+   * Whether the wait is over. A client that asks by ids knows the runs' states at the beginning, so only news
+   * ends its wait.
    */
   get isOver(): boolean {
     const { ids, all } = this.#question;
@@ -226,7 +226,7 @@ function topicsOfRow({ run, labels }: RunRow): string[] {
   return ["all", `run ${run}`, ...pairs];
 }
 
-/** With several labels one pair is enough: a run that has all of them has this one. */
+/** With several labels the first pair is enough: a run that has all these labels has the first one, too. */
 function topicsOfQuestion({ ids, labels }: RunWait): string[] {
   const [pair] = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
   const names = Object.keys(labels).map((name) => `label ${name}`);

@@ -5,7 +5,7 @@ import type { Configured } from "../../core/pool/state.ts";
 import type { ListedWorker, WorkerStateName } from "../../schema/pool.ts";
 import type { SqlRowDisk } from "../store.ts";
 
-/** How many machines that are gone a pool lists: the latest. */
+/** How many gone workers a pool lists: only the latest are shown. */
 export const GONE_WORKERS_SHOWN = 1_000;
 
 /** How many of the latest runs are read for one answer: bounded, so that other requests wait only briefly. */

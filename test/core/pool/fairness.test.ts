@@ -51,7 +51,7 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     const both = held(configured(config, [...busy, needy, later], [...workers, leaving]), quota(T0 + MINUTE));
     expect(plan(both, T0).reserved).toEqual({ run: "needy", worker: null });
     expect(explainRun(both, "needy", T0)?.reason.text).toContain(
-      "a machine that is ending makes room for it",
+      "a machine that is ending makes room for this run",
     );
   });
 
@@ -111,7 +111,7 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     const both = held(configured(config, [placed("c", "own"), needy, later], [own]), quota(T0 + MINUTE));
     expect(plan(both, T0).reserved).toEqual({ run: "later", worker: "own" });
     expect(explainRun(both, "needy", T0)?.reason.text).not.toContain("own");
-    expect(explainRun(both, "later", T0)?.reason.text).toContain("worker own takes no others");
+    expect(explainRun(both, "later", T0)?.reason.text).toContain("worker own takes no other runs");
   });
 });
 
@@ -227,6 +227,8 @@ describe("A5: machines with GPUs are kept for the runs that need them", () => {
     const state = configured({ instanceTypes: types, maxInstances: 1 }, [waiting("a")], rows);
     const text = explainRun(state, "a", T0)?.reason.text;
     expect(text).toContain("machines with GPUs are kept for runs that ask for GPUs");
-    expect(text).toContain("worker g takes no others, and ends when it is idle, to make room for it");
+    expect(text).toContain(
+      "worker g takes no other runs, and ends when it is idle, to make room for this run",
+    );
   });
 });

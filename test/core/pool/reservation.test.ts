@@ -84,9 +84,10 @@ describe("the first run that nothing has room for has a machine reserved (decisi
       [workerRow("w1")],
     );
     const why = explainRun(state, "big", T0);
-    expect(why?.reason.text).toContain("worker w1 takes no others, since it is kept for it");
+    expect(why?.reason.text).toContain("worker w1 takes no other runs, since it is reserved for this run");
     expect(why?.chain).toEqual([{ what: "worker w1", state: "running", text: "" }]);
-    expect(explainRun(state, "x", T0)?.reason.text).toContain("it is kept for run big, which comes first");
+    const other = "it is reserved for run big, which comes first";
+    expect(explainRun(state, "x", T0)?.reason.text).toContain(other);
   });
 
   test("a worker that is kept for a run does not stop (decisions/pool.md#longest-idle-first)", () => {
@@ -113,8 +114,8 @@ describe("a run that only another type holds, while there are as many machines a
     const state = configured(config, rows, workers);
     expect(plan(state, T0).reserved).toEqual({ run: "needy", worker: "w2", evict: true });
     expect(placesOf(state)).toEqual(["x@w1", "y@w1"]);
-    const why = "worker w2 takes no others, and ends when it is idle, to make room for";
-    expect(explainRun(state, "needy", T0)?.reason.text).toContain(`${why} it`);
+    const why = "worker w2 takes no other runs, and ends when it is idle, to make room for";
+    expect(explainRun(state, "needy", T0)?.reason.text).toContain(`${why} this run`);
     const waits = configured(config, [...rows, waiting("z")], workers);
     expect(explainRun(waits, "z", T0)?.reason.text).toContain(`${why} run needy`);
   });

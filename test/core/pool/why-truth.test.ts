@@ -102,7 +102,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "no machine may be asked for",
       held(pool(), hold(T0 + MINUTE, { reason: "403" })),
-      ["hold_off", /the latest failed: 403/, "ask", MINUTE, null],
+      ["hold_off", /the latest attempt failed: 403/, "ask", MINUTE, null],
     ],
     [
       "… before it is configured again",

@@ -260,7 +260,7 @@ describe("P15: what a machine died of can be read", () => {
   test("P3: the full stop of a provider does not stand before our own words", () => {
     const said = { ...forbidden, text: "The account is locked." };
     const state = at(asked(), T0, failed(said), failed(said));
-    expect(whyOf(state, T0).reason.text).toMatch(/The account is locked; it was asked 2 times$/);
+    expect(whyOf(state, T0).reason.text).toMatch(/The account is locked; the provider was asked 2 times$/);
   });
 
   test("P9: a kill without a reason says by whom, and ends there", () => {

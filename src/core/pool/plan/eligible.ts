@@ -9,8 +9,8 @@ import type { Learned, PoolRecord } from "../record.ts";
 import type { Offer } from "./pass.ts";
 
 /**
- * The instance types in order of preference: cheapest first; at the same price more memory, then vCPUs, then
- * disk first; then by name (pool.md#choice-of-the-type).
+ * The instance types in order of preference: the cheapest first; at the same price the one with more memory,
+ * then more vCPUs, then more disk; then by name (pool.md#choice-of-the-type).
  */
 export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
   const offers = Object.entries(instanceTypes).map(([name, type]) => {
@@ -26,16 +26,16 @@ export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offe
   );
 }
 
-/** The types, as advertised, whose machines were measured to have less memory. */
+/** The types whose machines have less memory than advertised, with their advertised resources. */
 export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
   if (learned === undefined) return [];
   return offersOf(config).filter(({ name }) => ownValue(learned, name) !== undefined);
 }
 
 /**
- * Whether a run may use machines with GPUs. A run that asks for none is kept off them if a type without GPUs
- * can hold it, so that they stay free; not with `allowRunsWithoutGpus`, nor in a pool that creates no
- * machines.
+ * Whether a run may use machines with GPUs. A run that asks for no GPU may not use them if a type without
+ * GPUs can hold the run, so that GPUs stay free. This limit does not apply with `allowRunsWithoutGpus`, or in
+ * a pool that creates no machines.
  */
 export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
   if (need.gpus > 0 || config.allowRunsWithoutGpus || config.maxInstances === 0) return true;
@@ -43,8 +43,9 @@ export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly
 }
 
 /**
- * The types of which a machine may be created for a run, best first: an empty machine of the type can hold
- * the run, and costs at most `priceFactor` times the cheapest that can (pool.md#choice-of-the-type).
+ * The types from which a machine may be created for a run, best first. An empty machine of such a type can
+ * hold the run, and costs at most `priceFactor` times as much as the cheapest such machine
+ * (pool.md#choice-of-the-type).
  */
 export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
   const eligible: Offer[] = [];

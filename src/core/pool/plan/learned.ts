@@ -7,10 +7,10 @@ import { isOtherProvider, isSameType } from "../config-diff.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
 
 /**
- * Notes that a machine has less memory than known of its type (decisions/pool.md#instance-choice). The note
- * outlives the machine, or further machines would be created in vain (cases.md#learned-memory). The
- * least measurement counts. Each machine counts once, when it is first measured, so that it does not undo a
- * new configuration.
+ * Notes that a machine has less memory than expected of its type (decisions/pool.md#instance-choice). The
+ * note outlives the machine; otherwise more machines would be created in vain (cases.md#learned-memory). The
+ * lowest measurement counts. Each measurement is noted only when it arrives, so that an old one does not
+ * return after a new configuration has discarded it.
  */
 export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): PoolRecord {
   const { instanceType, type, measuredMemory, kind } = after;
@@ -23,7 +23,7 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   return { ...record, learned: { ...record.learned, [instanceType]: measuredMemory } };
 }
 
-/** What remains true under a new configuration: the measurements of unchanged types. */
+/** The measurements that remain valid under a new configuration: those of unchanged types. */
 export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): Pick<PoolRecord, "learned"> {
   const before = record.config;
   const known =
@@ -37,8 +37,8 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
 }
 
 /**
- * Bytes of memory that a machine is known to have, measured by its own host or others of its type; undefined:
- * none was measured. For a self-hosted machine see `capacityOfRow`.
+ * The bytes of memory that a machine is known to have, as measured by its own host or by others of its type;
+ * undefined: no host has measured any. For a self-hosted machine see `capacityOfRow`.
  */
 export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): number | undefined {
   if (row.kind === "self-hosted") return undefined;

@@ -5,16 +5,16 @@ import type { RunRow, WorkerRow } from "../record.ts";
 
 type Room = Resources & { shared: boolean };
 
-/** A machine on which runs can count. */
+/** A machine as a plan sees it: runs are placed on it, or count on it until it is ready. */
 export interface Machine {
   /** Null: created by the present plan. */
   worker: string | null;
   /** Its row in the ledger; null: created by the present plan. */
   row: WorkerRow | null;
   ready: boolean;
-  /** The protocol version of its host. A machine that is still to come will have ours. */
+  /** The protocol version of its host. A machine that is not ready yet will have our version. */
   protocol: number;
-  /** What it has when it is empty. */
+  /** Its room when it is empty. */
   total: Room;
   free: Room;
   /** How many more runs it can take, and how many it has. */
@@ -23,8 +23,8 @@ export interface Machine {
 }
 
 /**
- * Workers from oldest to youngest, so that the same rows always give the same plan. Those asked for together
- * are sorted by the number at the end of their names.
+ * Workers from oldest to youngest, so that the same rows always give the same plan. Workers requested at the
+ * same time are sorted by the number at the end of their names.
  */
 export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   return workers.toSorted(
@@ -32,17 +32,17 @@ export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   );
 }
 
-/** No run asks for more vCPUs than this, so larger rooms need no shelves of their own. */
+/** No run asks for more vCPUs than this, so all machines with more free vCPUs share one shelf. */
 const HIGHEST_SHELF = 1_024;
 
 /**
- * Machines by free vCPUs. Free room only shrinks while a plan is made: a run that has found no machine finds
- * none later, nor does a larger run, until a machine is added.
+ * Machines by free vCPUs. Free room only shrinks while a plan is made. So once a run has found no machine,
+ * neither that run nor a larger one can find a machine until one is added.
  */
 export class Packing {
   readonly #machines: Machine[] = [];
   readonly #order = new Map<Machine, number>();
-  /** Shelves by the number of free vCPUs; each in the order in which machines were added. */
+  /** A shelf of machines for each number of free vCPUs, in the order in which the machines were added. */
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
@@ -50,7 +50,7 @@ export class Packing {
   readonly #unfit: Misses;
   readonly #hopeless: Misses;
 
-  /** `mayUseGpus`: whether a run with these resources is placed on machines with GPUs. */
+  /** `mayUseGpus`: whether a run with these resources may be placed on machines with GPUs. */
   constructor(mayUseGpus: (need: Resources) => boolean) {
     this.#mayUseGpus = mayUseGpus;
     this.#unfit = new Misses(mayUseGpus);
@@ -67,13 +67,12 @@ export class Packing {
   }
 
   /**
-   * The machine for a run, if any has room: ready ones first; among them the one that keeps the run's data,
-   * even if the run failed there; then those on which it has not failed; then the fullest, since packing
-   * empties the others (pool.md#rule-4). A run does not wait for its data.
+   * The machine for a run, if any has room. A ready machine is preferred, since a run does not wait for its
+   * data. The machine that keeps the run's data comes first, even if the run failed there; then machines on
+   * which the run has not failed; then the fullest, since packing empties the others (pool.md#rule-4).
    *
-   * Among machines that are not ready the first that was added. A machine created by one plan is the last in
-   * the next plan, so that it neither takes reserved room from others nor makes the plan create another
-   * machine.
+   * Among machines that are not ready, the first that was added is taken. A machine created by one plan comes
+   * last in the next plan, so the next plan makes the same reservations and creates no second machine.
    */
   bestFitting(run: RunRow): Machine | undefined {
     if (this.#unfit.cover(run)) return undefined;
@@ -108,7 +107,7 @@ export class Packing {
     return this.#shelfOf(home).includes(home) ? home : undefined;
   }
 
-  /** Whether a machine has room for the run, but an agent too old for what the run asks for. */
+  /** Whether any machine has room for the run, but an agent that is too old for it. */
   hasTooOld(run: RunRow): boolean {
     return this.#machines.some(
       (one) => one.slots >= 1 && this.#hasRoom(one, one.free, run) && isTooOld(one, run),
@@ -150,7 +149,7 @@ export class Packing {
     return best;
   }
 
-  /** Nothing more is placed on this machine. */
+  /** Takes the machine off its shelf: no further run is placed on it. */
   close(machine: Machine): void {
     const shelf = this.#shelfOf(machine);
     const at = shelf.indexOf(machine);
@@ -187,7 +186,7 @@ export class Packing {
     return avoided;
   }
 
-  /** The first machine that takes the run and need not be avoided; or else the first that takes it. */
+  /** The first machine on the shelf that can take the run, preferably one on which the run has not failed. */
   #firstTaking(shelf: readonly Machine[], run: RunRow): Machine | undefined {
     let avoided: Machine | undefined;
     for (const machine of shelf) {
@@ -211,14 +210,14 @@ function isAvoided({ worker }: Machine, avoid: readonly string[]): boolean {
   return worker !== null && avoid.includes(worker);
 }
 
-/** Whether its agent is too old for what the run asks for. */
+/** Whether the machine's agent is too old for what the run asks for. */
 function isTooOld(machine: Machine, run: RunRow): boolean {
   return machine.protocol < run.protocol;
 }
 
 /**
- * Runs that found no machine. A run that needs the same protocol, has the same right to GPUs and asks for at
- * least as much will find none either.
+ * Runs that found no machine. Another run will find no machine either if it needs the same protocol, has the
+ * same right to GPUs, and asks for at least as much.
  */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
@@ -248,7 +247,7 @@ class Misses {
   }
 }
 
-/** Resources for which there is no room; of comparable ones only the smallest is kept. */
+/** Requests for which there is no room. A request at least as large as another in the list is left out. */
 class Needs {
   #least: Resources[] = [];
 
@@ -256,7 +255,7 @@ class Needs {
     this.#least = [...this.#least.filter((one) => !isWithin(need, one)), need];
   }
 
-  /** Whether `need` is at least as large as one of them. */
+  /** Whether `need` is at least as large as one of these requests. */
   reach(need: Resources): boolean {
     for (const one of this.#least) if (isWithin(one, need)) return true;
     return false;

@@ -6,34 +6,34 @@ import type { ReadonlyRows } from "../../rows.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { Packing } from "./packing.ts";
 
-/** An instance type that can be created, and what an empty machine of it has. */
+/** An instance type, and the room of an empty machine of this type. */
 export interface Offer {
   name: string;
   type: InstanceType;
   room: Resources & { shared: boolean };
 }
 
-/** Why no machine can be created now. For a hold-off its scope, end and reason. */
+/** Why no machine can be created now. For a hold-off, also its scope, end and reason. */
 export interface Blocked {
   code: "no_workers" | "max_instances" | "hold_off" | "machine_asked";
   scope?: string;
-  /** Absent: it does not end by time. */
+  /** When the hold-off ends. Absent: it does not end at a known time. */
   until?: Instant;
   reason?: string;
 }
 
-/** What limits the creation of machines. A plan counts the machines that it creates here. */
+/** The limits on creating machines. `take` counts the machines that a plan creates. */
 export interface Gate {
   /** Why no machine of this type can be created now; null: one can. */
   why(type: string): Blocked | null;
   /**
-   * Which machines make room for one of this type by leaving, if our limit or a quota of the provider is
-   * reached; null: neither is.
+   * If our limit or a quota of the provider is reached: which machines make room for one of this type by
+   * leaving. Null: neither is reached, or something else prevents the creation, too.
    */
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
   /** Counts a machine of this type that the plan creates. */
   take(type: string): void;
-  /** The number of machines that may exist, with those that the plan creates. */
+  /** The number of machines that may exist, including those that the plan creates. */
   instances(): number;
 }
 
@@ -47,8 +47,8 @@ export type WaitCode =
   | "no_type";
 
 /**
- * Why a run waits, with the machine or the type that it waits for, if known. The reason is that of the
- * cheapest type that could hold it.
+ * Why a run waits, and the machine or the type that it waits for, if known. If no machine can be created,
+ * this is the reason for the cheapest type that could hold the run.
  */
 export interface Wait extends Omit<Blocked, "code"> {
   code: WaitCode;
@@ -56,18 +56,18 @@ export interface Wait extends Omit<Blocked, "code"> {
   type?: string;
 }
 
-/** The result for one run: its worker, or why it waits and of which type a machine is created for it. */
+/** The result for one run: its worker; or why it waits, and the type of a machine to create for it. */
 export type Verdict = { worker: string } | { wait: Wait; create?: string };
 
 export interface Plan {
   places: { run: RunRow; worker: string }[];
-  /** Instance types of which machines are created. */
+  /** The instance types of the machines to create. */
   creates: string[];
   /** By run: why it waits. */
   waits: Map<string, Wait>;
   /**
-   * The first run without room, and the machine reserved for it (null: it needs none). `evict`: the machine
-   * could never hold the run; it stops once it is idle, so that another one can be created.
+   * The first run without room, and the machine reserved for it (null: none is needed). `evict`: the machine
+   * could never hold the run. It stops once it is idle, so that another machine can be created.
    */
   reserved: { run: string; worker: string | null; evict?: true } | null;
   /** The pass that made this plan, with the free room of each machine. */
@@ -77,25 +77,26 @@ export interface Plan {
 /** Whether a machine makes room by leaving. */
 export type MayLeave = (row: WorkerRow) => boolean;
 
-/** One walk along the queue. Room that it has reserved stays reserved for runs that come later. */
+/** One walk along the queue. What it has reserved stays reserved while further runs arrive. */
 export interface Pass {
   config: PoolConfig;
   workers: ReadonlyRows<WorkerRow>;
   readonly packing: Packing;
   gate: Gate;
   offers: Offer[];
-  /** The advertised resources of types whose machines have less memory. */
+  /** The types whose machines have less memory than advertised, with their advertised resources. */
   undersized: Offer[];
   reserved: Plan["reserved"];
   /** Whether one of these machines is already leaving. */
   isAnyLeaving: (mayLeave: MayLeave) => boolean;
-  /** By worker whose machine is tried despite a quota: the machines that fill that quota. */
+  /** For each worker whose machine is tried despite a quota: the machines that fill that quota. */
   tried: Map<string, MayLeave>;
   /** Types for which no machine can make room. */
   roomless: Set<string>;
-  /** The last run with room reserved on a machine that is not ready. Runs behind it cannot take that room. */
+  /** The last run in the queue that has reserved room. Runs behind it cannot take that room. */
   lastReserved: RunRow | null;
-  /** The workers with reserved room, and those created after this pass. */
+  /** The workers with reserved room, and those that the plan creates. */
   awaited: Set<string>;
+  /** Whether the plan creates a machine. */
   asked: boolean;
 }

@@ -15,11 +15,11 @@ import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass
 /**
  * Decides which runs are placed where, and which machines are created. A pure function of the rows.
  *
- * Runs are taken by priority, then by submission. Each goes to the fullest ready worker that it fits
- * (pool.md#rule-4). Otherwise it counts on a booting machine, without being bound to it, or else on a new one
- * of the first eligible type (pool.md#rule-5). A run that cannot be placed is skipped with a reason, so that
- * it blocks nobody. But the first such run gets a machine reserved, on which no later run is placed, so that
- * small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
+ * Runs are taken by priority, then by submission. Each run goes to the fullest ready worker that has room
+ * (pool.md#rule-4). If there is none, the run counts on a booting machine without being bound to it, or on a
+ * new machine of the first eligible type (pool.md#rule-5). A run that cannot be placed is skipped with a
+ * reason, and does not block the runs behind it. But a machine is reserved for the first such run: no later
+ * run is placed there, so small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
   const pass = openPass(state, now);
@@ -32,8 +32,8 @@ export function plan(state: Configured, now: Instant): Plan {
  * The plan after one more run has arrived and nothing else has changed, without walking the queue again.
  * Undefined: a full walk might differ.
  *
- * All runs behind the last one with reserved room have been refused with at least as much free room as now,
- * so they would be refused again, whatever the new run takes.
+ * All runs behind the last one with reserved room were refused when at least as much room was free as now, so
+ * a full walk would refuse them again, whatever room the new run takes.
  */
 export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
   if (pass.asked || (pass.lastReserved !== null && byQueueOrder(pass.lastReserved, run) > 0))
@@ -49,8 +49,8 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   return {
     config,
     workers: state.workers,
-    // Made only when a run looks for room: a pool of many machines has most news while no run waits. Its
-    // inputs are the same until then, or there is another pass.
+    // Built only when a run needs room: a pool with many machines gets most of its news while no run waits.
+    // The inputs do not change until then, since any change of them begins a new pass.
     get packing() {
       packing ??= packMachines(state, offers, tried, now);
       return packing;
@@ -76,7 +76,7 @@ function leavingMachines(workers: readonly WorkerRow[]): WorkerRow[] {
 /** A machine that is still there after this long no longer counts as leaving: another one is evicted. */
 const LEAVING_COUNTS_MS = 5 * 60_000;
 
-/** Until when a leaving machine counts as room to come. */
+/** When a leaving machine stops counting as leaving, so that another machine may be evicted. */
 function leavesUntil(row: WorkerRow): Instant {
   return row.endingAt === null ? row.stopUntil : row.endingAt + LEAVING_COUNTS_MS;
 }
@@ -164,21 +164,21 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
   const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
-  // A run that only waits for creates in progress will get a machine of its own.
+  // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
   for (const { name } of types) makeRoom(pass, run, name);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
-/** Why no machine of any type could hold it. */
+/** Why no machine of any type could hold the run. */
 function whyNoType(pass: Pass, need: Resources): "self_hosted_only" | "less_memory" | "no_type" {
   if (fitsSelfHosted(pass, need)) return "self_hosted_only";
   return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
 }
 
 /**
- * Reserves a machine for the first run without room: of those that could hold it, the one with the fewest
- * runs. No later run is placed there, so it only gets emptier.
+ * Reserves a machine for the first run without room: of the machines that could hold it when empty, the one
+ * with the fewest runs. No later run is placed there, so the machine only gets emptier.
  */
 function reserve(pass: Pass, run: RunRow): string | null {
   if (pass.reserved !== null) return null;
@@ -191,11 +191,11 @@ function reserve(pass: Pass, run: RunRow): string | null {
 }
 
 /**
- * Our limit or a provider's quota is reached, and none of the machines could ever hold this run: the least
- * used one takes no later runs, and stops when idle, even if `minInstances` would keep it
- * (pool.md#making-room). Otherwise small runs, or that minimum, could keep this run waiting for ever
- * (decisions/pool.md#d20). While another machine is leaving, the run waits for that, and no later run is
- * treated as the first.
+ * Makes room for a run that no machine could ever hold, if our limit or a provider's quota is reached. The
+ * least used machine takes no later runs and stops when it is idle, even if `minInstances` would keep it
+ * (pool.md#making-room). Otherwise small runs or `minInstances` could keep the run waiting forever
+ * (decisions/pool.md#d20). If a machine is already leaving, the run waits for it, and no later run is treated
+ * as the first.
  */
 function makeRoom(pass: Pass, run: RunRow, type: string): void {
   if (pass.reserved !== null || pass.roomless.has(type)) return;
@@ -207,9 +207,9 @@ function makeRoom(pass: Pass, run: RunRow, type: string): void {
 }
 
 /**
- * Reserves the least used of these machines; `evict`: so that it stops. False: there is none. During a trial
- * despite a quota, the machine that is evicted if the trial fails is reserved as well; otherwise runs that
- * are placed there during each trial would keep it for ever.
+ * Reserves the least used of these machines. `evict`: the machine must stop. Returns false if there is none.
+ * While a machine is tried despite a quota, the machine to evict if the trial fails is also reserved.
+ * Otherwise runs placed on it during each trial would keep it busy forever.
  */
 function reserveLeastUsed(pass: Pass, run: RunRow, mayLeave: MayLeave, evict = false): boolean {
   const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;
@@ -241,7 +241,7 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
   };
 }
 
-/** A worker that has refused this often in a row is no longer counted on: another machine is created. */
+/** With more refusals in a row than this, a paused worker is not counted on: another machine is created. */
 const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
@@ -252,14 +252,14 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-/** When time alone changes the plan that was made at `now`. */
+/** The next time after `now` at which the plan changes without an event. */
 export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
   return earliest(...times);
 }
 
-/** The times in the rows of workers that a plan depends on. */
+/** The times in the workers' rows on which a plan depends. */
 function timesOf(workers: readonly WorkerRow[]): Instant[] {
   const times: Instant[] = [];
   for (const row of workers) {
@@ -269,7 +269,7 @@ function timesOf(workers: readonly WorkerRow[]): Instant[] {
   return times;
 }
 
-/** Creates machines until `minInstances` are kept, of the cheapest possible types. */
+/** Creates machines of the cheapest possible types until there are `minInstances`. */
 function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   const { config } = pass;
   if (config.minInstances === 0) return;
@@ -283,7 +283,7 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   }
 }
 
-/** The provider's machines that count for `minInstances`: those that take runs and are not leaving. */
+/** The number of provider machines that count toward `minInstances`: those that take runs and stay. */
 export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: Instant): number {
   let kept = 0;
   for (const row of providedWorkers(state)) {
@@ -292,7 +292,7 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
   return kept;
 }
 
-/** Whether a self-hosted machine could hold it when empty, so that no instance type must. */
+/** Whether an empty self-hosted machine could hold the run, so that no instance type needs to. */
 export function fitsSelfHosted({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
   return workers.derive(selfHostedRooms).some((room) => accommodates(room, need));
 }

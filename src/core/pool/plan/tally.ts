@@ -1,22 +1,23 @@
-// How does a pool count what has happened, without a written row for each fact?
+// How does a pool count events without writing an additional row for each?
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
 import { type Counts, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
-/** How many ended runs are counted only from their rows: so a hundred ends cost one more written row. */
+/** How many ended runs may be missing in the stored counters: so a hundred ends cost one more written row. */
 export const ENDS_LEFT_TO_ROWS = 100;
-/** A submission may reach its pool this late. */
+/** A submission may reach its pool with this delay. */
 const LATE_MS = 3_600_000;
 
 /**
- * Counts what happens (pool.md#metrics, tasks.md#metrics): each fact once, together with the change of its
- * row, so that a crash loses both and the repeated message brings both again. These are not counts of rows
- * (invariant 6), which may be gone.
+ * Counts events (pool.md#metrics, tasks.md#metrics). Each event is counted once, together with the change of
+ * its row: a crash loses both, and the repeated message brings both back. These counters are not counts of
+ * rows (invariant 6): the rows may be gone.
  *
- * Facts about machines are rare and are stored at once. Ended runs are numbered in their rows and stored by
- * the hundred; on loading, those after the stored number are counted again.
+ * Events of machines are rare, so their counts are stored at once. Ended runs are numbered in their rows, and
+ * their counts are stored once for every hundred. After loading, runs with numbers above the stored one are
+ * counted again.
  */
 export class Counting {
   readonly #runs: ReadonlyRows<RunRow>;
@@ -49,14 +50,14 @@ export class Counting {
     return { ...after, endNumber: this.#ends };
   }
 
-  /** A run's row is deleted: if the stored counters do not include the run yet, they must be stored first. */
+  /** A run's row is deleted. If the stored counters do not include the run yet, they must be stored. */
   forget({ endNumber = 0 }: RunRow): void {
     if (endNumber > this.#stored.upTo) this.#owed = true;
   }
 
   /**
-   * Counts what a changed row says about its machine. The row to store notes until when its cost is counted,
-   * since a machine that counted as gone may come back.
+   * Counts the events of a machine that a changed row shows. Returns the row to store: once a machine is
+   * gone, its row says until when the cost is counted, since the machine may come back.
    */
   worker(after: WorkerRow, before: WorkerRow | undefined, now: Instant): WorkerRow {
     if (before === undefined || after.kind === "self-hosted") return after;
@@ -67,7 +68,7 @@ export class Counting {
     return after.phase === "gone" && before.phase !== "gone" ? { ...after, spentUntil: now } : after;
   }
 
-  /** Counts what steps of a machine have broken (shell.md#assertions). Stored with the pool's next step. */
+  /** Counts broken invariants of a state machine (shell.md#assertions). Stored with the pool's next step. */
   violated(machine: string, count: number): void {
     this.#add(`violated ${machine}`, count);
     this.#owed = true;
@@ -113,7 +114,7 @@ function timeCounts(name: string, ms: number): Count[] {
   ];
 }
 
-/** What happened to a machine between two states of its row. */
+/** The events of a machine between two versions of its row. */
 function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const counts: Count[] = [];
   const { failure } = after;

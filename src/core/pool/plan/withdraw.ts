@@ -1,4 +1,4 @@
-// Which requested machines are given up: those that nothing needs, and permits that cannot be used?
+// Which requested machines are given up: those that are not needed, or whose permits cannot be used?
 import type { Instant } from "../../../shared/machine.ts";
 import { holdsOn, isClosed } from "../provider/hold-offs.ts";
 import { isWaiting, type WorkerRow } from "../record.ts";
@@ -7,8 +7,7 @@ import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
 
 /**
- * Workers without a machine that wait for their turn to create one, although no queued run and no minimum
- * needs it.
+ * Workers that wait for their turn to create a machine that neither a queued run nor `minInstances` needs.
  */
 export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
   const { pass } = state.memo.latest;
@@ -21,8 +20,8 @@ export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
 }
 
 /**
- * Workers that wait to create a machine and would take runs; an operator may hold one on purpose. Youngest
- * first.
+ * Workers that wait for their turn to create a machine, youngest first. Workers that an operator holds are
+ * left out.
  */
 function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   const waiting = workers.filter((row) => {
@@ -32,7 +31,7 @@ function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   return byAge(waiting).reverse();
 }
 
-/** Withdraws unneeded permits that their workers do not know yet. Returns whether there were any. */
+/** Withdraws unneeded permits that their workers have not received yet. Returns whether there were any. */
 export function withdrawUnwanted(state: Configured, now: Instant): boolean {
   const permits = unwantedCreates(state).filter(({ phase }) => phase === "asked");
   const reason = "never created: it is no longer needed";
@@ -41,7 +40,7 @@ export function withdrawUnwanted(state: Configured, now: Instant): boolean {
   return permits.length > 0;
 }
 
-/** Workers that must learn that their machines, which the provider has not made yet, are not needed. */
+/** Workers to be told that their machines are not needed. The provider has not made these machines yet. */
 export function workersToGiveUp(state: ReadonlyConfigured): string[] {
   return unwantedCreates(state)
     .filter(({ phase }) => phase === "booting")
@@ -49,10 +48,10 @@ export function workersToGiveUp(state: ReadonlyConfigured): string[] {
 }
 
 /**
- * Withdraws permits that their workers do not know yet and that cannot be used now: a hold-off applies, the
- * type is no longer configured, or the pool is being deleted. Otherwise runs would count on them for as long
- * as that lasts; the next plan creates what is still needed. The row stays as gone, so that readers of
- * changes see its end.
+ * Withdraws permits that workers have not received yet and cannot use now: a hold-off applies, the type is no
+ * longer configured, or the pool is being deleted. Otherwise runs would count on machines that do not come.
+ * The next plan creates machines that are still needed. The row stays in phase `gone`, so that readers of
+ * changes see the worker's end.
  */
 export function withdrawUnusable(state: Configured, now: Instant): void {
   for (const row of state.workers.derive(withoutTurn)) {

@@ -7,11 +7,11 @@ import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 
 /**
- * Decides how many machines can be created now. No count is stored: each is taken from the rows
- * (invariant 6). `maxInstances` limits provider machines, so self-hosted ones do not count.
+ * Decides how many machines can be created now. Counts are not stored but taken from the rows (invariant 6).
+ * `maxInstances` limits provider machines, so self-hosted machines do not count.
  *
- * A hold-off whose time is over is half open: one machine is tried, and its outcome decides
- * (decisions/pool.md#d7, decisions/pool.md#d24).
+ * A hold-off whose time is over is half open: one machine is tried, and its outcome ends the hold-off or
+ * begins the next pause (decisions/pool.md#d7, decisions/pool.md#d24).
  */
 export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
   const { config, holds } = state.record;
@@ -51,8 +51,8 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
 }
 
 /**
- * For a machine that is tried although a quota was reached: which machines could be destroyed to make room
- * for it. Null: it is not being tried.
+ * If the worker's machine is tried although a quota was reached: which machines would make room for it by
+ * leaving. Null: the machine is not such a trial.
  */
 export function triedDespiteQuota(
   state: ReadonlyConfigured,
@@ -64,12 +64,12 @@ export function triedDespiteQuota(
   return (other) => other.kind === "cloud" && holdsOn(quotas, other).length === quotas.length;
 }
 
-/** Whether a trial machine for this expired hold-off is under way and its outcome is unknown. */
+/** Whether a trial machine for this expired hold-off is in progress and has no outcome yet. */
 export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
     const at = row.turn?.at ?? row.askedAt;
     if (hold.until === null || at < hold.until || !holdsOn([hold], row).length) continue;
-    // A held worker has no outcome until an operator releases it.
+    // A worker on `hold` has no outcome until an operator releases it.
     const boots =
       hold.cause === "boot" &&
       row.phase === "booting" &&
@@ -80,7 +80,7 @@ export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
   return false;
 }
 
-/** Whether a machine that was requested before, and waits for its turn, is the next to be tried. */
+/** Whether the next trial machine is already requested and waits for its turn. */
 function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   for (const row of providedWorkers(state)) {
     if (!isUnmade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;

@@ -1,4 +1,4 @@
-// Which failures of the provider keep machines from being created, for how long, and what ends that?
+// Which failures of the provider cause a hold-off, how long does it last, and what ends it?
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
@@ -8,7 +8,7 @@ import { ownValue } from "../../own-value.ts";
 import { isSameType } from "../config-diff.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 
-/** Which machines a hold-off concerns: those of this type. */
+/** A kind of machine: the name of its instance type, and the type as configured. */
 type Kind = Pick<WorkerRow, "instanceType" | "type">;
 
 /** The scope of a failure if the provider names none (decisions/pool.md#d18). */
@@ -20,7 +20,7 @@ const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure[
   invalid: "type",
 };
 
-/** The first and the longest pause after failures, if the provider names none. */
+/** The first and the longest pause after failures, if the provider names no pause. */
 const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis, Millis]> = {
   rate_limit: [5_000, 60_000],
   quota: [60_000, 15 * 60_000], // decisions/pool.md#d7
@@ -32,10 +32,10 @@ const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis,
 const BOOT_FAILURES = 3;
 const BOOT_PAUSES = { firstMs: 5 * 60_000, longestMs: 60 * 60_000 };
 
-/** The scope of a pause for listings, which have a limit of their own (pool.md#rate-limits). */
+/** The scope of a pause for listings, which have a separate limit (pool.md#rate-limits). */
 const LIST_SCOPE = "list";
 
-/** The scopes that contain a machine of this type: all, its quota group (spot apart), its type. */
+/** The scopes that contain a machine of this kind: all, its quota group (another for spot), its type. */
 function scopesOf({ instanceType, type }: Kind): string[] {
   return ["all", groupOf(type), `type:${instanceType}`];
 }
@@ -56,21 +56,21 @@ export function isClosed({ until }: Hold, now: Instant): boolean {
   return until === null || now < until;
 }
 
-/** The hold-offs in force for a machine of this type. */
+/** The hold-offs in force for a machine of this kind. */
 export function holdsOn(holds: readonly Hold[], kind: Kind): Hold[] {
   const scopes = scopesOf(kind);
   return holds.filter((hold) => scopes.includes(hold.scope) && isInForce(hold));
 }
 
-/** Whether it forbids anything: too few boot failures do not. */
+/** Whether the hold-off forbids anything. Boot failures below the limit forbid nothing. */
 export function isInForce({ cause, tries }: Hold): boolean {
   return cause !== "boot" || bootHoldMs(tries) > 0;
 }
 
 /**
- * Adds a failed create call or boot. Failures during a hold-off are no further tries: machines may have been
- * under way. They can only lengthen pauses that count from the latest failure (pool.md#capacity,
- * pool.md#rate-limits).
+ * Adds a failed create call or boot. A failure during a hold-off is not counted as a further try, since the
+ * machine may have been in progress when the hold-off began. It can only lengthen a pause that counts from
+ * the latest failure (pool.md#capacity, pool.md#rate-limits).
  */
 export function holdAfterFailure(
   record: PoolRecord,
@@ -81,7 +81,7 @@ export function holdAfterFailure(
   return withFailure(record, scopeOf(failure, kind), failure, now);
 }
 
-/** Adds the result of a listing: a failed one is repeated when the provider says, or at the next sweep. */
+/** Adds the result of a listing. A failed listing is retried when the provider says, or at the next sweep. */
 export function holdAfterList(record: PoolRecord, failure: ProviderFailure | null, now: Instant): PoolRecord {
   if (failure === null) return without(record, (hold) => hold.scope === LIST_SCOPE);
   if (failure.retryAfterMs === undefined) return record;
@@ -125,8 +125,8 @@ function bootHoldMs(failures: number): Millis {
 }
 
 /**
- * Ends the trials that a created machine proves successful. During a hold-off it proves nothing: its call may
- * have been under way.
+ * Ends the half-open hold-offs that concern a created machine. A closed hold-off stays, because the create
+ * call may have been in flight when the hold-off began.
  */
 export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
@@ -136,13 +136,13 @@ export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): 
   );
 }
 
-/** Ends the boot failures of a type after a successful boot. */
+/** Ends the boot hold-off of a type after a successful boot. */
 export function holdsAfterBoot(record: PoolRecord, kind: Kind): PoolRecord {
   const scopes = scopesOf(kind);
   return without(record, (hold) => hold.cause === "boot" && scopes.includes(hold.scope));
 }
 
-/** Lets one machine be tried after one has left a group that had reached its quota (decisions/pool.md#d7). */
+/** Allows one trial machine after a machine has left a group that is at its quota (decisions/pool.md#d7). */
 export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
   const ends = (hold: Hold) => hold.cause === "quota" && scopes.includes(hold.scope) && isClosed(hold, now);
@@ -151,8 +151,9 @@ export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant):
 }
 
 /**
- * The hold-offs that remain under a new configuration. Those for invalid requests always end; another image
- * or type ends those for boot failures; any change ends the others, except the provider's own pause.
+ * The hold-offs that remain under a new configuration. Those for invalid requests or removed types always
+ * end. Another image or type ends those for boot failures, and another provider ends those for rate limits.
+ * Any change ends all others.
  */
 export function holdsAfterConfigure({ config: before, holds }: PoolRecord, config: PoolConfig): Hold[] {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);

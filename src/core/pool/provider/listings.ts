@@ -1,4 +1,4 @@
-// When is the provider asked which machines exist?
+// When does a pool ask its provider which machines exist?
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerRow } from "../record.ts";
@@ -8,7 +8,10 @@ import { listHeldUntil } from "./hold-offs.ts";
 /** How often the provider is asked while there should be no machine (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
-/** When the next listing is due: often sooner while some are ending. Undefined: no machine is expected. */
+/**
+ * When the next listing is due. For machines that are ending, `timeouts.shutdown` is the interval. Undefined:
+ * no machine is expected.
+ */
 export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
   const { sync, timeouts } = record.config;
@@ -20,7 +23,7 @@ export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(next, listHeldUntil(record));
 }
 
-/** When an empty pool next looks for a machine that was given up unseen; undefined: none is expected. */
+/** When an empty pool next looks for a machine that it gave up but that may appear late; undefined: never. */
 function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { record } = state;
   const { lateUntil } = record;
@@ -30,7 +33,7 @@ function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(sweptAt < lateUntil ? Math.min(next, lateUntil) : next, listHeldUntil(record));
 }
 
-/** When the provider was last asked; for an empty pool this survives a restart. */
+/** When the provider last listed its machines; for an empty pool this survives a restart. */
 function emptySweptAt({ memo, record }: ReadonlyConfigured): Instant {
   return Math.max(memo.sweptAt ?? 0, record.emptySweptAt ?? 0);
 }
@@ -45,7 +48,7 @@ function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no
 /** Whether a listing is due now. */
 export function isSweepDue(state: ReadonlyConfigured, now: Instant): boolean {
   if (isRemoved(state)) return false;
-  // If no machine is expected, no alarm is set for the hourly listing: a poke by cron leads to it.
+  // If no machine is expected, no alarm is set for the hourly listing: a poke by cron triggers it.
   const nothing = Math.max(emptySweptAt(state) + SWEEP_EMPTY_MS, listHeldUntil(state.record));
   return now >= (sweepAt(state) ?? nothing);
 }

@@ -1,4 +1,4 @@
-// What becomes of machines with our tags that belong to no worker?
+// What happens to machines that carry our tags but belong to no worker?
 import type { InstanceType } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
@@ -8,17 +8,18 @@ import { newWorkerRow, nextWorkerName } from "../rows/new-workers.ts";
 import { adoption } from "../rows/workers.ts";
 import type { Configured } from "../state.ts";
 
-/** A worker's name with a number above this is not believed. */
+/** A worker's name with a higher number is not accepted as ours. */
 export const MAX_WORKER_NUMBER = 1_000_000_000;
 
-/** The type of a machine whose type is not configured: nothing fits there. */
+/** Used for a machine whose type is not configured: no run fits there. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0 };
 
 /**
- * Adopts machines that carry our tags and belong to no worker (decisions/pool.md#adoption; cases.md#case-2).
- * The pool tells each such worker of its adoption until the worker confirms it. A machine that may belong to
- * another pool of this name is a stranger: it is shown and left alone, since destroying somebody's machine
- * is worse than paying for one. `doubles`: second machines with the name of a live worker, also left alone.
+ * Adopts machines that carry our tags but belong to no worker (decisions/pool.md#adoption; cases.md#case-2).
+ * Each machine gets a worker, and the pool repeats the adoption until the worker confirms it. A machine that
+ * may belong to another pool with this name is a stranger. It is shown and left alone: destroying somebody
+ * else's machine is worse than paying for one. `doubles`: second machines with the name of a live worker,
+ * which are also left alone.
  */
 export function foldUnknown(
   state: Configured,
@@ -35,7 +36,7 @@ export function foldUnknown(
       continue;
     }
     state.workers.set(worker, adoptedRow(record, worker, instance, now), now);
-    // The name was used once, so it is not used again.
+    // The name is taken, so the next number must be higher.
     if (number >= record.nextWorker) record = { ...record, nextWorker: number + 1 };
   }
   return { ...state, record, memo: { ...state.memo, strangers } };

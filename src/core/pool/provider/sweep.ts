@@ -10,8 +10,8 @@ import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 
 /**
- * Folds in a listing: each worker gets its news, and machines without a worker are adopted. A failed listing
- * proves nothing, and a partial one proves no absence.
+ * Folds in a listing: notes the news for each worker, and adopts machines without a worker. A failed listing
+ * proves nothing, and a partial listing does not prove that a machine is gone.
  */
 export function foldListing(
   before: Configured,
@@ -57,7 +57,7 @@ export function foldListing(
     const known = state.workers.get(worker);
     if (known === undefined && instance.state !== "terminated") continue;
     unknown.delete(worker);
-    // It counted as gone, but lives: its worker must end it again.
+    // The worker is marked gone, but its machine lives: the worker must destroy the machine again.
     const lives = known?.phase === "gone" && known.kind === "cloud" && instance.state !== "terminated";
     if (lives) note(worker, { instance });
   }
@@ -78,8 +78,8 @@ function doublesOf(
 }
 
 /**
- * The listed machines by worker. Of two for one worker, the one that the worker knows (cases.md#case-1); the
- * end of the other proves nothing. `others`: further living ones, by id.
+ * The listed machines by worker. If a worker has two machines, its own is the one that it knows
+ * (cases.md#case-1); the end of the other proves nothing. `others`: the ids of further living machines.
  */
 function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
@@ -98,7 +98,7 @@ function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Insta
   return { machines, others };
 }
 
-/** A living machine before an ended one, then the known one. */
+/** A living machine is better than an ended one; otherwise the machine that the worker knows is better. */
 function isBetter(one: Instance, other: Instance, known: string | null): boolean {
   if ((one.state === "terminated") !== (other.state === "terminated")) return other.state === "terminated";
   return one.id === known;
@@ -107,7 +107,7 @@ function isBetter(one: Instance, other: Instance, known: string | null): boolean
 /** States that a machine does not leave by itself (decisions/workers.md#d28). */
 const ENDING: readonly LifecycleState[] = ["stopping", "stopped", "error"];
 
-/** Whether a listing tells a worker something new, or something that it must hear until it has acted. */
+/** Whether a listing tells a worker something new, or something to be repeated until the worker has acted. */
 function isNews(row: WorkerRow, instance: Instance): boolean {
   if (instance.id !== row.instance || instance.state === "terminated" || row.phase === "shutdown")
     return true;

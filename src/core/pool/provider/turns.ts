@@ -12,9 +12,9 @@ import { isSweepDue } from "./listings.ts";
 const SECOND_MS: Millis = 1_000;
 
 /**
- * Gives workers their turns to call the provider: each first create, each repeat, each destroy. No second has
- * more calls than `maxCloudOpsPerSecond`, listings included; a pause applies to all calls; after a hold-off
- * one machine is tried. Destroys come before creates.
+ * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. At
+ * most `maxCloudOpsPerSecond` calls are made in any second, including listings. A call gets no turn during a
+ * hold-off that it must obey; after a hold-off only one machine is tried. Destroys come before creates.
  */
 export function giveTurns(state: Configured, now: Instant): void {
   const { workers, memo } = state;
@@ -32,7 +32,7 @@ export function giveTurns(state: Configured, now: Instant): void {
     const isCreate = row.waits !== "destroy";
     if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;
     const turn = { version: row.version, at: now };
-    // The time limit of a new worker counts from its turn.
+    // The time limit of a new worker starts at its turn.
     const notAfter = row.phase === "asked" ? now + CREATE_NOT_AFTER_MS : row.notAfter;
     workers.set(row.worker, { ...row, turn, notAfter }, now);
     free -= 1;
@@ -40,7 +40,7 @@ export function giveTurns(state: Configured, now: Instant): void {
   }
 }
 
-/** When time alone next allows a turn; undefined: never. */
+/** The next time at which a turn becomes possible without another event; undefined: never. */
 export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const { turnsAt: given } = state.memo.latest;
   const waiting = state.workers.derive(waitingOf);
@@ -58,13 +58,13 @@ export function freeAt(state: ReadonlyConfigured): Instant {
   return freeAfter(state.workers.derive(turnsOf), state);
 }
 
-/** When one more call stays within the limit per second. `calls`: latest first. */
+/** When one more call is within the limit per second. `calls`: the times of calls, latest first. */
 function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
   const nth = calls[record.config.maxCloudOpsPerSecond - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;
 }
 
-/** Calls of workers, and the latest listing, latest first. */
+/** The times of the workers' calls and of the latest listing, latest first. */
 function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
   return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
 }

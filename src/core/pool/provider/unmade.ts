@@ -1,4 +1,4 @@
-// What does a run wait for that counts on a machine?
+// What does a run wait for if it counts on a machine that is not ready?
 import type { Instant } from "../../../shared/machine.ts";
 import type { Awaited } from "../../next.ts";
 import type { Wait } from "../plan/pass.ts";
@@ -10,13 +10,13 @@ import { isFirstAfter } from "./turns.ts";
 /** What a run that counts on a machine waits for. */
 export interface MachineWait extends Omit<Wait, "code"> {
   code: Wait["code"] | "create_deferred";
-  /** Who must act, if the code alone does not say it. */
+  /** Who must act first, if the code alone does not tell. */
   waitsFor?: Awaited;
 }
 
 /**
- * What a run that counts on a booting machine waits for: the boot, or before that the provider's answer, or
- * the turn to ask the provider (again).
+ * What a run that counts on a booting machine waits for: the boot, the provider's answer to the create call,
+ * or the worker's turn to make that call (again).
  */
 export function waitForMachine(state: ReadonlyConfigured, wait: Wait, now: Instant): MachineWait {
   const row = wait.worker === undefined ? undefined : state.workers.get(wait.worker);
@@ -26,7 +26,7 @@ export function waitForMachine(state: ReadonlyConfigured, wait: Wait, now: Insta
   return { ...wait, code: "create_deferred", reason: row.reason, ...turn };
 }
 
-/** When a waiting machine gets its turn, or who must act first. */
+/** When a waiting worker gets its turn, or who must act first. */
 function turnOf(
   state: ReadonlyConfigured,
   row: WorkerRow,

@@ -5,12 +5,12 @@ import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { runsByWorker, workerSummary } from "./views.ts";
 
-/** Rows in one answer. */
+/** The maximum number of changed rows in one answer. */
 export const MAX_EVENTS_READ = 1_000;
 
 /**
- * The rows that changed after this number, each once as it is now, in the order of their latest changes
- * (api.md#pool-events). `after` null: all that live. Deleted rows are not reported.
+ * The rows that changed after this number, in the order of their latest changes (api.md#pool-events). Each
+ * row is returned once, in its present state. `after` null: all live rows. Deleted rows are not reported.
  */
 export function eventsAfter(state: ReadonlyConfigured, after: number | null): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);
@@ -36,7 +36,7 @@ function livingRows({ runs, workers }: ReadonlyConfigured): FoundRows {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
-/** From memory, if all changes since are there; otherwise from the tables. */
+/** Finds the changed rows through the changes in memory, if these are complete; otherwise in the tables. */
 function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): FoundRows {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {

@@ -24,7 +24,9 @@ export interface QueuePage {
   isLast: boolean;
 }
 
-/** Queued runs in order, with their reasons, all from one plan. `after` need not be queued any more. */
+/**
+ * Queued runs in order, with their reasons, all from one plan. The run at `after` may have left the queue.
+ */
 export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
   const { queue } = state.memo.index;
   const found = after === undefined ? 0 : queue.findIndex((row) => byQueueOrder(row, after) > 0);
@@ -46,7 +48,7 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
   return { items, queued: queue.length, isLast: from + limit >= queue.length };
 }
 
-/** By worker, the run that last ended there. `isAll`: a worker without an entry has had none. */
+/** By worker: the run that ended there last. `isAll`: on a worker without an entry, no run has ended. */
 export interface LastRuns {
   byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
   isAll: boolean;

@@ -22,7 +22,7 @@ class Samples {
     this.#pool = pool;
   }
 
-  /** Adds to the value with these labels, which starts at 0. */
+  /** Adds to the sample with these labels. A new sample starts at 0. */
   add(name: MetricName, value: number, labels: Labels = {}, part?: Sample["part"]): void {
     const key = `${name} ${part} ${Object.values(labels).join(" ")}`;
     const known = this.#samples.get(key);
@@ -39,8 +39,8 @@ class Samples {
 }
 
 /**
- * The metrics of a pool (pool.md#metrics, tasks.md#metrics): gauges are queries over its rows (invariant 6),
- * counters come from `tally.ts`. Known label values are reported from the start, as 0.
+ * The metrics of a pool (pool.md#metrics, tasks.md#metrics). Gauges are queries over the rows (invariant 6);
+ * counters come from `tally.ts`. Samples of known label values exist from the start, with value 0.
  */
 export function metricsOf(state: Configured, now: Instant): Sample[] {
   const samples = new Samples(state.record.name);
@@ -99,8 +99,8 @@ const CATEGORIES = ["inuse", "hold", "booting", "unknown", "shutdown", "idle"] a
 type Category = (typeof CATEGORIES)[number];
 
 /**
- * The first category that fits (pool.md#metrics). Draining, and holding while in use, are not categories; a
- * machine that is being destroyed is `shutdown`, not idle.
+ * The category of a worker (pool.md#metrics). Draining is not a category. A worker on `hold` that has runs is
+ * `inuse`. A machine that is being destroyed is `shutdown`, not idle.
  */
 function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category {
   if (runs > 0) return "inuse";
@@ -161,7 +161,7 @@ function addCounts(samples: Samples, counts: Readonly<Counts>): void {
   }
 }
 
-/** The summaries, and their names in `tally.ts`. */
+/** The metrics of durations, and their names in `tally.ts`. */
 const TIMES: readonly (readonly [MetricName, string])[] = [
   ["drover_run_start_seconds", "start"],
   ["drover_run_duration_seconds", "run"],

@@ -7,7 +7,7 @@ import type { ReadonlyRows } from "../../rows.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
- * The hourly price of a type for comparisons: 0 if unknown (pool.md#prices). Users are told that it is
+ * The hourly price of a type for comparisons: 0 if unknown (pool.md#prices). Views show such a price as
  * unknown (cases.md#case-21).
  */
 export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number {
@@ -26,7 +26,7 @@ export function priceOfRow({
   return kind === "cloud" ? (listedPrice?.price ?? type.price ?? null) : 0;
 }
 
-/** The cost of a machine up to `until`, since its latest price change or since it last counted as gone. */
+/** The cost of a machine up to `until`, since its latest price change or since it was last marked gone. */
 export function spentSince(row: WorkerRow, until: Instant): number {
   if (isRefused(row)) return 0;
   const since = Math.max(row.listedPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
@@ -40,10 +40,10 @@ function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
 }
 
 /**
- * The cost of the pool's machines. Each possible machine counts, from its permit to its observed end, except
- * when the provider says that it made none and no listing shows one: so the sum is never too low, apart from
- * machines without a known price (`unpriced`). `worstPerHour`: `maxInstances` machines of the dearest type,
- * or the present ones if those cost more; null if the price of a type is unknown.
+ * The hourly cost of the pool's machines. Each machine that may exist counts, from its permit to its observed
+ * end, unless the provider says that it made none and no listing shows one. So the sum is never too low,
+ * apart from machines without a known price (`unpriced`). `worstPerHour`: the cost of `maxInstances` machines
+ * of the most expensive type, or of the present machines if they cost more; null: a price is unknown.
  */
 export function spendOf(state: {
   readonly record: PoolRecord;
@@ -66,8 +66,8 @@ export function spendOf(state: {
 }
 
 /**
- * The hourly cost of a run on this machine: its price times the largest share of the machine's resources that
- * the run asks for, at most all of it. Null: the price is unknown.
+ * The hourly cost of a run on this machine. The run asks for a share of each kind of resource. The largest of
+ * these shares (at most 1) is its share of the machine's price. Null: the price is unknown.
  */
 export function rateOf(need: Resources, row: WorkerRow): number | null {
   const price = priceOfRow(row);

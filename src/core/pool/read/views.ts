@@ -141,10 +141,10 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
 };
 
-/** What happens next if the provider was not asked for the machine yet. */
+/** What happens next if the provider has not been asked for the machine yet. */
 const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
 
-/** What happens next if the provider rejects the pool's requests for good. */
+/** What happens next if only an operator can end the hold-off. */
 const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
 
 function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
@@ -153,12 +153,12 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
   if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
-  // The provider is not asked before `until`, so only a new configuration can change that.
+  // Drover does not call the provider before `until`, so nobody else acts first.
   if (until !== undefined) return nextAt(next, action, until, null);
   return nextBy(next, action, wait.waitsFor ?? waitsFor);
 }
 
-/** The closed list of reason codes of waiting runs (`docs/operating.md` says what to do). */
+/** All reason codes of waiting runs (`docs/operating.md` says what to do about each). */
 export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
 
 function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: RunRow): string {
@@ -175,13 +175,13 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
     case "max_instances":
       return `${phasesText(state)} and the pool is at its limit (\`maxInstances\` = ${config.maxInstances})`;
     case "hold_off":
-      return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
+      return `no machine is created for now (${wait.scope}), since the latest attempt failed: ${wait.reason}`;
     case "self_hosted_only":
       return "only self-hosted machines can hold it, and none of them has capacity";
     case "agent_too_old":
       return (
-        "each machine that has room has no agent, or one that is too old for what the run asks of it, " +
-        `which is one of ${AGENT_FIELDS.map((field) => `\`${field}\``).join(", ")}`
+        "on each machine with room, the agent is missing or too old for the run, which uses at least one " +
+        `of ${AGENT_FIELDS.map((field) => `\`${field}\``).join(", ")}`
       );
     case "less_memory":
       return lessMemoryText(state.record, resources);
@@ -190,7 +190,7 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
   }
 }
 
-/** What the run asks for, and what the machines that should hold it were measured to have. */
+/** The memory that the run asks for, and the memory that was measured for types that should hold it. */
 function lessMemoryText(record: PoolRecord, need: Resources): string {
   const short = undersizedTypes(record).filter(({ room }) => accommodates(room, need));
   const found = short.map(({ name, type }) => {
@@ -206,13 +206,13 @@ function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["res
   if (reserved === null) return "";
   const { worker, evict } = reserved;
   const isOwn = reserved.run === run;
-  if (worker === null) return isOwn ? "; a machine that is ending makes room for it" : "";
+  if (worker === null) return isOwn ? "; a machine that is ending makes room for this run" : "";
   const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
-  // A run in front of the reservation loses nothing by it.
+  // The reservation does not affect runs that are ahead of it in the queue.
   if (queue[first]?.run !== reserved.run) return "";
-  const whom = isOwn ? "it" : `run ${reserved.run}, which comes first`;
-  const why = evict ? "and ends when it is idle, to make room for" : "since it is kept for";
-  return `; worker ${worker} takes no others, ${why} ${whom}`;
+  const whom = isOwn ? "this run" : `run ${reserved.run}, which comes first`;
+  const why = evict ? "and ends when it is idle, to make room for" : "since it is reserved for";
+  return `; worker ${worker} takes no other runs, ${why} ${whom}`;
 }
 
 /** Says that machines with room are kept for runs that need GPUs. */
@@ -224,7 +224,7 @@ function gpusText(
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 
-/** The pool's machines in words: why none has room. */
+/** Why no machine has room: the number of machines in each state. */
 function phasesText(state: ReadonlyConfigured): string {
   const counts = new Map<string, number>();
   const runs = runsByWorker(state);

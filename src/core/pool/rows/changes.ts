@@ -1,15 +1,15 @@
-// Which rows of a pool have changed since a given moment, and which changes does no row show?
+// Which rows of a pool have changed since a given moment, and which other changes were there?
 import type { Instant } from "../../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
-/** Changes that a loaded pool remembers, for clients that follow it. */
+/** The most changes that a loaded pool remembers for clients that follow it. */
 export const MAX_CHANGES_KEPT = 10_000;
 /** Change numbers available per millisecond. */
 const NUMBERS_A_MS = 1_000;
 
 /** A change of a pool. */
 export interface Change {
-  /** The table of the changed row; `deleted`: a run was deleted; `label`: a run's value for it changed. */
+  /** The table of the changed row; `deleted`: a run was deleted; `label`: a label of a run changed. */
   table: "run" | "worker" | "deleted" | "label";
   /** The key of the row, the id of the deleted run, or the name of the label. */
   key: string;
@@ -19,24 +19,24 @@ export interface Change {
 export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted">;
 
 /**
- * Numbers the rows of a pool by their latest visible change (api.md#pool-events). Numbers only grow and are
- * made from the time, so only the row needs to be stored. (If the clock goes back while the pool is not
- * loaded, numbers may repeat.)
+ * Numbers the rows of a pool by their latest visible change (api.md#pool-events). Numbers only grow. They are
+ * derived from the time, so nothing but the row needs to be stored. (If the clock goes back while the pool is
+ * not loaded, numbers may repeat.)
  */
 export class Changes {
-  /** Changes since this process began: by number, one for each row. */
+  /** By number: changes since this process began. For each row, only its latest change is kept. */
   readonly #recent = new Map<number, Change>();
-  /** The numbers in `#recent` in order, among some that have been replaced since. */
+  /** The numbers of changes in order. Some of these changes are no longer in `#recent`. */
   #numbers: number[] = [];
   /** All changes above this are in `#recent`. Undefined: not determined yet. */
   #complete: number | undefined;
-  /** Of the changes in this process, all above this are in `#recent`. */
+  /** All changes of this process above this are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
 
   readonly #stored: () => number;
 
-  /** `latest`: the highest number of any live row; `ended`: of all other rows, which must be read for it. */
+  /** `latest`: the highest number of any live row. `ended` reads the highest number of all other rows. */
   constructor(latest: number, ended: () => number = () => 0) {
     this.#latest = latest;
     this.#stored = () => Math.max(latest, ended());
@@ -52,7 +52,7 @@ export class Changes {
     return after >= this.#complete;
   }
 
-  /** The same for a reader who has read the rows in this process. */
+  /** Whether all changes of this process after this number are in memory. */
   remembers(after: number): boolean {
     return after >= this.#forgotten;
   }
@@ -96,7 +96,6 @@ export class Changes {
     return { ...after, number: this.#number({ table: "worker", key }, before?.number, now) };
   }
 
-  /** Notes the labels whose values differ. */
   #noteLabels(before: RunRow["labels"], after: RunRow["labels"], now: Instant): void {
     if (before === after) return;
     for (const name in { ...before, ...after }) {

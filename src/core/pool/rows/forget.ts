@@ -11,7 +11,7 @@ import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 export const FORGET_BATCH = 32;
 /** The shortest time between two searches for ended runs whose retention is over. */
 export const FORGET_LOOK_MS = 60_000;
-/** The time between two searches while more of these runs are left than fit into one batch. */
+/** The time between two searches while more expired runs are left than fit into one batch. */
 export const FORGET_NEXT_MS = 1_000;
 
 /** How long logs are kept after the end of their run; undefined: as long as the run itself. */
@@ -22,8 +22,8 @@ export function keepLogsMs({ retention }: Pick<PoolConfig, "retention">): Millis
 }
 
 /**
- * When an ended run is to be forgotten: its retention begins when its end is known, since before that
- * nobody could read about it.
+ * When an ended run is to be forgotten. Its retention begins when the pool learns of its end, since nobody
+ * could read about the end before.
  */
 export function expiresAt(row: RunRow, config: PoolConfig): Instant {
   return Math.max(row.finishedAt ?? 0, row.heardAt) + durationMs(config.retention.runs);
@@ -35,8 +35,8 @@ export function isOver(row: RunRow): boolean {
 }
 
 /**
- * From time to time looks for ended runs whose retention is over, in order of submission. The result is only
- * kept in memory, and can be found again.
+ * Looks for ended runs whose retention is over, if the next search is due. Runs are examined in order of
+ * submission. The result is kept only in memory: a restart searches again.
  */
 export function lookForExpired(state: Configured, now: Instant): Configured {
   const { lookAt = 0 } = state.memo;
@@ -51,14 +51,14 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
   return { ...state, memo: { ...state.memo, expired, lookAt: full ? now + FORGET_NEXT_MS : none } };
 }
 
-/** The runs whose allocations must forget them: retention is over, or a user deletes them. */
+/** The runs whose allocations must forget them: their retention is over, or a user deletes them. */
 export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunRef }[] {
   const rows = new Map([...state.memo.index.unwanted].filter(([, row]) => isOver(row)));
   for (const [key, row] of state.memo.expired) rows.set(key, row);
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
 
-/** A user deletes an ended run. A run that has not ended here stays. */
+/** Marks a run that a user deletes. A run that has not ended in this pool's view stays. */
 export function foldUnwanted(state: PoolState, { run, submittedAt }: RunRef, now: Instant): PoolState {
   const key = runKey(submittedAt, run);
   const row = state.runs.get(key);

@@ -1,21 +1,21 @@
-// Which owners of rows have been silent for a long time?
+// Which allocations or workers, the owners of a pool's rows, have been silent for a long time?
 import { MAX_IN_FLIGHT } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 
-/** The most owners to poll at a time: more than can be in flight, since some wait to be polled again. */
+/** The most owners to poll at a time: more than can be in flight, since some polls wait for a retry. */
 export const MAX_POKES_DUE = 4 * MAX_IN_FLIGHT;
 
 /** The list for readers. */
 export type ReadonlyLastHeard = Pick<LastHeard, "silentSince">;
 
 /**
- * Owners of rows in the order in which they were last heard or asked, longest silence first, so that finding
- * silent ones costs nothing while there are none.
+ * Owners of rows in the order in which they were last heard from or polled, the longest silence first. So
+ * looking for silent owners costs nothing while there are none.
  */
 export class LastHeard {
   readonly #at = new Map<string, Instant>();
 
-  /** Notes that the owner was heard or asked at this time; a time before the known one is ignored. */
+  /** Notes that the owner was heard from or polled at this time; a time before the known one is ignored. */
   note(key: string, at: Instant): void {
     if (at <= (this.#at.get(key) ?? -1)) return;
     this.#at.delete(key);
@@ -27,8 +27,8 @@ export class LastHeard {
   }
 
   /**
-   * The owners that have been silent since then, at most `MAX_POKES_DUE`: thousands may fall silent together,
-   * and listing all of them after each answer would take quadratic time.
+   * The owners that have been silent since this time, at most `MAX_POKES_DUE`. Thousands may fall silent
+   * together, and listing all of them after each answer would take quadratic time.
    */
   silentSince(since: Instant): string[] {
     const silent: string[] = [];

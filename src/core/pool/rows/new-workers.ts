@@ -1,4 +1,4 @@
-// How does a worker come into the ledger of its pool: by a permit, or by an invitation?
+// How is a worker added to the ledger of its pool: by a permit, or by an invitation?
 import type { InstanceType } from "../../../schema/pool.ts";
 import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
@@ -8,19 +8,19 @@ import { SELF_HOSTED } from "../../worker/read/status.ts";
 import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 
-/** The type of a self-hosted machine that has not reported yet: nothing fits there. */
+/** The type of a self-hosted machine that has not reported yet: no run fits there. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**
- * Adds a worker as which a self-hosted machine can enroll for `ttlMs` (api.md#enrollments). It does not count
- * towards `maxInstances`, which limits the provider. Repeating it changes nothing; beyond the limit no row is
- * written.
+ * Adds a worker for a self-hosted machine, which can enroll for `ttlMs` (api.md#enrollments). The worker does
+ * not count toward `maxInstances`, which limits provider machines. Repeating the invitation changes nothing.
+ * Beyond the limit of open invitations no row is written.
  */
 export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
   const { record } = state;
   const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
-  // Its first report makes it ready: nothing has to boot there.
+  // The first report makes the worker ready: no boot command has to succeed before.
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
@@ -34,7 +34,9 @@ function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
   return open >= MAX_OPEN_ENROLLMENTS;
 }
 
-/** Gives a permit: the row is written before the worker's record, and that before the call (invariant 3). */
+/**
+ * Gives a permit: the row is stored before the worker's record, and the record before the call (invariant 3).
+ */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
   const { record } = state;
   const type = ownValue(record.config.instanceTypes, instanceType);
@@ -49,7 +51,7 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
-/** The name of the next worker. The seed makes it unique among all pools that ever had this name. */
+/** The name of the next worker. The seed makes it unique among all pools that ever had the pool's name. */
 export function nextWorkerName({
   name,
   seed,
@@ -93,7 +95,7 @@ export function newWorkerRow(
 export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   const { config, name } = state.record;
   const { worker, instanceType, type, notAfter, settings } = row;
-  // In a pool that is deleted by force a new intent comes too late.
+  // If the pool is deleted by force, a new worker must not create a machine any more.
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
   if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };

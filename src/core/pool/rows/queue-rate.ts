@@ -1,16 +1,16 @@
 // How fast does the queue of a pool drain, and when may a client try again?
 import type { Instant, Millis } from "../../../shared/machine.ts";
 
-/** How many of the latest placements the rate is computed from. */
+/** The rate is computed from this many of the latest placements. */
 const PLACES_KEPT = 32;
 /** The shortest and the longest delay for a client, and the delay while nothing is known. */
 const LEAST_MS = 1_000;
 const MOST_MS = 60_000;
 const UNKNOWN_MS = 10_000;
-/** When a client tries again, one in this many places of a full queue should be free: others try, too. */
+/** A client should try again once one in this many places of a full queue is free: other clients try, too. */
 const FREE_PART = 100;
 
-/** How fast runs leave the queue of a pool. A restart loses it. */
+/** How fast runs leave the queue of a pool. A restart loses this knowledge. */
 export class QueueRate {
   readonly #placedAt: Instant[] = [];
 
@@ -20,7 +20,7 @@ export class QueueRate {
     if (this.#placedAt.length > PLACES_KEPT) this.#placedAt.shift();
   }
 
-  /** When a hundredth of a full queue will be free at the present rate. */
+  /** How long it takes until a hundredth of a full queue is free at the present rate. */
   retryAfterMs(maxQueue: number, now: Instant): Millis {
     const [first] = this.#placedAt;
     if (first === undefined) return UNKNOWN_MS;

@@ -1,4 +1,4 @@
-// Which runs wait, which are placed where, and which does a pool owe a message?
+// Which runs wait, where is each run placed, and which allocations does a pool owe a message?
 import type { Rows } from "../../rows.ts";
 import { isLiveRun, isOpen, type RunRow, runKey } from "../record.ts";
 import { LastHeard, type ReadonlyLastHeard } from "./last-heard.ts";
@@ -34,24 +34,24 @@ export interface ReadonlyIndex {
 }
 
 /**
- * Runs by what decisions need. Derived from the rows, and follows their changes, so an event costs only
- * what it changes. All counts are sizes of these collections (invariant 6).
+ * Indexes of the runs for decisions. They are derived from the rows and updated with each change, so an event
+ * costs only as much as it changes. All counts are sizes of these collections (invariant 6).
  */
 export class RunIndex implements ReadonlyIndex {
   /** Runs that want a placement, in queue order. */
   readonly queue: RunRow[] = [];
   /** Runs with an open epoch, by worker, then by key. */
   readonly placed = new Map<string, Map<string, RunRow>>();
-  /** Runs whose allocation does not know its open epoch. */
+  /** Runs whose open epoch their allocations do not know yet. */
   readonly unacknowledged = new Map<string, RunRow>();
-  /** Runs that a user deletes. */
+  /** Runs that a user deletes (`forget`). */
   readonly unwanted = new Map<string, RunRow>();
   readonly lastHeard = new LastHeard();
   /** How fast runs leave the queue. */
   readonly queueRate = new QueueRate();
   /** By run: the epoch that its allocation knows. */
   readonly #acknowledged = new Map<string, number>();
-  /** Changes since the latest plan: runs that have arrived, and whether anything else changed. */
+  /** Changes since the latest plan: runs that have arrived, and whether other runs have changed. */
   #arrivals: RunRow[] = [];
   #otherwise = true;
 
@@ -68,7 +68,7 @@ export class RunIndex implements ReadonlyIndex {
     });
   }
 
-  /** The allocation knows its open epoch, so no message is owed. */
+  /** The allocation knows the open epoch of its run, so no message is owed. */
   acknowledge(row: RunRow): void {
     this.#acknowledged.set(row.run, row.opened);
     this.unacknowledged.delete(runKey(row.submittedAt, row.run));
@@ -79,7 +79,7 @@ export class RunIndex implements ReadonlyIndex {
     this.#acknowledged.delete(run);
   }
 
-  /** The runs that arrived since the latest plan, if nothing else that it depends on has changed. */
+  /** The runs that arrived since the latest plan; undefined if the queue or a placement changed otherwise. */
   get arrivals(): RunRow[] | undefined {
     return this.#otherwise ? undefined : this.#arrivals;
   }

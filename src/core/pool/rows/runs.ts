@@ -89,7 +89,7 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   if (upsert.epoch === row.opened) acknowledge(state, row);
   if (upsert.version > row.version) {
     const ended = Math.max(row.ended, upsert.ended);
-    // An ended epoch that this pool does not know continues the numbering (rule R1).
+    // The numbering continues after an ended epoch that this pool does not know (rule R1).
     const opened = Math.max(row.opened, ended);
     state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
     if (ended >= row.opened) state.memo.index.unacknowledge(row);
@@ -98,10 +98,10 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   return state;
 }
 
-/** Pauses of a worker that did not start its placements. */
+/** The first and the longest pause of a worker. */
 const PAUSE = { firstMs: 1_000, longestMs: 60_000 };
 
-/** The worker did not start the run: it gets no other until it reports, or until the pause is over. */
+/** Pauses a worker that did not start a run: it gets no other run until it reports or the pause is over. */
 function pauseWorker(state: PoolState, worker: string | null, now: Instant): void {
   const row = worker === null ? undefined : state.workers.get(worker);
   if (row === undefined || row.phase === "gone") return;
@@ -110,7 +110,7 @@ function pauseWorker(state: PoolState, worker: string | null, now: Instant): voi
   state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
 }
 
-/** The pool's present view of a run (rule R6); if it has no row, a refusal. */
+/** The pool's present view of a run (rule R6). Without a row: why the run is refused, or `none`. */
 export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant): PoolAnswer {
   const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
   if (row === undefined) {
@@ -124,7 +124,7 @@ export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant):
   return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
 }
 
-/** The terms of the run's open epoch on its worker: price, and limit of kill timeouts. */
+/** The terms of a run's open epoch on its worker. */
 export function termsOn(
   { workers }: ReadonlyPool,
   { resources, openedAt }: RunRow,
@@ -145,7 +145,7 @@ export function openEpoch(state: Configured, row: RunRow, worker: string, now: I
   state.memo.index.queueRate.note(now);
 }
 
-/** The allocation knows its placement, so no message is owed. */
+/** Notes that the allocation knows its placement, so no message is owed. */
 export function acknowledge(state: PoolState, row: RunRow): void {
   if (isOpen(row)) state.memo.index.acknowledge(row);
 }
@@ -154,9 +154,9 @@ export function acknowledge(state: PoolState, row: RunRow): void {
 export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run" | "forget">;
 
 /**
- * Folds in the answer of a run: what its owner sees. An owner that has no state, or another submission under
- * the same id, proves that this run is over and uses no capacity. A run that its owner has forgotten loses
- * its row.
+ * Folds in an allocation's answer: its present view of the run. If the allocation has no state, or has
+ * another submission under the same id, this run is over and uses no capacity. The row of a run is deleted
+ * once the allocation has forgotten the run.
  */
 export function foldRunAnswer(
   state: PoolState,

@@ -1,4 +1,4 @@
-// What does a pool do with the news of a worker, and when does it consent to its stop?
+// What does a pool do with the news of a worker, and when does it let the worker stop?
 import type { Instance } from "../../../schema/provider.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Answered, Kind } from "../../inbox.ts";
@@ -31,17 +31,17 @@ const ADOPTED = "a listing shows this machine, which no worker owned";
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
   const row = state.workers.get(upsert.worker);
   if (row === undefined || upsert.version < row.version) return state;
-  // A worker that counted as gone can only come back to be destroyed.
+  // A worker that is marked gone can only come back to be destroyed.
   if (row.phase === "gone" && upsert.phase !== "shutdown") return state;
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
-  // A worker that reports anything can be trusted with runs again.
   const endingAt = endingOf(row, upsert, now);
   const heard = {
     ...row,
     ...view,
     stopUntil,
     endingAt,
+    // Any report shows that the worker can be trusted with runs again.
     refusals: 0,
     pausedUntil: 0,
   };
@@ -54,19 +54,20 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   return { ...state, record: learn(record, row, next) };
 }
 
-/** Since when the worker has been ending, unchanged by later news; null: it is not ending. */
+/** When the worker began to end; later news do not change this. Null: it is not ending. */
 function endingOf({ endingAt }: WorkerRow, { phase }: WorkerUpsert, now: Instant): Instant | null {
   return phase === "shutdown" ? (endingAt ?? now) : null;
 }
 
 /**
- * The pool consents to a stop if the worker has no run and none counts on it, and enough others remain, or if
- * it makes room for a run. Among workers with equal idle times, the one that proposes first stops first.
+ * The pool consents to a stop if the worker has no run, no run counts on it, and enough other workers remain.
+ * It also consents if the worker is to make room for a run. Among workers with equal idle times, the first to
+ * propose its stop stops first.
  */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;
   if (placed.has(row.worker)) return false;
-  // Nothing was placed there since: the consent still holds.
+  // No run has been placed there since the pool consented, so the consent still holds.
   if (now < row.stopUntil) return true;
   if (queue.length > 0) {
     const { pass } = plan(state, now);
@@ -97,8 +98,8 @@ function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now:
 }
 
 /**
- * Whether a given-up machine may still appear: listings omit it, a call may have made it, and its host was
- * never ready.
+ * Whether a machine that was given up may still appear: listings omit it, a call may have made it, and its
+ * host was never ready.
  */
 function mayComeLate({ bootOutcome, missingSince, unmade }: WorkerRow): boolean {
   return missingSince !== null && bootOutcome !== "success" && !unmade;
@@ -128,8 +129,9 @@ export function foldWorkerAnswer(
 }
 
 /**
- * A worker has no state: it never came to exist, so its permit is free. If it counted as gone, but a listing
- * shows its machine (`seen`), the machine is adopted (invariant 3).
+ * Marks a worker gone if its object has no state: it never existed, so its permit is free again. If the
+ * worker is marked gone already, but a listing shows its machine (`seen`), the machine is adopted (invariant
+ * 3).
  */
 function foldMissing(state: Configured, worker: string, seen: Instance | undefined, now: Instant): void {
   const row = state.workers.get(worker);
@@ -144,7 +146,7 @@ function foldMissing(state: Configured, worker: string, seen: Instance | undefin
   state.workers.set(worker, { ...row, ...fresh, ...adoption(seen, now), heardAt: now }, now);
 }
 
-/** What the row of a worker says when it is to take over a machine that a listing shows. */
+/** The fields of a row that let its worker adopt a machine that a listing shows. */
 export function adoption({ id, address }: Instance, now: Instant) {
   const phase = "unknown" as const;
   return { phase, instance: id, address, adopt: { id, address }, notAfter: now, reason: ADOPTED };

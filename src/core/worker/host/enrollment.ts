@@ -1,4 +1,4 @@
-// Which starts of a host does a worker accept: enrollment, joins, reboots, clones?
+// Which starts of a host does a worker accept: enrollments, joins, reboots, clones?
 import type { Resources } from "../../../schema/common.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { endPlacements } from "../placements.ts";
@@ -22,13 +22,13 @@ export const MAX_REMEMBERED_JOINS = 20;
 export interface Enrollment {
   secret: string;
   bootId: string;
-  /** As measured: all resources of a self-hosted machine, only the memory of others (`measuredMemory`). */
+  /** As measured. All of them count for a self-hosted machine, only memory for others (`measuredMemory`). */
   resources?: Resources;
 }
 
 /**
- * Enrollment binds the host's secret to the worker. Repeating it in the same boot changes nothing; in another
- * boot it counts as a restart, like a join.
+ * Enrollment binds the host's secret to the worker. A repeated enrollment in the same boot changes nothing;
+ * in another boot it counts as a restart, like a join.
  */
 export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: Instant): WorkerState {
   const { record } = state;
@@ -48,8 +48,8 @@ export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: I
 }
 
 /**
- * Whether this call comes late from an earlier boot: a host that has joined or reported no longer enrolls.
- * Taking it for a restart would end the runs of the present boot.
+ * Whether this call comes late from an earlier boot: a host that has joined or reported no longer enrolls. If
+ * the call counted as a restart, it would end the runs of the present boot.
  */
 export function isLateEnrollment(
   { record, memo }: ReadonlyExistingWorker,
@@ -68,8 +68,8 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * A new start of the agent gets a new incarnation. All calls of one start count as one join; a call that may
- * belong to an earlier start is ignored.
+ * Folds in a join: a new start of the agent gets a new incarnation. All calls of one start count as one join.
+ * A call that may belong to an earlier start is ignored.
  */
 export function foldJoin(
   state: ExistingWorker,
@@ -99,9 +99,9 @@ export function isSupersededJoin(record: WorkerRecord, id: string): boolean {
 }
 
 /**
- * Whether a start that has not joined may be older than the present one, which it must not end then: it was
- * signed before the latest join, or no later than a forgotten join. The latest join counts as signed no
- * later than it arrived, so that a fast clock cannot lock out later starts.
+ * Whether a start that has not joined may be older than the present start: it was signed before the latest
+ * join, or no later than a forgotten join. Then it must not end the present start. If the latest join claims
+ * to be signed after it arrived, its arrival counts, so that a fast clock cannot lock out later starts.
  */
 export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): boolean {
   const { joins, joinedAt, joinsForgotten } = record;
@@ -119,12 +119,12 @@ export function isClone(record: WorkerRecord, bootId: string): boolean {
   return bootId !== record.bootId && record.boots.includes(bootId);
 }
 
-/** Whether a join is refused because of clones. The join of an already accepted start never is. */
+/** Whether a join is refused because of clones. A further call of an accepted start is never refused. */
 export function isRefusedClone(record: WorkerRecord, id: string, bootId: string): boolean {
   return !hasJoined(record, id) && isClone(record, bootId);
 }
 
-/** A new incarnation. A new boot also ends everything that the host may have held (rule R2). */
+/** Begins a new incarnation. A new boot also ends all placements that the host may have had (rule R2). */
 function restart(state: ExistingWorker, bootId: string, now: Instant): WorkerState {
   const { record, memo } = state;
   if (isClone(record, bootId)) return { ...state, record: markCloned(record, now) };
@@ -153,8 +153,8 @@ function bootsAfter({ boots, bootId }: WorkerRecord): string[] {
 }
 
 /**
- * The worker drains: its present runs go on, and it gets no new ones. If an operator sets `run`, the next
- * start of a clone undoes that.
+ * Makes the worker drain: its present runs go on, and it gets no new runs. If an operator sets `run`, the
+ * next start of a clone sets `drain` again.
  */
 function markCloned(record: WorkerRecord, now: Instant): WorkerRecord {
   const drains = record.idleBehavior === "run";

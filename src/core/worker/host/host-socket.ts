@@ -1,4 +1,4 @@
-// What is a host owed on its socket, and how does a worker resume that socket after its own eviction?
+// Which frame must be sent to a host, and how does a worker resume the host's socket after its own eviction?
 import type { Orders } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import {
@@ -11,23 +11,23 @@ import {
 import { observationsDue, ordersFor } from "./report.ts";
 import { unneeded } from "./retained-data.ts";
 
-/** The state attached to a host's socket, which outlives an eviction of the object; the memo does not. */
+/** The state attached to a host's socket. Unlike the memo, it outlives an eviction of the object. */
 export interface SocketAttachment {
   incarnation: number;
   /** When the socket was opened, or the latest report arrived. */
   at: Instant;
-  /** The `seq` of the latest report, and of the latest answered one. */
+  /** The `seq` of the latest report, and of the latest report that was answered. */
   seq: number;
   answered: number;
   /** The revision of the orders sent last; -1: none. */
   revision: number;
-  /** Those orders powered the machine off. */
+  /** Those orders told the host to power off (`powerOff`). */
   over: boolean;
   /** A full report came, and the allocations have answered everything reported since. */
   settled: boolean;
 }
 
-/** A frame that the host is owed: `ask` for a full report, or orders. */
+/** A frame to send to the host: `ask` for a full report, or orders. */
 export type Frame = { kind: "ask" } | { kind: "orders"; orders: Orders };
 
 /** The attachment of a new socket. */
@@ -52,8 +52,8 @@ export function resumeSocket(
 }
 
 /**
- * A sign of life on the socket proves no attempt and grants no lease (rule R4). It counts until the end of
- * the lease: a host that lives but no longer reports is silent after that (cases.md#case-8).
+ * A sign of life on the socket says nothing about attempts and grants no lease (rule R4). It counts until the
+ * lease ends. After that, a host that is alive but no longer reports is silent (cases.md#case-8).
  */
 export function foldHeard(state: ExistingWorker, beatAt: Instant): WorkerState {
   const at = Math.min(beatAt, state.record.leaseUntil);
@@ -62,7 +62,7 @@ export function foldHeard(state: ExistingWorker, beatAt: Instant): WorkerState {
 }
 
 /**
- * What a host must hear besides a new revision: stored log bytes, data that it may drop, and attempts that it
+ * News for a host besides a new revision: stored log bytes, data that the host may drop, and attempts that it
  * reports but no allocation wants.
  */
 export function sideNews(state: ReadonlyExistingWorker): string {
@@ -71,16 +71,16 @@ export function sideNews(state: ReadonlyExistingWorker): string {
   return JSON.stringify([logs, unneeded(state), turnedAway]);
 }
 
-/** The side news when there is none. */
+/** The value of `sideNews` if there is no such news. */
 export const NO_SIDE_NEWS = JSON.stringify([{}, [], []]);
 
 /**
- * The frame that the host is owed: an answer to each report, or changed orders. `side`: the side news that
- * this process sent last.
+ * The frame to send to the host: an answer to each report, or changed orders. `side`: the side news that this
+ * process sent last.
  *
- * A worker that was just loaded does not know which attempts its host holds besides the ordered ones, and
- * orders that omit them would end them (rule R5): it asks for a full report first, unless all reports were
- * settled. Orders that answer no report grant no lease (rule R4).
+ * A worker that was just loaded does not know which attempts its host has besides the ordered attempts.
+ * Orders that omit such an attempt would end it (rule R5). So the worker asks for a full report first, unless
+ * all reports were settled. Orders that answer no report grant no lease (rule R4).
  */
 export function frameDue(
   state: ReadonlyExistingWorker,
@@ -88,7 +88,7 @@ export function frameDue(
   side: string,
   now: Instant,
 ): Frame | undefined {
-  // The host opens with a full report.
+  // The host first sends a full report.
   if (note.seq === 0) return undefined;
   const answers = note.seq > note.answered;
   const over = isEnding(state.record);
@@ -109,7 +109,7 @@ export function afterOrders(state: ReadonlyExistingWorker, note: SocketAttachmen
   return { ...note, answered: note.seq, revision: ordersRevision(state), over: isEnding(state.record) };
 }
 
-/** Whether this process could lose its memory without missing anything. */
+/** Whether this process could lose its memory without losing any news. */
 export function isSettled(state: ReadonlyExistingWorker, now: Instant): boolean {
   return state.memo.whole && observationsDue(state, now).length === 0;
 }

@@ -1,4 +1,4 @@
-// What does a report say about its host and its machine, and what follows for the worker?
+// What does a report say about its host and the machine, and what does this change in the worker?
 import { readBoot } from "../../../probes/boot.ts";
 import { isSameNotice, noticeIn } from "../../../probes/notice.ts";
 import { staleAfter, staleText, troubleIn } from "../../../probes/trouble.ts";
@@ -8,8 +8,8 @@ import { iso } from "../../../shared/time/instant.ts";
 import { isEnding, isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
 
 /**
- * Folds in what a report says about the host: first everything is judged, then each change is noted. Trouble
- * comes first: a boot that ends with a broken machine has failed (workers.md#trouble-first).
+ * Folds in what a report says about the host. Everything is judged before any change is noted. Trouble is
+ * noted first, so the boot of a broken machine has failed (workers.md#trouble-first).
  */
 export function foldNews(before: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   const { intent, phase, notice: known } = before;
@@ -25,7 +25,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
 
   let record = stale === before.stale ? before : { ...before, stale };
   for (const text of staleTexts) record = note(record, "Stale Run", text, now);
-  // If an operator sets `run` again, the next report undoes that while the trouble lasts (tasks.md#kill-6).
+  // If an operator sets `run` while the trouble lasts, the next report sets `drain` again (tasks.md#kill-6).
   if (trouble !== undefined && record.idleBehavior === "run") {
     const isBroken = trouble.kind === "broken";
     const reason = `${trouble.kind}: ${trouble.text}`;
@@ -39,13 +39,13 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
     const { probe: bootProbe, text } = boot;
     if (bootProbe?.ok === false) record = note({ ...record, bootProbe }, "Boot Probe Failed", text, now);
     else {
-      // A draining worker keeps the reason why it drains.
+      // A draining worker keeps the reason for its drain.
       const reason = record.idleBehavior === "drain" ? record.reason : "ready";
       const booted = { ...withBootOutcome(record, "success"), bootProbe, reason };
       record = note({ ...booted, phase: "ready", readyAt: now }, "Ready", text, now);
     }
   }
-  // A report without the field withdraws no notice: a restarted agent may not know the notice yet.
+  // A report without the field does not withdraw a notice: a restarted agent may not know the notice yet.
   if (notice === null && known !== null && !ends) {
     const reason = record.reason === `its host drains: ${known.text}` ? record.phase : record.reason;
     const text = "its host has withdrawn the notice";
@@ -58,7 +58,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
     const reason = !ends && record.idleBehavior === "run" ? text : record.reason;
     record = note({ ...record, notice, reason }, "Notice", `${text}${by}`, now);
   }
-  // It changes only with the agent, so it is rarely written.
+  // The protocol changes only with the agent, so it is rarely written.
   const protocol = report.means?.protocol ?? 0;
   return protocol === record.protocol ? record : { ...record, protocol };
 }

@@ -3,7 +3,7 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
 /**
- * How fast one host may speak: a call costs one unit, and one more for each `BYTES_A_UNIT` of its body. Units
+ * How fast one host may send: a call costs one unit, and another for each `BYTES_A_UNIT` of its body. Units
  * are refilled each second, up to the maximum. A call costs more if other objects must be asked about it.
  */
 export const HOST_UNITS_A_SECOND = 100;
@@ -11,8 +11,9 @@ export const MAX_HOST_UNITS = 200;
 export const BYTES_A_UNIT = 32 * 1024;
 /** The price of another start of the agent, or of a socket. */
 export const UNITS_OF_A_START = 10;
-/** The price of asking an allocation about a reported placement without a row, and about retained data. */
+/** The price of asking an allocation about a stranger (a reported placement without a row). */
 export const UNITS_OF_A_STRANGER = 20;
+/** The price of asking an allocation about retained data. */
 export const UNITS_OF_A_KEPT = 5;
 /** The price of a change that becomes an event of the worker, and usually must be sent to its pool. */
 export const UNITS_OF_AN_EVENT = 10;
@@ -38,7 +39,7 @@ export function unitsOf(bytes: number): number {
  * wait before it tries again; 0: accepted.
  */
 export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
-  // A clock that went back neither gives nor takes units.
+  // A clock that went back does not change the units.
   const gained = (Math.max(0, now - pace.at) / 1_000) * HOST_UNITS_A_SECOND;
   const left = Math.min(MAX_HOST_UNITS, pace.units + gained);
   if (left <= 0)

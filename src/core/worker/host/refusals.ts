@@ -10,7 +10,7 @@ export type RefusalKind = ErrorCode | "repeated_report";
 
 /**
  * Notes a refusal, so that clones and thieves become visible. Each note is a written row and anybody can
- * call, so each kind is noted once a minute at most, judged by the stored events.
+ * call. So each kind of refusal is noted at most once a minute, according to the stored events.
  */
 export function noteRefusal(
   record: WorkerRecord,

@@ -28,12 +28,12 @@ import { questionsDue, retainedNow, unneeded, withAnswer } from "./retained-data
 /** A lease is extended once less than this share is left: each extension is a written row (rule R4). */
 const EXTEND_BELOW = 2 / 3;
 
-/** How a report relates to the latest: only a fresh one counts. */
+/** How a report relates to the latest one: only a fresh report counts. */
 export function verdictOn({ record, memo }: ReadonlyExistingWorker, report: Report): Verdict {
   return judgeReport(report, { incarnation: record.incarnation, lastSeq: memo.lastSeq });
 }
 
-/** Folds in a report (host-protocol.md#report); any but a fresh one is ignored. */
+/** Folds in a report (host-protocol.md#report). A report that is not fresh is ignored. */
 export function foldReport(state: ExistingWorker, report: Report, now: Instant): WorkerState {
   if (verdictOn(state, report) !== "fresh") return state;
   const { hostClock, waitedMs } = readClock(state.memo.hostClock, report.clock, now);
@@ -56,7 +56,7 @@ export function foldReport(state: ExistingWorker, report: Report, now: Instant):
   return isFarewell(state, report) ? goneNow(folded, "its agent has ended", now) : folded;
 }
 
-/** The entries of what is still reported. */
+/** The entries whose placements or attempts are still reported. */
 function pick<T>(entries: Record<string, T>, isReported: (key: string) => boolean): Record<string, T> {
   return Object.fromEntries(Object.entries(entries).filter(([key]) => isReported(key)));
 }
@@ -69,9 +69,9 @@ function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
 }
 
 /**
- * What allocations must hear: reports that they have not answered yet. A report that all attempts have ended
- * is repeated after a while, in case the allocation was waiting for the last log bytes, and so is one that
- * the allocation wants again because of a start delay.
+ * The reports that allocations have not answered yet. Two kinds of reports are repeated after a while: a
+ * report that all attempts have ended, in case the allocation was waiting for the last log bytes; and a
+ * report that the allocation wants again because of a start delay.
  */
 export function observationsDue(state: ReadonlyExistingWorker, now: Instant): Observed[] {
   const owed: Observed[] = [];
@@ -103,7 +103,7 @@ export function foldObserved(
   const key = placementKey(sent.run, sent.epoch);
   if (sent.kept) return { ...state, memo: withAnswer(state.memo, key, answer, now) };
   const row = state.placements.get(key);
-  // The allocation answered before it sent the order, so its answer does not count.
+  // The allocation answered before it sent the order, so the answer does not count.
   if (row?.state === "live" && !sent.held) return state;
   const again = answer.kind === "order" && answer.askAgain === true;
   const fingerprint = fingerprintOf(sent.attempts);
@@ -132,8 +132,8 @@ export function foldObserved(
 }
 
 /**
- * Remembers that nobody wants this stranger. It gets no row, or anybody who can name a run could fill the
- * table. Orders omit it for as long as the host reports it.
+ * Remembers that no allocation wants this stranger (a reported placement without a row). It gets no row,
+ * since anybody who can name a run could fill the table. Orders omit it as long as the host reports it.
  */
 function asUnwanted(memo: WorkerMemo, key: string, now: Instant): WorkerMemo {
   const known = memo.reported[key];
@@ -145,8 +145,8 @@ function asUnwanted(memo: WorkerMemo, key: string, now: Instant): WorkerMemo {
 }
 
 /**
- * Drops the reports of an ended placement, which orders omit in any case. Otherwise they would stay until the
- * next full report, and each delta would read the placement's row.
+ * Drops the reports of an ended placement, since orders omit the placement in any case. Otherwise the reports
+ * would stay until the next full report, and each delta would read the placement's row.
  */
 function withoutReported(memo: WorkerMemo, key: string): WorkerMemo {
   const { [key]: over, ...reported } = memo.reported;
@@ -157,8 +157,8 @@ function withoutReported(memo: WorkerMemo, key: string): WorkerMemo {
 }
 
 /**
- * The orders of the host. An attempt without an order stays in them until its allocation has answered: they
- * omit only what its allocation does not want (rule R5).
+ * The orders for the host. They contain a reported attempt without an order until its allocation has
+ * answered, since orders may omit only attempts that no allocation wants (rule R5).
  */
 export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: Instant): Orders {
   const { record, memo } = state;

@@ -1,6 +1,6 @@
-// Which data of sticky runs does a host retain, and which may it drop? Each report lists the data, each run's
-// allocation is asked whether it needs them, and orders name what may be dropped. What is merely not
-// mentioned is never dropped (rule R5). None of this is stored.
+// Which data of sticky runs does a host retain, and which may it drop? Each report lists the data, the
+// allocations are asked whether they need it, and orders name the data to drop. The host never drops data
+// just because orders do not mention it (rule R5). None of this is stored.
 import type { Report } from "../../../schema/host.ts";
 import { placementKey } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS } from "../../../shared/limits.ts";
@@ -12,8 +12,8 @@ import type { ReadonlyExistingWorker, RetainedData, WorkerMemo } from "../state.
 export const MAX_KEPT_ASKED = 32;
 
 /**
- * The data that the host retains, with the answers so far. Only the first entries are asked about at a time;
- * the others follow when there is room.
+ * The data that the host retains, with the answers so far. Allocations are asked only about the first
+ * entries; the other entries follow when there is room.
  */
 export function retainedNow(
   before: Record<string, RetainedData>,
@@ -26,7 +26,7 @@ export function retainedNow(
   return Object.fromEntries(entries);
 }
 
-/** The allocations to ask. Allocations that still need their data are asked again: the need may end. */
+/** The questions to allocations. If the data is needed, the question is repeated, since the need may end. */
 export function questionsDue({ record, placements, memo }: ReadonlyExistingWorker, now: Instant): Observed[] {
   return Object.values(memo.retained).flatMap(({ run, epoch, answered }) => {
     const again = answered?.needed !== false && now >= (answered?.at ?? 0) + LAST_BYTE_MS;

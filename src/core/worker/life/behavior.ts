@@ -1,4 +1,4 @@
-// How is a worker's idle behavior set, and when has a draining worker nothing left to do?
+// How is a worker's idle behavior set, and when does a draining worker have nothing left to do?
 
 import { hasEnded } from "../../../probes/report.ts";
 import { isUnkillable } from "../../../probes/trouble.ts";
@@ -18,16 +18,16 @@ import {
 } from "../state.ts";
 
 /**
- * The effective idle behavior. A worker whose host gave notice drains even if an operator set `run`, until
- * the notice is withdrawn; a held worker stays held (workers.md#idle-behaviors).
+ * The effective idle behavior. A worker whose host gave notice drains until the notice is withdrawn, even if
+ * an operator set `run`. A worker on `hold` stays on `hold` (workers.md#idle-behaviors).
  */
 export function behaviorOf({ idleBehavior, notice }: WorkerRecord): IdleBehavior {
   return idleBehavior === "run" && notice !== null ? "drain" : idleBehavior;
 }
 
 /**
- * Sets the idle behavior; any may follow any other (workers.md#idle-behaviors). Ignored once the worker is
- * shutting down or gone: the change would have no effect, but would show a false reason.
+ * Sets the idle behavior. Any behavior may follow any other (workers.md#idle-behaviors). A worker that is
+ * shutting down or gone ignores the change: it would have no effect, but would show a false reason.
  */
 export function foldBehavior(
   state: ExistingWorker,
@@ -45,19 +45,19 @@ export function foldBehavior(
 }
 
 /**
- * Whether a draining worker has nothing left to wait for: it is booting, or idle, or everything left on it
- * cannot be killed and ends only with the machine (workers.md#t13, workers.md#t14, workers.md#t15).
+ * Whether a draining worker has nothing left to wait for: it is booting, it is idle, or the only attempts
+ * left on it cannot be killed and end only with the machine (workers.md#t13, workers.md#t14, workers.md#t15).
  */
 export function isDrained(state: ReadonlyExistingWorker): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
-  // A host may withdraw its notice, and until then a self-hosted machine costs nothing.
+  // A self-hosted machine that gave notice may withdraw it, and waiting for this costs nothing.
   if (isSelfHosted(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 
-/** Whether all that is left of a placement is attempts that the host cannot kill. */
+/** Whether the only attempts left of a placement are attempts that the host cannot kill. */
 function isGivenUp(state: ReadonlyExistingWorker, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);

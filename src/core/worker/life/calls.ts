@@ -9,20 +9,20 @@ export function callWanted({ intent, phase, instance, destroyAskedAt }: WorkerRe
   return phase === "shutdown" && instance !== null && destroyAskedAt === null ? "destroy" : undefined;
 }
 
-/** The provider call that waits for its turn: the pool paces the calls of all its workers. */
+/** The provider call that waits for its turn, since the pool paces the calls of all its workers. */
 export function callWaiting(record: WorkerRecord): CloudCall | undefined {
   return record.waits ? callWanted(record) : undefined;
 }
 
 /**
- * The pool's turn for one provider call, as wanted at this version of the worker. A late or doubled turn has
- * another version, and is ignored.
+ * Takes a turn for one provider call. `version`: the worker's version when it wanted the call. A late or
+ * duplicate turn has another version, and is ignored.
  */
 export function foldTurn(state: ExistingWorker, { version }: Turn): WorkerState {
   return state.record.version === version ? { ...state, record: withTurn(state.record) } : state;
 }
 
-/** The worker, free to call the provider at once. */
+/** Lets the worker call the provider at once. */
 export function withTurn(record: WorkerRecord): WorkerRecord {
   return record.waits ? { ...record, waits: false, createNotBefore: null } : record;
 }

@@ -1,4 +1,4 @@
-// How does a worker begin, and what do the provider's answers to create and destroy change?
+// How does a worker begin, and what do the provider's answers to create and destroy calls change?
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
@@ -17,7 +17,7 @@ import { shutDown } from "./shutdown.ts";
 
 /**
  * Creates the worker: its intent is stored before any call to create a machine (invariant 3). A late or
- * doubled message creates nothing: a gone worker stays gone.
+ * duplicate message creates nothing: a gone worker stays gone.
  */
 export function foldCreate(state: WorkerState, intent: Intent, now: Instant): WorkerState {
   if (state.record !== null) return state;
@@ -43,8 +43,8 @@ export function foldCreate(state: WorkerState, intent: Intent, now: Instant): Wo
 }
 
 /**
- * Adopts a machine that a listing shows under our name without a worker. Its host may still hold a lease,
- * so the machine is not destroyed before that lease must be over (decisions/pool.md#adoption).
+ * Adopts a machine that a listing shows under our name without a worker. Its host may still have a lease, so
+ * the machine is not destroyed before that lease is certainly over (decisions/pool.md#adoption).
  */
 function adopt(state: WorkerState, intent: Intent, instance: Machine, now: Instant): WorkerState {
   const reason =
@@ -119,8 +119,8 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
     const { id, address } = answer.instance;
     const made = { instance: { id, address }, createdAt: now, calledAt: now };
     const over = { failure: null, createTries: 0, calling: false };
-    // The answer may come when the worker is already gone: then the machine must be destroyed. A machine that
-    // is seen to exist is awaited, even if the end was forced before.
+    // If the worker is already gone when the answer comes, the machine must be destroyed. Since it certainly
+    // exists, its end must be observed even if the worker's end was forced before.
     const ends = { phase: "shutdown" as const, goneAt: null, waits: true, forced: null };
     const created = { ...record, ...made, ...over, ...(record.phase === "gone" ? ends : {}) };
     const reason = record.phase === "booting" ? "booting" : record.reason;
@@ -137,22 +137,22 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
   const record = afterFailedCreate(state, answer.failure);
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
-    // The machine may exist all the same, or still come to exist. The same token is tried again, at each
-    // turn until `notAfter`. If an earlier call made the machine, which may have runs by now, this
+    // The machine may exist nevertheless, or may still be made. The call is retried with the same token, at
+    // each turn until `notAfter`. If an earlier call made the machine, it may already have runs, and this
     // answer says nothing about it (invariant 4).
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
     if (callWanted(tried) === "create") tried.waits = true;
     if (isThere) return { ...state, record: tried };
-    // A worker that is ending keeps the reason of its end.
+    // A worker that is ending keeps the reason for its end.
     const reason = record.phase === "booting" ? text : record.reason;
     const failed = { ...tried, failure, createTries: record.createTries + 1, reason };
     // Repeated failures for the same reason are one event: only a few events are kept.
     const isKnown = record.failure?.text === failure.text && record.failure.class === failure.class;
     return { ...state, record: isKnown ? failed : note(failed, "Create Failed", text, now) };
   }
-  // Even after a refusal an earlier, unanswered call may make the machine: only listings prove that none did.
+  // Despite the refusal, an earlier unanswered call may make the machine: only listings prove that none did.
   const calledAt = Math.max(record.calledAt ?? 0, now);
   const ended = shutDown(
     { ...state, record: note({ ...record, failure, waits: true }, "Create Failed", text, now) },
@@ -164,7 +164,7 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
   return { ...ended, record: { ...ended.record, calledAt } };
 }
 
-/** A failed create call: notes whether it, or an earlier one, may have made a machine. */
+/** Notes after a failed create call whether this or an earlier call may have made a machine. */
 function afterFailedCreate(
   { record, memo }: ReadonlyExistingWorker,
   { refused }: ProviderFailure,
@@ -179,7 +179,7 @@ function afterFailedCreate(
  * machine is listed, the call is repeated.
  */
 export function foldDestroyAnswer(state: ExistingWorker, answer: DestroyAnswer, now: Instant): WorkerState {
-  // A pause that the provider asks for counts as part of this call, so the next one comes after it.
+  // A pause that the provider asks for counts as part of this call, so the next call comes after the pause.
   const pauseMs = answer.kind === "failed" ? (answer.failure.retryAfterMs ?? 0) : 0;
   const { tries = 0, since = now } = state.record.destroys ?? {};
   const destroys = { tries: tries + 1, since };

@@ -1,4 +1,4 @@
-// What does time alone do to a worker, and when?
+// What happens to a worker as time passes, and when?
 import { bootFailure } from "../../../probes/boot.ts";
 import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
@@ -68,7 +68,7 @@ export function ifSilent(
   return { at, ends: at === lost ? "runs" : "undelivered" };
 }
 
-/** Since when the worker has been ready without placements; undefined if it is not. */
+/** Since when the worker has been idle: ready, and without placements. Undefined: it is not idle. */
 export function idleSince(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.readyAt === null) return undefined;
@@ -88,7 +88,7 @@ export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   return since === undefined ? undefined : Math.max(since + record.intent.settings.idleMs, memo.proposeAt);
 }
 
-/** Whether its pool asked it to make room, and it has been idle or booting since. */
+/** Whether the pool has asked the worker to make room, and the worker has been idle or booting since. */
 export function isToMakeRoom(state: ReadonlyExistingWorker): boolean {
   const { makeRoomAt } = state.memo;
   if (makeRoomAt === null) return false;
@@ -113,7 +113,7 @@ export function bootTrouble({ bootProbe, secret, instance, reason, intent }: Wor
   return instance === null ? reason : "its host has not called yet";
 }
 
-/** When time alone next changes something. */
+/** The next time at which the worker changes without another event. */
 export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
@@ -136,8 +136,8 @@ function undeliveredUntil(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * When a run's placement ends if its host stays silent: an undelivered one once the host counts as silent,
- * any other once the lease is surely over. Undefined: no live placement of the run.
+ * When a run's placement ends if its host stays silent. An undelivered placement ends once the host counts as
+ * silent, any other once the lease is surely over. Undefined: the run has no live placement.
  */
 export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Instant | undefined {
   const row = livePlacements(state).find((one) => one.run === run);
@@ -148,7 +148,7 @@ export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Ins
 
 /**
  * When an adopted machine is destroyed: one lease and its margin after it was first listed
- * (decisions/pool.md#adoption). Its host has no secret here, so it cannot join.
+ * (decisions/pool.md#adoption). This worker knows no secret of the host, so the host cannot join.
  */
 export function orphanEndsAt({ record }: ReadonlyExistingWorker): Instant | undefined {
   const waits = record.phase === "unknown" && record.idleBehavior !== "hold";

@@ -37,8 +37,8 @@ export function foldKill(
 }
 
 /**
- * Whether there surely is no machine: each create call was refused, and none is in flight. Then no listing is
- * needed.
+ * Whether there is certainly no machine: each create call was refused, and none is in flight. Then no listing
+ * is needed.
  */
 export function isSurelyUnmade(record: WorkerRecord): boolean {
   const { phase, instance, secret, failure, mayBeMade, calling, waits } = record;
@@ -47,9 +47,9 @@ export function isSurelyUnmade(record: WorkerRecord): boolean {
 }
 
 /**
- * Ends a worker that no observation can end: its machine was never made, or an operator forced the end. A
- * forced end does not wait for a listing, but for the answer to one destroy call and for the leases of its
- * runs (invariant 4).
+ * Ends a worker without an observation: its machine was never made, or an operator forced the end. A forced
+ * end does not wait for a listing. It does wait for the answer to one destroy call, and for the leases of the
+ * worker's runs (invariant 4).
  */
 export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
   const { record } = state;

@@ -18,8 +18,8 @@ import {
 } from "../state.ts";
 
 /**
- * Begins the end: from now on orders are refused, and the machine is destroyed or let go. `outcome`: the
- * boot's outcome, if it has none yet.
+ * Begins the worker's end: from now on orders are refused, and the machine is destroyed or let go. `outcome`:
+ * the boot's outcome, if the boot has none yet.
  */
 export function shutDown(
   before: ExistingWorker,
@@ -59,8 +59,8 @@ export function isLetGo({ record }: ReadonlyExistingWorker): boolean {
 }
 
 /**
- * Whether this is the last report of a self-hosted machine: its agent knows that it must end, and no attempt
- * lives there.
+ * Whether this is the last report of a self-hosted machine: the agent knows that it must end, and no attempt
+ * is alive.
  */
 export function isFarewell(state: ReadonlyExistingWorker, report: Report): boolean {
   const { full, attempts, ordersSeen } = report;
@@ -68,16 +68,16 @@ export function isFarewell(state: ReadonlyExistingWorker, report: Report): boole
 }
 
 /**
- * The machine was observed to be gone (`proof`): its placements are lost. An end that was decided before
- * keeps its reason; otherwise the machine ended by itself.
+ * Ends a worker whose machine is gone (`proof`): its placements are lost. If the end was decided before, its
+ * reason stays; otherwise the machine ended by itself.
  */
 export function goneNow(state: ExistingWorker, proof: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;
   const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
   endPlacements(state, livePlacements(state), "lost", true, now);
-  // An end that was decided before the boot had succeeded has aborted the boot.
-  const unasked = state.record.phase === "shutdown" ? "aborted" : "disappeared";
-  const record = withBootOutcome(state.record, unasked);
+  // If the end was decided before the boot had succeeded, the boot was aborted.
+  const outcome = state.record.phase === "shutdown" ? "aborted" : "disappeared";
+  const record = withBootOutcome(state.record, outcome);
   return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", proof, now) };
 }

@@ -14,11 +14,10 @@ import { goneNow, shutDown } from "./shutdown.ts";
 export const MAX_PRICES = 50;
 
 /**
- * Folds in a complete listing (invariant 3, rule R5). `terminated` proves the end, unless the terminated
- * machine is another one with our tags, made by a second create call. Omission proves the end only after the
- * host's lease, and only in two listings: one begun a consistency window after our latest call, the other a
- * window after that.
- * Listings of another provider prove nothing.
+ * Folds in a complete listing (invariant 3, rule R5). The state `terminated` proves the end, unless it
+ * belongs to another machine with our tags, made by a second create call. An omission proves the end only
+ * after the host's lease, and only in two listings. The first must begin a consistency window after our
+ * latest call, the second a window after the first. Listings of another provider prove nothing.
  */
 export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
@@ -38,7 +37,7 @@ export function foldSighting(before: ExistingWorker, sighting: Sighting, now: In
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   if (leased || tooSoon || unlisted || isUnmade(state)) return state;
-  // The series of omissions begins anew if a listing in between showed the machine, or may have.
+  // The series of omissions starts over if a listing in between showed the machine, or may have shown it.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
@@ -47,7 +46,7 @@ export function foldSighting(before: ExistingWorker, sighting: Sighting, now: In
 
 /**
  * Notes other machines that a listing shows under the worker's name: the provider made several for one token.
- * They are shown, and left alone while the worker lives, since its host may run on any of them.
+ * They are shown, and left alone while the worker lives, since the host may run on any of them.
  */
 function withDoubles(state: ExistingWorker, { doubles, beganAt }: Sighting): ExistingWorker {
   const { record } = state;
@@ -81,7 +80,7 @@ function isAnother({ instance }: WorkerRecord, id: string): boolean {
   return instance !== null && instance.id !== id;
 }
 
-/** Takes over the provider's present secret: without it nothing can be destroyed. */
+/** Takes over the provider's present configuration: without its secret no machine can be destroyed. */
 function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
   const { intent } = state.record;
   if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
@@ -90,8 +89,8 @@ function withProvider(state: ExistingWorker, provider: ProviderConfig): Existing
 }
 
 /**
- * The machine is listed. If it was destroyed long enough before the listing began, it is destroyed again
- * (T19). If it counted as gone, that was wrong: it is shut down again (invariant 3).
+ * Folds in that the machine is listed. If a destroy call was made long enough before the listing began, the
+ * call is repeated (workers.md#t19). If the worker was marked gone, it shuts down again (invariant 3).
  */
 function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
   const { record } = state;
@@ -101,7 +100,7 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   const same = record.instance?.id === id && record.instance.address === address;
   if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
   const destroyAskedAt = ignored ? null : asked;
-  // Its create call seemed to fail, but made the machine.
+  // The create call seemed to fail, but made the machine.
   const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
   const waits = record.waits || ignored || record.phase === "gone";
@@ -109,7 +108,7 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
-  // A machine known to exist is awaited, even if the end was forced before.
+  // The machine certainly exists, so its end must be observed even if it was forced before.
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
   return {
     ...state,
@@ -119,8 +118,8 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
 
 /**
  * Folds in the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
- * broken takes no more runs, and is destroyed once no lease can be left (invariant 4); while it boots,
- * immediately. A held worker is left alone.
+ * broken takes no more runs, and is destroyed once no lease can be left (invariant 4). A machine that is
+ * still booting is destroyed immediately. A worker on `hold` is left alone.
  */
 function foldLifecycle(state: ExistingWorker, { state: listed }: Instance, now: Instant): WorkerState {
   const ends = listed === "stopping" || listed === "stopped" || listed === "error";

@@ -1,4 +1,4 @@
-// What is a worker doing? Its shown state, its reason and what it does next are each a switch over this.
+// What is a worker doing? Its shown state, its reason and its next action all follow from this.
 import type { WorkerStateName } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerPhase } from "../../messages.ts";
@@ -8,16 +8,16 @@ import { isSelfHosted, livePlacements, type ReadonlyExistingWorker } from "../st
 
 /** What a worker is doing (workers.md#states). */
 export type WorkerActivity =
-  /** Its machine is to be created. `isDeferred`: a call failed, and another will follow. */
+  /** Its machine is still to be created. `isDeferred`: a create call failed, and another will follow. */
   | { kind: "asked"; isDeferred: boolean }
   | { kind: "booting" }
-  /** Self-hosted: waits for a machine to use its code, or for the first report of its host. */
+  /** Self-hosted: it waits for a machine to use its code, or for the first report of its host. */
   | { kind: "invited" | "enrolled" }
   | { kind: "idle" }
   | { kind: "running"; runs: number }
   /** It was ready, but its host is silent. */
   | { kind: "silent" }
-  /** A listing shows its machine, which no worker owned. */
+  /** The worker was created for a machine that a listing showed and no worker owned. */
   | { kind: "adopted" }
   | { kind: "destroying" }
   /** Self-hosted: its agent was told to end. */

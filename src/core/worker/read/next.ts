@@ -1,4 +1,4 @@
-// What does a worker do next, and when, or whom does it wait for (`why`)?
+// What does a worker do next, and when, or for whom does it wait (`why`)?
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { behaviorOf } from "../life/behavior.ts";
@@ -9,7 +9,7 @@ import type { WorkerActivity } from "./activity.ts";
 
 const STAY = "stay, until an operator says otherwise";
 
-/** What a worker does next by itself, and when; or whom it waits for (invariant 5). */
+/** What a worker does next by itself, and when; or for whom it waits (invariant 5). */
 export function nextOf(state: ReadonlyExistingWorker, activity: WorkerActivity, now: Instant): Next {
   const { record } = state;
   switch (activity.kind) {
@@ -79,7 +79,7 @@ function nextWithRuns(state: ReadonlyExistingWorker, count: number): Next {
   return nextAt(code, `${goOn}; ${over}, unless its host reports`, end.at, "host");
 }
 
-/** When the worker proposes to its pool that it stop; null: it has no reason to. */
+/** When the worker proposes to its pool to stop; null: it has no reason to do so. */
 function nextProposal(state: ReadonlyExistingWorker, now: Instant): Next | null {
   const at = proposalAt(state);
   if (at === undefined) return null;
@@ -100,14 +100,14 @@ function nextOfSilent(state: ReadonlyExistingWorker): Next {
   return nextBy("stay", "wait for its host to report again, until an operator kills it", "host");
 }
 
-/** What the host's silence ends, in words. */
+/** What the host's silence leads to, as a code and in words. */
 const SILENCE = {
   undelivered: ["lose_runs", "take back the runs that its host has not received"],
   runs: ["lose_runs", "count its runs as lost"],
   worker: ["give_up", "give it up"],
 } as const;
 
-/** What the host's silence leads to. Null: nothing. */
+/** The next action if the host stays silent. Null: none. */
 function silenceOf(state: ReadonlyExistingWorker, action: string): Next | null {
   const end = ifSilent(state);
   if (end === undefined) return null;

@@ -8,7 +8,7 @@ import { doublesText } from "../life/sighting.ts";
 import type { ReadonlyExistingWorker } from "../state.ts";
 import type { WorkerActivity } from "./activity.ts";
 
-/** The closed list of reason codes (`docs/operating.md` says what to do). */
+/** All reason codes (`docs/operating.md` says what to do about each). */
 export const WORKER_REASONS = [
   "asked",
   "create_deferred",
@@ -49,7 +49,7 @@ export function reasonOf(
   return reason;
 }
 
-/** The reason in words, with the number of tries of whatever keeps failing. */
+/** The reason in words. If a provider call keeps failing, the number of calls is included. */
 function textOf(
   { record }: ReadonlyExistingWorker,
   { reason }: WorkerStatus,
@@ -61,7 +61,7 @@ function textOf(
     case "booting":
     case "invited":
     case "enrolled":
-      if (createTries > 1) return `${clause(reason)}; it was asked ${createTries} times`;
+      if (createTries > 1) return `${clause(reason)}; the provider was asked ${createTries} times`;
       return bootProbe?.ok === false ? `${reason}: ${bootTrouble(record)}` : reason;
     case "destroying": {
       if (destroys === null || destroys.tries < 2) return reason;

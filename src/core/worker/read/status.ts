@@ -22,7 +22,7 @@ import { nextOf } from "./next.ts";
 import { reasonOf } from "./reasons.ts";
 import { upsertOf } from "./summary.ts";
 
-/** Shown in place of an instance type. */
+/** Shown for a self-hosted machine in place of an instance type. */
 export const SELF_HOSTED = "self-hosted";
 
 /** Everything about a worker that readers see. */
@@ -74,20 +74,20 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
 /** The kind of machine, and its hourly price: as listed by the provider, or else as configured. */
 function kindOf(
   intent: Intent,
-  told: number | undefined,
+  listedPrice: number | undefined,
 ): Pick<WorkerStatus, "instanceType" | "providerType" | "own" | "price"> {
   if (intent.kind === "self-hosted") {
     return { instanceType: SELF_HOSTED, providerType: null, own: true, price: 0 };
   }
   const { instanceType, type } = intent;
   const providerType = type.providerType ?? instanceType;
-  return { instanceType, providerType, own: false, price: told ?? type.price ?? null };
+  return { instanceType, providerType, own: false, price: listedPrice ?? type.price ?? null };
 }
 
 /**
  * Why a worker is in its state, and what happens next (invariant 5). With `run`, it also says when the run's
- * placement ends if the host stays silent (`placementEndsAt`), and whether the host has not received it yet
- * (`undelivered`).
+ * placement ends if the host stays silent (`placementEndsAt`), and whether the placement was not sent to the
+ * host yet (`undelivered`).
  */
 export function whyOf(state: ReadonlyExistingWorker, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);

@@ -8,7 +8,7 @@ import { isSurelyUnmade } from "../life/kill.ts";
 import { isSelfHosted, measuredMemory, type ReadonlyExistingWorker } from "../state.ts";
 import { activityOf } from "./activity.ts";
 
-/** The worker as its pool knows it. A silent one is `unknown`, so that nothing more is placed on it. */
+/** The worker as its pool knows it. A silent worker is `unknown`, so that no further run is placed there. */
 export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUpsert {
   const { record } = state;
   const silent = activityOf(state, now).kind === "silent";
@@ -38,8 +38,8 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
 }
 
 /**
- * Why its machine was not made, or why its boot failed. An end that somebody asked for, by a kill or a drain,
- * is no failure.
+ * Why the machine was not made, or why its boot failed. If a kill or a drain ended the worker, that is not a
+ * failure.
  */
 function failureOf({ record }: ReadonlyExistingWorker): WorkerUpsert["failure"] {
   const { failure, createdAt, askedAt, reason, intent, bootOutcome } = record;
@@ -48,7 +48,7 @@ function failureOf({ record }: ReadonlyExistingWorker): WorkerUpsert["failure"] 
   return { class: "boot", text: reason, at: createdAt ?? askedAt };
 }
 
-/** Equal for upserts that say the same to the pool. */
+/** A key that is equal for upserts without news for the pool. */
 export function upsertKey(upsert: WorkerUpsert): string {
   return `${upsert.version} ${upsert.phase} ${upsert.wantsStop}`;
 }

@@ -1,9 +1,9 @@
-// Which CPU and memory do the runs of a worker use?
+// How much CPU and memory do the runs of a worker use?
 import type { Report, Sample } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { livePlacements, type ReadonlyExistingWorker, type WorkerMemo } from "../state.ts";
 
-/** A reader of a host's usage causes a new sample if the latest one is older than this. */
+/** Reading a host's usage causes a new sample if the latest sample is older than this. */
 export const SAMPLE_FRESH_MS = 15_000;
 
 /** Usage of the attempts of one run, measured at `at`. */
@@ -12,7 +12,7 @@ export interface RunUsage {
   attempts: Record<string, Sample>;
 }
 
-/** The usage in a report, of ordered attempts only. It is never stored: a sample is not worth a row. */
+/** The usage in a report, for ordered attempts only. It is never stored: a sample is not worth a row. */
 export function usageReported(
   state: ReadonlyExistingWorker,
   { usage }: Report,
