@@ -14,15 +14,18 @@ export interface Sleep {
   wokeAt: Instant;
 }
 
-/** The sleep that has just ended; undefined if there was none, or if the control plane stayed awake. */
+/**
+ * Returns the sleep that has just ended; undefined if there was none, or if the control plane stayed awake.
+ */
 export type Awake = (now: Instant) => Sleep | undefined;
 
 /**
- * Watches for sleeps of a machine that also runs the control plane. Each second `drover up` writes to `file`
- * when it last looked at the agents' clock, and when its latest sleep began and ended (`local/beat.ts`). If
- * that sleep began with the agent's, no lease was judged until it ended; if the last look is from that
- * moment, the control plane has not woken yet. An agent that slept alone, or whose control plane is
- * elsewhere, gets no extension (rule R4). `look` is called every second, to notice a sleep soon.
+ * Watches for sleeps of a machine that also runs the control plane. Each second `drover up` writes three
+ * instants to `file`: when it last looked at the agents' clock, and the start and the end of its latest sleep
+ * (`local/beat.ts`). If that sleep began together with the agent's, no lease was judged until it ended. If
+ * the last look was when the agent's sleep began, the control plane has not woken yet. An agent that slept
+ * alone, or whose control plane is elsewhere, gets no extension (rule R4). `look` is called every second, to
+ * notice a sleep soon.
  */
 export function watchSleep(file: string | undefined, now: () => Instant, look: () => void): Awake {
   if (file === undefined) return () => undefined;

@@ -4,8 +4,8 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Resources } from "../src/schema/common.ts";
 
 /**
- * The resources of this machine: what `DROVER_RESOURCES` declares (JSON: in the loopback cloud several hosts
- * share one machine), else what the system reports. Throws if the declaration is not valid.
+ * The resources of this machine, as the system reports them. `DROVER_RESOURCES` (JSON) replaces them in the
+ * loopback cloud, where several hosts share one machine. Throws if the declaration is not valid.
  */
 export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resources {
   const declared = env.DROVER_RESOURCES;
@@ -28,7 +28,7 @@ function parseResources(text: string): Resources {
 
 /**
  * The id of this boot: a new one proves that no process of the earlier boot lives. Hosts that share one
- * machine have boots of their own, through `DROVER_BOOT_ID`.
+ * machine get separate boot ids in `DROVER_BOOT_ID`.
  */
 export function readBootId(env: NodeJS.ProcessEnv): string {
   return env.DROVER_BOOT_ID ?? kernelBootId();

@@ -1,4 +1,4 @@
-// How does the agent carry out what its machine decides?
+// How does the agent carry out the decisions of its state machine?
 import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
@@ -15,7 +15,7 @@ import { Exchange } from "./plane/exchange.ts";
 import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
 
-/** The shortest timer: no tight loop while something due waits for work in flight. */
+/** The shortest timer. It prevents a tight loop while a due message waits for one in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
 /** One step in this many is checked (shell.md#assertions). */
@@ -33,8 +33,8 @@ export interface HostAgentOptions {
 }
 
 /**
- * The shell around the host's machine: apply an event, write the journal, carry out what is due, set one
- * timer. It has no rules. After a crash the state of the next start makes lost work due again.
+ * The shell around the host's state machine: apply an event, write the journal, carry out what is due, set
+ * one timer. It decides nothing. After a crash, the state of the next start makes lost work due again.
  */
 export class HostAgent {
   readonly #options: HostAgentOptions;
@@ -89,7 +89,7 @@ export class HostAgent {
     this.#arm(at);
   }
 
-  /** Applies an event and writes the journal: nothing that follows from the event is done before that. */
+  /** Applies an event and writes the journal. Nothing that follows from the event is done earlier. */
   #apply(event: HostEvent, at: Instant): void {
     const before = this.#state;
     this.#state = hostMachine.apply(before, event, at);
@@ -103,7 +103,7 @@ export class HostAgent {
     }
   }
 
-  /** Carries out one message. What needs the control plane is not due before this host has joined. */
+  /** Carries out one message. Messages for the control plane are not due before this host has joined. */
   #carry(message: HostMessage, at: Instant): void {
     switch (message.kind) {
       case "report":
@@ -136,7 +136,7 @@ export class HostAgent {
     this.#options.supervisor.perform(message)?.then(
       (event) => this.tell(event),
       (error: unknown) => {
-        // The message is still due, so the next event tries it again: at the latest, the next answer.
+        // The message is still due, so the next event, at the latest an answer, makes it run again.
         say(`${keyOf(message)} has failed, and will be retried: ${errorText(error)}`);
       },
     );

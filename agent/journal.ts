@@ -10,10 +10,12 @@ import type { AttemptState, HostState } from "./core/types.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
 import { say } from "./say.ts";
 
-/** A lease that has grown by less than this is not written: the one in the file is only a little shorter. */
+/**
+ * A lease that has grown by less than this is not written: the lease in the file is only a little shorter.
+ */
 const LEASE_NOTICED_MS: Millis = 1_000;
 
-/** The fixed length of the lease file: a lease that overwrites another in place must leave nothing of it. */
+/** The fixed length of the lease file, so that a lease written in place overwrites all of the old one. */
 const LEASE_FILE_CHARS = 256;
 
 /** Suffix of an attempt's file. The temporary file from which it is renamed has another suffix. */
@@ -52,8 +54,8 @@ export class Journal {
   }
 
   /**
-   * Attempts that have started in this boot, including any whose folder (the agent's) was deleted by a task:
-   * the deletion must not make such an attempt start again.
+   * Attempts that have started in this boot. They include those whose folder a task has deleted: such an
+   * attempt must not start again.
    */
   begun(): string[] {
     const names = readdirSync(this.#dir).filter((name) => name.endsWith(SUFFIX));
@@ -78,8 +80,8 @@ export class Journal {
 
   /**
    * Writes what has changed, before anything that depends on it is done or reported. A full disk must not end
-   * the tasks: the files stay true, with a shorter lease, and the next event tries again. Returns whether the
-   * files are complete.
+   * the tasks: the old files stay valid, with a shorter lease, and the next event tries again. Returns
+   * whether the files are complete.
    */
   keep(after: HostState): boolean {
     try {

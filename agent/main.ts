@@ -61,8 +61,8 @@ const LEASED_EXIT_CODE = 5;
 /** How long the command that powers this machine off may take. */
 const POWER_OFF_WITHIN_MS: Millis = 60_000;
 
-// Without this flag the young generation grows to 90 MB in a busy hour, and never shrinks again: the agent's
-// objects are small and short-lived.
+// Without this flag the young generation grows to 90 MB in a busy hour, and never shrinks again. The agent's
+// small, short-lived objects do not need that much.
 setFlagsFromString("--semi-space-growth-factor=1");
 
 // When it exits, Node waits for V8's concurrent compilers, which may wait for a garbage collection that never
@@ -141,7 +141,7 @@ async function startAgent(
     allocs,
     sticky,
     prestart,
-    // `exec` comes last: it recovers every attempt of which no other driver has a trace.
+    // `exec` comes last: it recovers every attempt that no other driver recognizes.
     drivers: (ended) => ({
       fake: new FakeDriver({ store, now, ended }),
       exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
@@ -239,7 +239,7 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
 /**
  * Ends all attempts near the end of the lease, for the watchdog. If the agent is dead, also writes the
  * journal, so that the next start finds the end of each attempt. A stopped or hanging agent keeps its lock
- * and its journal: then only the processes are ended.
+ * and its journal; only the processes are ended then.
  */
 async function endLease(settings: Settings): Promise<void> {
   const { holder } = takeLock(join(settings.stateDir, LOCK));
@@ -252,7 +252,7 @@ async function endLease(settings: Settings): Promise<void> {
   agent.tell({ type: "shutdown", by: "lease" });
 }
 
-// The reader of the log may be gone, which is no reason to end the tasks.
+// The reader of the log may be gone. That must not end the tasks.
 process.stderr.on("error", () => undefined);
 
 const settings = readArguments();

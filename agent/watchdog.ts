@@ -10,11 +10,11 @@ import { spawnScript } from "./exec/processes/spawn.ts";
 import { say } from "./say.ts";
 import script from "./watchdog.sh";
 
-/** Lead for an agent that seems to run: unless it hangs, it has ended its attempts long before. */
+/** Lead for an agent that seems to run: unless it hangs, it has ended its attempts long before then. */
 export const WATCHDOG_LAST_LEAD_MS: Millis = 20_000;
-/** With only this left of the lease, the watchdog kills without Node, whose start takes a moment. */
+/** With only this left of the lease, the watchdog kills without Node, which takes a moment to start. */
 export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
-/** How often the watchdog looks: several times within each lead. */
+/** How often the watchdog checks the lease: several times within each lead. */
 export const WATCHDOG_LOOK_MS: Millis = 2_000;
 
 /** A file with the pid and start time of the watchdog, as `agent.lock` has those of the agent. */
@@ -22,7 +22,9 @@ const NAME = "watchdog.lock";
 
 export interface WatchdogOptions {
   stateDir: string;
-  /** The command that ends all attempts of this host. Status 0: none of their processes lives. */
+  /**
+   * The command that ends all attempts of this host. Its exit status is 0 if none of their processes lives.
+   */
   endLease: string[];
   /** Environment variables that mark every process of this host, so that it ends with its machine. */
   marks: Record<string, string | undefined>;
@@ -30,9 +32,9 @@ export interface WatchdogOptions {
 }
 
 /**
- * Starts the watchdog of the lease unless one lives for this state directory (rule R4): a shell in a session
- * of its own, outside the tasks' cgroups, that outlives the agent. Without it, the tasks of a killed agent
- * would run on after the end of the lease. A failure is only logged, because the agent obeys the lease, too.
+ * Starts the watchdog of the lease unless one lives for this state directory (rule R4): a shell in its own
+ * session, outside the tasks' cgroups, that outlives the agent. Without it, the tasks of a killed agent would
+ * run on after the end of the lease. A failure is only logged, because the agent obeys the lease, too.
  */
 export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: WatchdogOptions): void {
   try {

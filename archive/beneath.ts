@@ -4,7 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveFault, isOfSystem, isSystemError } from "./faults.ts";
 
-/** `O_PATH` of Linux opens a directory without the right to read it. */
+/** `O_PATH` (Linux) opens a directory even if this process may not read it. */
 const O_PATH = 0o10000000;
 const OPEN_ROOT = O_PATH | constants.O_DIRECTORY;
 const OPEN_DIR = OPEN_ROOT | constants.O_NOFOLLOW;
@@ -13,15 +13,15 @@ const OPEN_DIR = OPEN_ROOT | constants.O_NOFOLLOW;
 const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP"];
 
 /**
- * Opens what lies below a directory in which others may create links at the same time: the host agent, which
- * may be root, collects files of tasks. Each directory on the way is opened without following a link, and its
+ * Opens files below a directory in which others may create links at the same time: the host agent, which may
+ * be root, collects files of tasks. Each directory on the way is opened without following a link, and its
  * entries are named through its descriptor (`/proc/self/fd/…`). Systems without such names, like macOS, only
  * pack directories of the caller's own user, so plain paths are safe there.
  */
 export class Beneath {
   readonly root: string;
   readonly #top: FileHandle | undefined;
-  /** The directory of the latest call: usually the next call names it, too. */
+  /** The directory of the latest call: usually the next call needs it, too. */
   #latest: { path: string; dir: FileHandle } | undefined;
 
   private constructor(root: string, top: FileHandle | undefined) {

@@ -1,4 +1,4 @@
-// How is an archive compressed, and how is it read whatever its compression is?
+// How is the compression of an archive detected, and how is the archive read?
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { type Duplex, pipeline, Readable } from "node:stream";
@@ -13,7 +13,7 @@ const MAGIC: [Exclude<Compression, "none">, Buffer][] = [
 ];
 const LONGEST_MAGIC = 4;
 
-/** The compression, judged by the first bytes: a file name can be wrong, and a snapshot has none. */
+/** The compression, judged by the first bytes: a file name can be wrong, and a snapshot has no name. */
 async function compressionOf(file: string): Promise<Compression> {
   const handle = await open(file);
   try {
@@ -56,7 +56,7 @@ async function* framesOf(file: string, makeZstd: MakeZstd): AsyncGenerator<Buffe
   }
 }
 
-/** Pipes one stream into another, which fails when the first one does. */
+/** Pipes one stream into another. The second stream fails when the first one does. */
 function pipe<To extends Duplex>(from: Readable, to: To): To {
   pipeline(from, to, () => undefined);
   return to;

@@ -17,7 +17,7 @@ const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDum
 
 /**
  * Why an entry must not be unpacked; undefined if it stays inside the directory that it is unpacked into,
- * whatever else the archive has. Whoever unpacks it must not write through links.
+ * whatever else the archive contains. The caller must not write through links when it unpacks.
  *
  * A symbolic link may use `..` only at its beginning: with `a/up` → `..`, the path `a/up/..` looks as if it
  * stayed inside, but leads out.
@@ -42,7 +42,7 @@ export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string 
   return `"${path}" is neither a file, a directory nor a link (${type})`;
 }
 
-/** Why a path cannot be unpacked: on Linux too, the library treats Windows paths as Windows does. */
+/** Why a path cannot be unpacked: even on Linux, the library treats Windows paths as Windows does. */
 function pathFault(path: string): string | undefined {
   if (/^(?:[a-z]:|\\)/i.test(path)) return `is, or links to, a Windows path: "${path}"`;
   if (path.includes("\\") && path.split(/[\\/]/).includes("..")) return `goes up with a backslash: "${path}"`;
@@ -54,7 +54,7 @@ function isTooLong(path: string): boolean {
   return path.length > MAX_PATH_CHARS || path.split("/").some((name) => name.length > MAX_NAME_CHARS);
 }
 
-/** Whether a path is absolute, or leads above where it begins. */
+/** Whether a path is absolute, or leads above the directory where it begins. */
 function climbsOut(path: string): boolean {
   if (path.startsWith("/")) return true;
   let depth = 0;

@@ -1,6 +1,6 @@
 // Which errors of an archive cannot be cured by a retry?
 
-/** What is wrong with an archive, or with files that are to be packed. A retry would fail again. */
+/** A fault in an archive, or in files that are to be packed. A retry would fail again. */
 export class ArchiveFault extends Error {
   override readonly name = "ArchiveFault";
 }

@@ -1,5 +1,5 @@
-// Does a path match the globs of `outputs`? They are matched in linear time, unlike regular expressions,
-// which could block the agent's only thread for minutes on `*a*a*a*a*b`.
+// Does a path match the globs of `outputs`? Globs are matched in linear time. A regular expression could
+// block the agent's only thread for minutes on `*a*a*a*a*b`.
 import { namesOf } from "./entries.ts";
 import { ArchiveFault } from "./faults.ts";
 import type { Choice } from "./walk.ts";
@@ -14,18 +14,21 @@ type Token = "any" | ((char: string) => boolean);
 /** One part of a glob: any number of directories, or the pattern of one name. */
 type Part = "directories" | Token[];
 
-/** How far globs match the path from their directory to here. */
+/** How far globs have matched, for one path below their directory. */
 export interface GlobMatcher {
   /** This path matches, and so does everything below it. */
   readonly fits: boolean;
-  /** The matcher for this name in this directory; undefined if neither it nor anything below can match. */
+  /**
+   * The matcher for this name in this directory; undefined if neither that path nor anything below it can
+   * match.
+   */
   into(name: string): GlobMatcher | undefined;
 }
 
 /**
  * Reads globs, relative to a directory: `*`, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, and `**` for any number of
- * directories; a backslash makes the next character literal. A leading dot is a character like any other.
- * A match includes everything below it. The returned matcher is that of the directory itself. Throws an
+ * directories; a backslash makes the next character literal. A leading dot is a character like any other. A
+ * match includes everything below it. The returned matcher is for the directory itself. Throws an
  * `ArchiveFault` if matching would take too long.
  */
 export function readGlobs(globs: readonly string[]): GlobMatcher {
@@ -43,7 +46,7 @@ export function readGlobs(globs: readonly string[]): GlobMatcher {
   );
 }
 
-/** Selects what globs match in a directory and below it. */
+/** Selects the matches of globs in a directory and below it. */
 export function choiceOf(place: GlobMatcher): Choice {
   const choice: Choice = {
     chosen: place.fits,
@@ -56,7 +59,7 @@ export function choiceOf(place: GlobMatcher): Choice {
   return choice;
 }
 
-/** How far one glob matches: its first `done` parts do. */
+/** How far one glob has matched: its first `done` parts. */
 interface Progress {
   glob: number;
   done: number;
@@ -94,7 +97,10 @@ function workOf(glob: Part[]): number {
   return places.length + (glob.includes("directories") ? glob.length : 0);
 }
 
-/** Whether a name matches. Only the latest `*` ever takes more characters: the earlier ones need not. */
+/**
+ * Whether a name matches. Only the latest `*` is retried with more characters: the earlier ones need no
+ * retry.
+ */
 function fitsName(tokens: Token[], chars: string[]): boolean {
   let index = 0;
   let star: number | undefined;
@@ -136,7 +142,7 @@ function expand(before: string, glob: string, into: string[]): void {
   into.push(before + glob);
 }
 
-/** The choices between the brace at `from` and the one that closes it, and the index after that one. */
+/** The choices between the brace at `from` and its closing brace, and the index after the closing brace. */
 function choicesAt(glob: string, from: number): [string[], number] {
   const choices: string[] = [];
   let depth = 0;
@@ -179,7 +185,7 @@ function tokensOf(chars: string[]): Token[] {
   return places;
 }
 
-/** The index of the bracket that ends a class; one right at the beginning is literal. Undefined: none. */
+/** The index of the bracket that ends a class; undefined if there is none. A first bracket is literal. */
 function endOfClass(chars: string[], from: number): number | undefined {
   const first = chars[from + 1] === "!" || chars[from + 1] === "^" ? from + 2 : from + 1;
   const end = chars.indexOf("]", first + 1);

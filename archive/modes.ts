@@ -7,7 +7,7 @@ import { namesOf } from "./entries.ts";
 import { isSystemError } from "./faults.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Bits of a mode that an archive may set: never the right to act as another user. */
+/** The bits of a mode that an archive may set. They exclude the set-id bits. */
 const PERMISSION_BITS = 0o777;
 /** Added while a file is being written. */
 const OWNER_READ_WRITE = 0o600;
@@ -19,7 +19,7 @@ export function isDirectory({ type }: Pick<ReadEntry, "type">): boolean {
 
 /**
  * The modes of the archive's files and directories. They are set after unpacking, because until then the
- * umask of this process would change them, entries that exist already would keep theirs, and a read-only
+ * umask of this process would change them, entries that exist already would keep their modes, and a read-only
  * directory could not be filled.
  */
 export class Modes {
@@ -28,13 +28,13 @@ export class Modes {
   readonly #into: string;
   readonly #umask: number | undefined;
 
-  /** `umask`: for directories that the archive does not list; absent: that of this process. */
+  /** `umask`: for directories that the archive does not list; absent: the umask of this process. */
   constructor(into: string, umask: number | undefined) {
     this.#into = into;
     this.#umask = umask;
   }
 
-  /** Notes the mode of an entry, and has the entry unpacked with a mode that allows writing. */
+  /** Notes the mode of an entry, and sets the entry's mode to one that allows writing during unpacking. */
   note(entry: ReadEntry): void {
     const path = namesOf(entry.path);
     const key = path.join("/");
@@ -65,7 +65,7 @@ export class Modes {
     }
   }
 
-  /** Sets the modes, never through a link: first of files, then of directories, inner ones first. */
+  /** Sets the modes, never through a link: first of files, then of directories, inner directories first. */
   async apply(signal: AbortSignal): Promise<void> {
     const root = await realpath(this.#into);
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
@@ -80,7 +80,7 @@ async function setMode(full: string, mode: number): Promise<void> {
   const handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch((error: unknown) => {
-      // A system without these names only unpacks for its own user, in a directory of that user.
+      // Without `/proc/self/fd`, archives are unpacked only for this user, in this user's directories.
       if (isSystemError(error, "ENOENT")) return full;
       throw error;
     });

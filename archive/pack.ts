@@ -18,16 +18,16 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** How large an archive may become. */
 export interface PackBounds {
-  /** Of the archive itself. */
+  /** The size of the archive itself. */
   bytes: number;
-  /** Of the files in it, together. */
+  /** The total size of the files in it. */
   contents: number;
   entries: number;
 }
 
 /**
- * What to pack below `root`: everything that matches globs, with all below it; or exactly these files, links
- * and directories. Paths use slashes.
+ * What to pack below `root`: everything that matches globs, and everything below the matches; or exactly
+ * these files, links and directories. Paths use slashes.
  */
 export type Packable = { root: string } & ({ globs: readonly string[] } | { files: readonly string[] });
 
@@ -102,7 +102,10 @@ class Packer {
   readonly #top: Beneath;
   readonly #bounds: PackBounds;
   readonly #count: FileCount;
-  /** First path of each file with several names, by device and inode: other names become links to it. */
+  /**
+   * The first path of each file with several names, by device and inode: other names become links to that
+   * path.
+   */
   readonly #names = new Map<string, string>();
   #entries = 0;
   #contents = 0;
@@ -146,7 +149,7 @@ class Packer {
   }
 }
 
-/** The target of a symbolic link. Bytes that are not UTF-8 could not be restored. */
+/** The target of a symbolic link. It must be UTF-8: other bytes could not be restored. */
 async function targetOf(path: string, top: Beneath): Promise<string> {
   const bytes = await top.with(path, (name) => readlink(name, "buffer"));
   const target = bytes.toString("utf8");
@@ -154,12 +157,15 @@ async function targetOf(path: string, top: Beneath): Promise<string> {
   throw new ArchiveFault(`the target of the link "${path}" is not UTF-8`);
 }
 
-/** Leaves out the time, which changes with each file in a directory: the same files give the same archive. */
+/**
+ * The time is left out: it changes with each file in a directory, but the same files must give the same
+ * archive.
+ */
 function directory(path: string, found: Parameters<typeof metaOf>[0]): Generator<Buffer> {
   return headers({ ...metaOf(found), mtime: new Date(0), path: `${path}/`, type: "Directory" });
 }
 
-/** Opens a file for reading, if it still is one: a task may replace it at any moment. */
+/** Opens a file for reading, if it still is a file: a task may replace it at any moment. */
 async function openFile(path: string, top: Beneath): Promise<FileHandle> {
   const handle = await top.with(path, (name) => open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if ((await handle.stat()).isFile()) return handle;
@@ -195,7 +201,7 @@ function* link(
   type: "Link" | "SymbolicLink",
   found: Parameters<typeof metaOf>[0],
 ): Generator<Buffer> {
-  // Unpacking does not restore the time of a symbolic link: packed again, it would give another archive.
+  // Unpacking does not restore the time of a symbolic link, so packing it again would give another archive.
   const time = type === "Link" ? {} : { mtime: new Date(0) };
   yield* headers({ ...metaOf(found), ...time, path, linkpath, type });
 }
@@ -209,7 +215,7 @@ interface Entry {
   size?: number;
 }
 
-/** The header of an entry, after an extended one for values that the old format has no room for. */
+/** The header of an entry, with an extended header before it for values that do not fit the old format. */
 function* headers(entry: Entry): Generator<Buffer> {
   const { path, linkpath, mtime, size = 0 } = entry;
   const fault = entryFault(entry);

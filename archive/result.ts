@@ -1,9 +1,11 @@
-// Which entries may a downloaded archive bring? A result may bring only what its globs name.
+// Which entries may a downloaded archive contain? The result of a run may contain only matches of its globs.
 import { type ArchiveEntry, namesOf } from "./entries.ts";
 import { type GlobMatcher, readGlobs } from "./globs.ts";
 import { isOwnPath } from "./own-paths.ts";
 
-/** Which entries of an archive are unpacked. That all stay inside the directory is checked elsewhere. */
+/**
+ * Which entries of an archive are unpacked. `entryFault` checks that all of them stay inside the directory.
+ */
 export interface EntryFilter {
   /** Why the whole archive is refused because of this entry; undefined if it is not. */
   fault(entry: ArchiveEntry): string | undefined;
@@ -15,7 +17,7 @@ export const ALL_ENTRIES: EntryFilter = { fault: () => undefined, skips: () => f
 
 /**
  * All entries except those of `.git` and `.drover`, and links to these: a program that follows such a link
- * later would write into the user's repository or Drover.
+ * later would write into the user's repository, or into the state of Drover.
  */
 export const ALL_BUT_OWN: EntryFilter = {
   fault: () => undefined,
@@ -23,8 +25,8 @@ export const ALL_BUT_OWN: EntryFilter = {
 };
 
 /**
- * What the result of a run may have: paths that match its globs, and the directories above them. The archive
- * comes from a host, which is not trusted.
+ * The entries that the result of a run may contain: paths that match its globs, and the directories above
+ * them. The archive comes from a host, which is not trusted.
  */
 export function resultOf(globs: readonly string[]): EntryFilter {
   const root = readGlobs(globs);

@@ -9,15 +9,15 @@ import { ArchiveFault, isSystemError } from "./faults.ts";
 import { isDirectory, Modes } from "./modes.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
 
-/** How much an archive may bring. */
+/** How much an archive may contain. */
 export interface UnpackBounds {
-  /** All its files together. */
+  /** The total size of its files. */
   bytes: number;
   entries: number;
 }
 
 export interface UnpackOptions {
-  /** For directories that the archive does not list; absent: that of this process. */
+  /** For directories that the archive does not list; absent: the umask of this process. */
   umask?: number;
   filter?: EntryFilter;
 }
@@ -35,14 +35,14 @@ const MAX_SKIPPED_SHOWN = 10;
 const BLOCK_BYTES = 512;
 const END_BYTES = 2 * BLOCK_BYTES;
 
-/** The most that an entry adds to its contents: headers, long names, padding. */
+/** The most bytes that an entry adds to its content: headers, long names, padding. */
 const MOST_AROUND_ENTRY = 16 * 1024;
 
 /**
- * Unpacks a tar archive (plain, gzip or zstd) into an existing directory. The archive is read to its end
- * first: an archive that would leave the directory, is truncated or is too large leaves nothing behind.
- * Owners and set-id bits are not restored. Throws an `ArchiveFault`, the system's error if the disk is full,
- * or the reason of the signal.
+ * Unpacks a tar archive (plain, gzip or zstd) into an existing directory. The whole archive is checked first:
+ * if it is truncated or too large, or if an entry leads out of the directory, nothing is unpacked. Owners and
+ * set-id bits are not restored. Throws an `ArchiveFault`, the system's error if the disk is full, or the
+ * reason of the signal.
  */
 export async function unpack(
   file: string,
@@ -54,7 +54,7 @@ export async function unpack(
   const { entries, ...unpacked } = await survey(file, signal, bounds, filter);
   if (entries === 0) return unpacked;
   const modes = new Modes(into, umask);
-  // The second argument is an entry whenever the library unpacks.
+  // When the library unpacks, the second argument is always an entry.
   const chosen = (_path: string, entry: unknown) => !filter.skips(entry as ReadEntry);
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
   const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter: chosen, onReadEntry });
@@ -80,7 +80,9 @@ async function survey(
   let bytes = 0;
   const count = new FileCount();
   const skipped: string[] = [];
-  /** `entryFault` comes first, since it bounds the length of names, on which the time of the rest depends. */
+  /**
+   * `entryFault` comes first, since it bounds the length of names: the other checks are slow for long names.
+   */
   const faultOf = (entry: ReadEntry) => {
     const fault = entryFault(entry);
     if (fault !== undefined) return fault;
@@ -104,14 +106,14 @@ async function survey(
   try {
     await feed(file, list({ strict: true, onReadEntry }), both, seen);
   } catch (error) {
-    // The library rejects an archive without entries, which is the result of a command that made no file.
+    // The library rejects an archive without entries, but a command that made no file has such a result.
     if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, skipped };
     throw error;
   }
   return { entries, files: count.files, skipped };
 }
 
-/** Pipes the decompressed archive into a reader of tar, and turns what is wrong with it into faults. */
+/** Pipes the decompressed archive into a reader of tar, and turns errors of the archive into faults. */
 async function feed(
   file: string,
   reader: NodeJS.WritableStream,

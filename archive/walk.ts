@@ -5,22 +5,25 @@ import { setImmediate as yieldTurn } from "node:timers/promises";
 import type { Beneath } from "./beneath.ts";
 import { ArchiveFault } from "./faults.ts";
 
-/** Node replaces bytes of a name that are not UTF-8 with this: such a file cannot be opened by its name. */
+/** Node replaces bytes that are not UTF-8 in a name with this: such a file cannot be opened by its name. */
 const UNREADABLE = "\uFFFD";
 /** How long a walk may occupy its thread without checking the signal. */
 const TURN_MS = 20;
 
 /** Whether to select a file or directory, and what to select below it. */
 export interface Choice {
-  /** Whether it is selected itself. If a directory is not, something below it still may be. */
+  /** Whether the entry itself is selected. If a directory is not, entries below it still may be. */
   readonly chosen: boolean;
-  /** Opens a directory. The function gives the choice for each entry; undefined: skip it and all below. */
+  /**
+   * Opens a directory. The returned function gives the choice for each entry; undefined: skip the entry and
+   * everything below it.
+   */
   open(path: string): Promise<(entry: Dirent, path: string) => Choice | undefined>;
 }
 
 /**
  * Finds the selected files, links and directories, as paths relative to `top`, always in the same order. A
- * directory comes before its entries, and only if it is empty or one of them is selected. No link is
+ * selected directory comes before its entries, but only if it is empty or one of them is selected. No link is
  * followed. Sockets, pipes and devices are skipped.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {

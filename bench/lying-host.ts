@@ -1,5 +1,5 @@
-// What is the worst that a host can send? Sends it without a pause until it is stopped, in its own thread, so
-// that it does not slow down the thread that measures (`hostile.ts`).
+// Which reports of a host cost the control plane most? Sends them without a pause until told to end, in its
+// own thread, so that it does not slow down the thread that measures (`hostile.ts`).
 import { parentPort, workerData } from "node:worker_threads";
 import { enrollHost } from "./enrolled.ts";
 
@@ -18,7 +18,8 @@ let over = false;
 const { plane, setup } = await enrollHost(url, code);
 /** The reports, each with new names, so that nothing in them is known already. */
 const LIES: ((n: number) => object)[] = [
-  // A thousand runs that do not exist: a small report, but one that can cost a question to each allocation.
+  // A thousand runs that do not exist: a small report, but it can cost a message to each of their
+  // allocations.
   (n) => ({ attempts: claims(n, 1_000) }),
   // The longest report that is allowed.
   (n) => ({ attempts: claims(n, 9_000) }),

@@ -1,4 +1,4 @@
-// How long does the Pool plan with a thousand workers and ten thousand queued runs?
+// How long does planning take in a Pool with a thousand workers and ten thousand queued runs?
 import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
 import { plan } from "../src/core/pool/plan/plan.ts";
@@ -54,7 +54,9 @@ function poolOf(config: PoolConfig, onEach: number, queued: number): Configured 
   return { ...loadedPool(record, rows.runs, rows.workers), record };
 }
 
-/** A run with 1 to 8 vCPUs, 1 to 3 GiB in steps of a MiB, and a priority of 1 to 20: nearly all differ. */
+/**
+ * A run with 1 to 8 vCPUs, 1 to 3 GiB in steps of a MiB, and a priority of 1 to 20: nearly all runs differ.
+ */
 function waiting(n: number): RunRow {
   const resources = {
     vcpus: 1 + (n % 8),

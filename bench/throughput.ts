@@ -1,4 +1,4 @@
-// How many trivial runs a second does one Drover finish?
+// How many trivial runs per second does one Drover finish?
 import { type Drover, endOf } from "./drover.ts";
 import type { Row } from "./table.ts";
 

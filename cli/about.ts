@@ -1,4 +1,4 @@
-// How `drover version` and `drover help` answer, and how the parser's complaints are worded.
+// What `drover version` and `drover help` print, and how the parser's errors are worded.
 import type { Command } from "commander";
 import { CliError } from "./errors.ts";
 import type { Io } from "./terminal/io.ts";

@@ -1,4 +1,4 @@
-// Which Drover does this command talk to, and with which token? Every verb finds out through `connect`.
+// Which Drover does this command talk to, and with which token? Verbs get their client from `connect`.
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
@@ -36,8 +36,8 @@ export function connect(io: Io): { client: Client; context: Context } {
  *
  * 1. `drover --state <directory>`,
  * 2. `DROVER_URL` with `DROVER_TOKEN`, or `DROVER_STATE`,
- * 3. the state of a `drover up` in this directory or the nearest one above, as Git finds `.git`: a `.drover`,
- *    or the state directory itself.
+ * 3. the state of a `drover up` in this directory or the nearest directory above it, as Git finds `.git`: a
+ *    `.drover` there, or that directory itself if it is a state directory.
  *
  * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token is sent only to the Drover that
  * it belongs to. A state directory of another user is refused (`own-file.ts`).
@@ -127,7 +127,7 @@ function readContext(stateDir: string): Found | undefined {
   throw new CliError(`${file} is damaged.`, ["Stop that Drover and start it again with `drover up`."]);
 }
 
-/** What the file should hold. Whoever can write it may have written anything. */
+/** The content of a context file, unchecked: its fields may have any type. */
 function contentOf(text: string): { url?: unknown; token?: unknown } {
   try {
     return Object(JSON.parse(text));

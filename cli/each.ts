@@ -2,12 +2,12 @@
 import { explain } from "./explain.ts";
 import type { Io } from "./terminal/io.ts";
 
-/** Calls in flight at a time: enough to be quick, few enough for any server. */
+/** The most calls in flight: enough to be quick, few enough for any server. */
 const AT_ONCE = 8;
 
 /**
- * Calls `work` once for each distinct id. A failure is printed with its id, and the others go on. Returns
- * whether all went well.
+ * Calls `work` once for each distinct id. Prints each failure with its id, and goes on with the other ids.
+ * Returns whether all calls succeeded.
  */
 export async function forEachOf(
   io: Io,

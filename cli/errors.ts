@@ -1,4 +1,4 @@
-// Which exit codes does this command have, and which error carries words for a person?
+// The exit codes of this command, and its error with a message for people.
 
 /** Exit codes of the command itself, the same as those of `docker run` and coreutils. */
 export const EXIT = {
@@ -17,7 +17,7 @@ export function exitCodeOfSignal(n: number): number {
   return 128 + n;
 }
 
-/** A failure that says what happened and why, then what to do. */
+/** A failure with a message for people: what happened and why, then what to do. */
 export class CliError extends Error {
   override readonly name = "CliError";
   /** Further lines, each a plain sentence. */

@@ -86,8 +86,8 @@ function localFile(io: Where): string | undefined {
 }
 
 /**
- * Names the pools for which a list may be incomplete. A pool without a configuration is new or deleted, so
- * nothing of it can be missing.
+ * Names the pools for which a list may be incomplete. A pool without a configuration is new or deleted, so it
+ * has nothing that could be missing.
  */
 export function troublesOf(service: readonly ServiceStatus[]): string[] {
   return service

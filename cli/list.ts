@@ -1,4 +1,4 @@
-// How verbs print a list: cut to the terminal's width for a person, whole for a program.
+// How verbs print a list: with lines cut to the width of a terminal, or uncut for programs.
 import type { Io } from "./terminal/io.ts";
 import { table } from "./terminal/text.ts";
 

@@ -1,9 +1,9 @@
-// Which part of a run's output was dropped because it went over the limit of its log?
+// Was a part of a run's output dropped because its log reached the size limit?
 import type { RunStatus } from "../client/types.ts";
 import type { Io } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 
-/** Says on stderr what is missing from the output that was shown: these streams of this task. */
+/** Says on stderr what is missing from the shown output of these streams of the task. */
 export async function sayLimits(io: Io, run: RunStatus, task: string, streams: string[]): Promise<void> {
   const events = run.tasks.find(({ name }) => name === task)?.events ?? [];
   for (const { type, message, details } of events) {

@@ -54,7 +54,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
     .helpCommand(false)
     .addHelpText("after", HELP)
     .enablePositionalOptions()
-    // Each description words its default itself; the parser would append it as JSON.
+    // Each description already names its default; the parser would append the default as JSON.
     .configureHelp({ showGlobalOptions: false, optionDescription: ({ description }) => description })
     .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
     .exitOverride()
@@ -118,7 +118,7 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
     await io.say(first);
     for (const line of rest) await io.stderr.write(`  ${printable(line)}\n`);
   } catch {
-    // stderr is closed: the exit code has to do.
+    // stderr is closed: only the exit code reports the failure.
   }
 }
 

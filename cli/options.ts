@@ -41,7 +41,7 @@ export function size(text: string): string {
 /** The part at the end of a log: a number of lines, or a size. */
 export type Tail = { tailLines: number } | { tail: string };
 
-/** Reads a number of lines, as `tail -n` takes it, or a size with its unit. */
+/** Parses a number of lines, as for `tail -n`, or a size with its unit. */
 export function tail(text: string): Tail {
   if (/^\d{1,9}$/.test(text)) return { tailLines: Number(text) };
   if (!isNumber(text) && parseSize(text) !== undefined) return { tail: text };

@@ -10,7 +10,7 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const OTHERS_WRITE = 0o022;
 /** Mode bits that let users other than the owner do anything. */
 const OTHERS = 0o077;
-/** Root can act as the caller anyway. */
+/** Files of root are trusted, since root can act as the caller anyway. */
 const ROOT = 0;
 
 /**
@@ -52,13 +52,13 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
   }
   const mode = (stats.mode & 0o7777).toString(8);
   if ((stats.mode & OTHERS_WRITE) !== 0) throw strange(path, `others may write to it (mode ${mode})`);
-  // `drover up` writes it for its user alone. A file that came with a repository has the usual modes.
+  // `drover up` lets only its user read the file. A file from a repository has the usual modes.
   if (kind === "file" && stats.uid === me && (stats.mode & OTHERS) !== 0) {
     throw strange(path, `others can read it (mode ${mode}), and so know its token`);
   }
 }
 
-/** Owner and mode do not reveal a cloned file: it is the caller's, and a strict umask makes it private. */
+/** Owner and mode do not reveal a cloned file: the caller owns it, and a strict umask makes it private. */
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;

@@ -7,7 +7,7 @@ import { printable } from "./terminal/text.ts";
 /** The result of an ended run for the user. */
 export interface Verdict {
   exitCode: number;
-  /** A sentence for what the exit code does not say. */
+  /** A sentence to print if the exit code does not say everything. */
   message?: string;
 }
 
@@ -15,7 +15,7 @@ export interface Verdict {
 const EXIT_OF_FAILURE: Record<string, number> = {
   command_not_found: EXIT.commandNotFound,
   not_executable: EXIT.notExecutable,
-  // As a shell does for E2BIG.
+  // A shell does the same for E2BIG.
   arguments_too_long: EXIT.notExecutable,
 };
 

@@ -28,9 +28,9 @@ export interface ClientOptions {
 /**
  * A typed client for Node 20.6 and later.
  *
- * Calls that are safe to repeat are retried: reads, calls that set a state, and calls with a key, such as
- * every submission. All others are sent once, since after a lost answer it is unknown whether they took
- * effect. Most programs need only `run`, `wait`, `logs` and `abort`; the rest covers all routes.
+ * Calls that are safe to repeat are retried: reads, calls that set a state, submissions, and other calls with
+ * a key. All others are sent once, since after a lost answer it is unknown whether they took effect. Most
+ * programs need only `run`, `wait`, `logs` and `abort`; the rest covers all routes.
  */
 export function createClient(options: ClientOptions) {
   const target: Target = {

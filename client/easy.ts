@@ -26,7 +26,7 @@ export interface RunHandle {
   wait(options?: CallOptions): Promise<EndedRun>;
   /** Yields the run's output byte for byte, to the last byte. */
   logs(options?: LogsOptions): AsyncGenerator<Uint8Array>;
-  /** Asks the run to end; with `wait`, waits until it has. */
+  /** Asks the run to end; with `wait`, waits until it has ended. */
   abort(options?: AbortOptions): Promise<RunStatus>;
 }
 
@@ -42,7 +42,7 @@ export function easyCallsOf(target: Target) {
     yield* runs.logs(run, { ...rest, task: shown, stream, follow });
   }
 
-  /** Asks a run to end; with `wait`, waits until it has. An ended run is left as it is. */
+  /** Asks a run to end; with `wait`, waits until it has ended. An ended run is left as it is. */
   async function abort(run: string, { wait: waits, ...options }: AbortOptions = {}): Promise<RunStatus> {
     const answer = await runs.abort(run, options);
     if (waits !== true || hasEnded(answer)) return answer;
@@ -52,8 +52,8 @@ export function easyCallsOf(target: Target) {
 
   return {
     /**
-     * Submits a run. Each submission has a key, so a retry after a lost answer never makes two runs. `signal`
-     * ends the call, not the run.
+     * Submits a run. Each submission has an id or a key, so a retry after a lost answer never makes two runs.
+     * `signal` ends the call, not the run.
      */
     async run(spec: RunSpec, options: SubmitOptions = {}): Promise<RunHandle> {
       const { run: submitted } = await submit(spec, options);
@@ -74,7 +74,7 @@ export function easyCallsOf(target: Target) {
   };
 }
 
-/** The task whose output is the run's: the leader, or else the first main task. */
+/** The task whose output counts as the run's output: the leader, or else the first main task. */
 export function shownTask({ tasks }: { tasks?: unknown }): string {
   if (!Array.isArray(tasks)) return "main";
   const shown =

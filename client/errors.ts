@@ -1,4 +1,4 @@
-// What the client rejects with: an answer of Drover that says no, or no answer at all.
+// The errors of the client: an error that Drover answered with, or no answer at all.
 import { serverNowOf } from "./transport/server-clock.ts";
 import type { Problem } from "./types.ts";
 
@@ -42,7 +42,7 @@ export class UnreachableError extends Error {
   readonly url: string;
   /** The cause in a few words, such as `connection refused`. */
   readonly reason: string;
-  /** Nothing was sent, in this try or an earlier one: the request did not take effect. */
+  /** True if no try has sent anything: then the request did not take effect. */
   neverSent: boolean;
 
   constructor(url: string, cause: unknown) {
@@ -72,8 +72,8 @@ export class StrangerError extends Error {
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Reads an error answer. An answer without a problem document is not from Drover, but perhaps from a proxy;
- * the error then says what answered.
+ * Reads an error answer. An answer without a problem document is not from Drover, but perhaps from a proxy:
+ * the error then names the URL that answered.
  */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response;

@@ -1,4 +1,4 @@
-// The client's calls about pools, workers and enrollments. What a call answers follows from its operation.
+// The client's calls about pools, workers and enrollments. The operation determines the type of an answer.
 import type { CallOptions, Target } from "./transport/http.ts";
 import { ask, flag } from "./transport/operations.ts";
 import type { EnrollmentRequest, PoolConfig, WorkerState } from "./types.ts";
@@ -28,7 +28,7 @@ export function poolsOf(target: Target) {
 
     get: (name: string, options?: CallOptions) => ask(target, "getPool", { path: { name } }, options),
 
-    /** The runs that wait for a place, in queue order, one page. */
+    /** One page of the runs that wait for a place, in queue order. */
     queue: (
       name: string,
       { limit, cursor, ...options }: CallOptions & { limit?: number; cursor?: string } = {},

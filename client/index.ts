@@ -1,4 +1,4 @@
-// What `import … from "drover/client"` gives.
+// The exports of `drover/client`.
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type { AbortOptions, LogsOptions, RunHandle } from "./easy.ts";
 export { ApiError, StrangerError, UnreachableError } from "./errors.ts";

@@ -56,8 +56,8 @@ export function snapshotsOf(target: Target) {
     },
 
     /**
-     * Yields the bytes of a snapshot as they come, over as many connections as it takes. The digest is
-     * verified at the end, and throws there if it is wrong: do not use the bytes before.
+     * Yields the bytes of a snapshot as they come, over as many connections as necessary. Verifies the digest
+     * at the end, and throws if it is wrong: do not use the bytes before the end.
      */
     download: (id: string, options: CallOptions = {}): AsyncGenerator<Uint8Array> =>
       download(target, id, options),
@@ -81,7 +81,7 @@ async function* withProgress(
 }
 
 /**
- * Whether it is stored. The answer to a failed HEAD has no body that says why, so a GET of one byte follows.
+ * Whether the snapshot is stored. A failed HEAD has no body that says why, so a GET of one byte follows.
  */
 async function isStored(target: Target, id: string, options: CallOptions): Promise<boolean> {
   const path = { snapshot: id };
@@ -106,8 +106,8 @@ async function isStored(target: Target, id: string, options: CallOptions): Promi
 }
 
 /**
- * Patience counts from the first failure since the last piece: neither a quiet connection nor a slow reader
- * uses it up.
+ * Downloads a snapshot. Patience counts from the first failure since the last piece: neither a quiet
+ * connection nor a slow reader uses it up.
  */
 async function* download(target: Target, id: string, options: CallOptions): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
@@ -140,7 +140,7 @@ async function* download(target: Target, id: string, options: CallOptions): Asyn
   throw new ApiError({ status: 200, code: "unexpected_answer", temporary: false, detail });
 }
 
-/** Yields the bytes from an offset on, over one connection. Throws if it breaks. */
+/** Yields the bytes from an offset on, over one connection. Throws if the connection breaks. */
 async function* rest(
   target: Target,
   id: string,

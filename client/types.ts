@@ -1,5 +1,5 @@
-// The types of requests and answers, by their names in the API. They are generated from the routes
-// (`scripts/client-types.mjs`); types that have no name there are named here.
+// The types of requests and answers, generated from the routes (`scripts/client-types.mjs`), with names for
+// those that have none in the API.
 import type { Operations, RunState, RunStatus, Signal, WorkerSummary } from "../src/generated/api.ts";
 
 export type * from "../src/generated/api.ts";

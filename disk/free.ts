@@ -1,11 +1,11 @@
 // How much room does a disk have, and when is it full?
 import { statfsSync } from "node:fs";
 
-/** With less room than this a disk counts as full: the control plane's databases need room for any change. */
+/** A disk with less room than this counts as full: the control plane's databases need room for any change. */
 const LEAST_FREE_BYTES = 1024 * 1024;
 const LEAST_FREE_FILES = 32;
 
-/** What this user may still write. `files` is absent where the file system does not limit them. */
+/** How much this user may still write. `files` is absent if the file system does not limit their number. */
 export interface Free {
   bytes: number;
   files?: number;
@@ -26,7 +26,7 @@ export function isFull({ bytes, files = Number.POSITIVE_INFINITY }: Free): boole
   return bytes < LEAST_FREE_BYTES || files < LEAST_FREE_FILES;
 }
 
-/** The message for a full disk of `drover up`. */
+/** The message of `drover up` for a full disk. */
 export function fullDiskText(dir: string, { bytes }: Free): string {
   const what = bytes < LEAST_FREE_BYTES ? "" : " (no more files can be created there)";
   return `disk full: ${dir}${what}. Free some space there, and Drover goes on by itself.`;

@@ -3,8 +3,9 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Creates a directory and its missing parents. Throws the system's error. Node's recursive `mkdir` takes each
- * ENOENT for a missing parent: below `/proc`, where an existing parent answers ENOENT, it never ends.
+ * Creates a directory and its missing parents. Throws the system's error. Node's recursive `mkdir` is not
+ * used: it treats each ENOENT as a missing parent, so it never ends below `/proc`, where an existing parent
+ * answers ENOENT.
  */
 export function makeDirs(path: string, mode?: number): void {
   const dir = resolve(path);

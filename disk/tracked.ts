@@ -5,8 +5,8 @@ import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 const GIT_TIMEOUT_MS = 10_000;
 
 /**
- * The first file that Git tracks, or a clause that says why Git cannot tell. Undefined: Git tracks nothing
- * there, or is not installed.
+ * The first file that Git tracks there, or a clause that says why Git cannot tell. Undefined: Git tracks
+ * nothing there, or is not installed.
  */
 export type Tracked = { file: string } | { unclear: string } | undefined;
 

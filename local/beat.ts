@@ -44,7 +44,7 @@ function note(file: string, text: string): void {
   try {
     replaceFile(file, text);
   } catch {
-    // A full disk, for example. A host that finds no file keeps to its lease.
+    // A full disk, for example. A host without this file gets no extension of its lease.
     remove(file);
   }
 }

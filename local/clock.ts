@@ -7,10 +7,12 @@ import { pathIn } from "./state/names.ts";
 
 /** The smallest jump of the wall clock that is corrected. A smaller one does not matter to any delay. */
 const STEP_MS = 1_000;
-/** How often the clocks are read, at least how often the result is stored, and the pause before a retry. */
+/** How often the clocks are read, and how often, at least, the result is stored. */
 const READ_EVERY_MS = 50;
 const STORE_EVERY_MS = 60_000;
-/** How often the Worker is told that the clock was not set. */
+/**
+ * How often the Worker is told that the clock was not set, and the pause before a failed `wake` is retried.
+ */
 const CONFIRM_MS = 1_000;
 const RETRY_MS = 1_000;
 /** Two clocks that are read within this time count as read at the same moment. */
@@ -33,8 +35,9 @@ const Reading = Clocks.extend({ aheadMs: z.number() });
 export type Reading = z.infer<typeof Reading>;
 
 /**
- * What the next `drover up` in the state directory has to know: the last reading, and how far Drover's time
- * was ahead of the wall clock when all objects were last woken, since alarms were set with that lead.
+ * The state that the next `drover up` in the state directory needs: the last reading, and how far Drover's
+ * time was ahead of the wall clock when all objects were last woken, since alarms were set with that
+ * difference.
  */
 const Note = Reading.extend({ wokenAheadMs: z.number() });
 type Note = z.infer<typeof Note>;
@@ -95,7 +98,8 @@ export class DroverClock {
 
   /**
    * Calls `wake` whenever the correction differs from the one that the Worker and its alarms use, and repeats
-   * the call until it succeeds. Otherwise calls `confirm` each second. Returns a function that ends this.
+   * the call until it succeeds. Otherwise calls `confirm` each second. Returns a function that ends the
+   * watch.
    */
   watch({ wake, confirm, onSet, onFailure }: ClockWatcher): () => void {
     let waking = false;
@@ -139,7 +143,7 @@ export class DroverClock {
     try {
       writeAtomically(this.#file, JSON.stringify(note));
     } catch {
-      // A full disk, for example. The earlier note holds no time later than the true one.
+      // A full disk, for example. The time in the earlier file is never later than the true one.
     }
   }
 }

@@ -15,14 +15,14 @@ const MEMORY_SHARE = 0.9;
 export interface PoolChoices {
   /** How long a machine may be idle, as a duration. */
   idle?: string;
-  /** The most machines. */
+  /** The maximum number of machines. */
   machines?: number | undefined;
   /** The vCPUs of each machine. If all machines together have more than this computer has, they share. */
   vcpus?: number | undefined;
   memory?: string | undefined;
 }
 
-/** What this computer has for runs. */
+/** The resources of this computer for runs. */
 export interface Capacity {
   vcpus: number;
   memoryBytes: number;
@@ -60,9 +60,10 @@ export function defaultPool(
 }
 
 /**
- * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. `last` is what the
- * control plane showed then; undefined: it never did. Returns what the control plane shows of the pool now;
- * undefined if it was left alone. Throws an `UpError` with the control plane's own words if it refuses.
+ * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. `last`: the
+ * configuration that the control plane showed then; undefined if that is not known. Returns the configuration
+ * that it shows now; undefined if the pool was left alone. Throws an `UpError` that quotes the control plane
+ * if it refuses.
  */
 export async function settleDefaultPool(
   { pools }: Client,

@@ -2,7 +2,7 @@
 import type { Client } from "../client/client.ts";
 
 const REASON = "drover up was stopped";
-/** How long runs may take to end before their machines are destroyed under them. */
+/** How long runs may take to end before their machines are destroyed anyway. */
 const WITHIN_MS = 10_000;
 /** After this long, runs are killed without further grace. */
 const GRACE_MS = 7_000;

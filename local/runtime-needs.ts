@@ -48,7 +48,7 @@ export async function runByNodeOfCheckout(signals: readonly NodeJS.Signals[]): P
   const node = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
   if (!existsSync(node)) return undefined;
   const child = spawn(node, process.argv.slice(1), { stdio: "inherit" });
-  // The terminal sends Ctrl-C to the child, too, which counts both signals as one press (`ONE_PRESS_MS`).
+  // The terminal sends Ctrl-C to the child, too. The child counts both signals as one press (`ONE_PRESS_MS`).
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   return await new Promise((resolve, reject) => {
     child.once("error", reject);

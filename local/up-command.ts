@@ -15,7 +15,7 @@ const EXIT_FAILURE = 125;
 /** A second Ctrl-C: 128 and the number of SIGINT. */
 const EXIT_HURRIED = 130;
 
-/** Under npx a single Ctrl-C arrives twice: from the terminal, and from npm, which passes it on. */
+/** Under npx a single Ctrl-C arrives twice: from the terminal, and again from npm. */
 const ONE_PRESS_MS = 500;
 
 /** The options of `drover up` that are flags of the same name. */
@@ -42,7 +42,7 @@ export async function upCommand(options: UpOptions): Promise<number> {
     if (existsSync(stateDir)) killInstancesBelow(realpathSync(stateDir));
   });
   try {
-    // A signal during the start waits until the start is over: half a start cannot be undone.
+    // A signal during the start waits until the start is over: a start in progress cannot be undone.
     const running = await up({ ...options, onProblem: (text) => say(2, `drover: ${text}`) });
     say(1, greeting(running));
     await stopAsked.signal;

@@ -44,7 +44,9 @@ export interface UpOptions extends PoolChoices {
   fresh?: boolean;
   /** Called with a sentence about each problem while Drover runs. */
   onProblem?(text: string): void;
-  /** The built Worker, and its options as built from `wrangler.toml`. Default: those of this package. */
+  /**
+   * The built Worker, and its options, which are built from `wrangler.toml`. Default: those of this package.
+   */
   worker?: { script: string; options: string };
 }
 
@@ -68,8 +70,8 @@ export interface Up {
 
 /**
  * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool
- * `default`, and `context.json`, by which commands find it. Throws an `UpError` that says why if that fails;
- * then nothing is left running.
+ * `default`, and `context.json`, with which commands find it. Throws an `UpError` that says why if that
+ * fails; then nothing is left running.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
   checkRuntimeNeeds();
@@ -136,7 +138,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);
-      // While the disk is full, `keepRoom` has said so already.
+      // While the disk is full, `keepRoom` has reported that already.
       if (level === "error" && !isInternal(text) && !room.isFull()) onProblem(text);
     },
     onDeath: runtimeReporter(ours, onProblem, ended.signal),

@@ -16,8 +16,8 @@ export function entrancesOf({ folders }: Group): string[] {
 }
 
 /**
- * Kills all processes of the group. With `cgroup.kill` that is one step, which nothing escapes; without it
- * the group is frozen while each process is killed, so that none can fork.
+ * Kills all processes of the group. `cgroup.kill` does that in one step, and no process escapes. Without it
+ * the group is frozen while each process is killed, so that no process can fork.
  */
 export function killGroup(group: Group): void {
   for (const { path } of group.folders) {
@@ -39,8 +39,8 @@ function freeze({ folders }: Group, frozen: boolean): void {
 }
 
 /**
- * All processes of the group and of groups below it. No proof rests on this: a group may have been removed
- * meanwhile, and only `removeGroup` proves that nothing lives.
+ * All processes of the group and of groups below it. An empty list proves nothing: a group may have been
+ * removed meanwhile. Only `removeGroup` proves that no process lives.
  */
 export function membersOf({ folders }: Group): number[] {
   const pids = new Set<number>();
@@ -86,7 +86,7 @@ function tryWrite(file: string, text: string): void {
   try {
     if (existsSync(file)) writeFileSync(file, text);
   } catch (error) {
-    // The group was removed meanwhile, or the kernel is busy with it. The caller looks again.
+    // The group was removed meanwhile, or the kernel is busy with it. The caller tries again.
     if (!["ENOENT", "ENODEV", "EBUSY", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
   }
 }

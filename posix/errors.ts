@@ -9,8 +9,8 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /**
- * Whether the system lacks open files, processes or memory for a call. Such an error proves nothing
- * (a process that cannot be read may live), and passes with time: try again
+ * Whether the system has run out of open files, processes or memory for a call. Such an error proves nothing
+ * (a process that cannot be read may live), and a later retry may succeed
  * (faults-below.md#no-open-files-no-processes).
  */
 export function isStarved(error: unknown): boolean {

@@ -23,14 +23,18 @@ export function writeAtomically(path: string, text: string): void {
 }
 
 /**
- * Writes a file whole or not at all, whatever happens to this process. A crash of the machine can leave it
- * empty, so this is for what nobody needs after a boot: a flush takes longer than the start of a command.
+ * Writes a file whole or not at all, whatever happens to this process. A crash of the machine can leave the
+ * file empty, so use this only for files that are not needed after a boot. A flush would take longer than the
+ * start of a command.
  */
 export function replaceFile(path: string, text: string): void {
   write(path, text, false);
 }
 
-/** Only one writer per file. `wx` never writes through a link that somebody has put at the temporary path. */
+/**
+ * A file must have only one writer. `wx` never writes through a link that somebody has put at the temporary
+ * path.
+ */
 function write(path: string, text: string, flush: boolean): void {
   const temporary = path + TEMPORARY_ENDING;
   rmSync(temporary, { force: true });

@@ -1,4 +1,4 @@
-// How is a tree of processes killed, with proof that nothing lives?
+// How is a tree of processes killed, with proof that no process lives?
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { type Group, killGroup, membersOf, removeGroup } from "./cgroup.ts";
@@ -6,16 +6,16 @@ import { isStarved } from "./errors.ts";
 import { sendSignal } from "./proc.ts";
 import { findTree, type TreeQuery } from "./tree.ts";
 
-/** Time between two looks at a tree that is being killed: the first, doubling up to the last. */
+/** Time between two scans of a tree that is being killed. It doubles from the first value to the last. */
 const FIRST_LOOK_MS: Millis = 2;
 const LAST_LOOK_MS: Millis = 500;
 
 export interface KillOutcome {
-  /** Nothing lives, which is proved. */
+  /** It is proved that no process lives. */
   empty: boolean;
   /** There was something to kill. */
   killed: boolean;
-  /** Pids that the last look has found. */
+  /** Pids that the last scan has found. */
   alive: number[];
 }
 
@@ -23,7 +23,7 @@ export interface KillOutcome {
  * Sends SIGKILL to a whole tree, again and again since processes can fork meanwhile, until it is empty or
  * `waitMs` have passed. With a cgroup, cgroup and tree must both be empty: a root task can leave the cgroup,
  * any task can leave the tree. Throws if `waitMs` have passed and the system lacks files or memory even for a
- * look (faults-below.md#no-open-files-no-processes).
+ * scan (faults-below.md#no-open-files-no-processes).
  */
 export async function killTree(
   query: TreeQuery,

@@ -5,7 +5,7 @@ import { errorCode } from "./errors.ts";
 import { readIfThere } from "./files.ts";
 import { lives, type Proc, parseStat } from "./proc.ts";
 
-/** How often a lock that others take and release meanwhile is tried again. */
+/** How often to try a lock that other processes take and release meanwhile. */
 const TRIES = 10;
 
 /** A lock that this process has taken, or the living process that holds it. */
@@ -15,8 +15,8 @@ export type Lock = { holder: Proc } | { holder?: undefined; release(): void };
  * Takes a lock for this process (platform.md#local-crashes): a file with the holder's line of
  * `/proc/<pid>/stat`, which a shell can read too. The line has pid and start time, so the lock of a killed
  * process is recognized and taken over. If two processes take over at the same moment, the check in
- * `moveAway` usually lets one win; otherwise the incarnation decides between agents, and the port between
- * control planes. Throws if the lock keeps changing hands.
+ * `moveAway` usually lets only one win. If both win, the incarnation decides between agents, and the port
+ * between control planes. Throws if the lock keeps changing hands.
  */
 export function takeLock(path: string): Lock {
   // A random name: an earlier process with the same pid could have left a file that is linked to the lock.
@@ -52,7 +52,10 @@ function livingHolder(path: string): Proc | undefined {
   return holder !== undefined && lives(holder) ? holder : undefined;
 }
 
-/** Removes a lock whose holder is dead. If another process has taken it meanwhile, it gets the lock back. */
+/**
+ * Removes a lock whose holder is dead. If another process has taken the lock meanwhile, that process gets it
+ * back.
+ */
 function moveAway(path: string, aside: string): void {
   try {
     renameSync(path, aside);
@@ -64,7 +67,7 @@ function moveAway(path: string, aside: string): void {
   rmSync(aside, { force: true });
 }
 
-/** Removes the lock if it is still this process's: after a wrong takeover another process has it. */
+/** Removes the lock if this process still has it: after a wrong takeover another process does. */
 function release(path: string, text: string): void {
   if (readIfThere(path) === text) rmSync(path, { force: true });
 }

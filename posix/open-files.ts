@@ -8,9 +8,9 @@ const USUAL_LIMIT = 1_024;
 let found: number | undefined;
 
 /**
- * The soft limit of open files for a command: that of the program that started Drover. Node raises its own
- * limit to the hard one, and children inherit it: programs that close every descriptor up to the limit would
- * become slow, and those that use `select` would break.
+ * The soft limit of open files for a command: the limit of the program that started Drover. Node raises its
+ * own soft limit to the hard limit, and children inherit it: programs that close every descriptor up to the
+ * limit would become slow, and those that use `select` would break.
  */
 export function openFilesLimit(): number {
   found ??= limitAbove(process.ppid);

@@ -43,7 +43,9 @@ interface Mount {
   point: string;
 }
 
-/** Reads a line of `mountinfo` (`proc_pid_mountinfo(5)`); undefined unless it is a useful hierarchy. */
+/**
+ * Reads a line of `mountinfo` (`proc_pid_mountinfo(5)`); undefined unless the mount is a useful hierarchy.
+ */
 function parseMount(line: string): Mount | undefined {
   const [before = "", after = ""] = line.split(" - ");
   const [, , , root = "", point = ""] = before.split(" ");
@@ -56,7 +58,7 @@ function parseMount(line: string): Mount | undefined {
     : undefined;
 }
 
-/** The path of this process in each hierarchy, by each of its controllers. */
+/** The path of this process in each hierarchy, by each controller of the hierarchy. */
 function ownPaths(text: string): Map<string, string> {
   const paths = new Map<string, string>();
   for (const line of text.split("\n")) {

@@ -10,7 +10,7 @@ export interface ProcId {
   startTime: number;
 }
 
-/** A process at the moment of a look (`proc_pid_stat(5)`). */
+/** A process at the moment when it was read (`proc_pid_stat(5)`). */
 export interface Proc extends ProcId {
   ppid: number;
   session: number;
@@ -23,7 +23,7 @@ export function readProc(pid: number): Proc | undefined {
   return parseStat(readUnlessGone(`/proc/${pid}/stat`));
 }
 
-/** Whether this very process lives, not a later one with its pid. A zombie does not. */
+/** Whether this very process lives, not a later one with its pid. A zombie counts as dead. */
 export function lives({ pid, startTime }: ProcId): boolean {
   const proc = readProc(pid);
   return proc !== undefined && !proc.ended && proc.startTime === startTime;
@@ -31,7 +31,7 @@ export function lives({ pid, startTime }: ProcId): boolean {
 
 /** Reads a line of `/proc/<pid>/stat`; undefined if the text is not one. */
 export function parseStat(stat: string): Proc | undefined {
-  // The program's name stands in parentheses and may contain any character, even parentheses.
+  // The program's name is in parentheses, and may contain any character, even parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, ppid, , session] = fields;
   const [pid, startTime] = [Number.parseInt(stat, 10), Number(fields[19])];
@@ -51,7 +51,7 @@ export function listProcs(): Proc[] {
   return readProcs(listPids());
 }
 
-/** Reads the processes that exist among these. */
+/** Reads the processes with these pids, except those that no longer exist. */
 export function readProcs(pids: number[]): Proc[] {
   return pids.flatMap((pid) => readProc(pid) ?? []);
 }

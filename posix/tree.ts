@@ -17,12 +17,12 @@ export interface TreeQuery {
 
 /** Units of `startTime` in a second: Linux shows hundredths on every machine. */
 const TICKS_PER_SECOND = 100;
-/** A machine cannot use up its pids, of which there are at least 32,768, in less than this. */
+/** No machine can use up its pids (at least 32,768) in less time than this. */
 const NO_WRAP_SECONDS = 1;
 /** Up to this many pids, trying each one is cheaper than listing all processes. */
 const FEW_PIDS = 256;
 
-/** Scans go on until nothing forks meanwhile. After this many an empty tree is believed anyway. */
+/** A scan that finds nothing is repeated if a process has forked meanwhile, up to this many scans. */
 const MAX_SCANS = 8;
 
 /**
@@ -35,7 +35,7 @@ export function findTree(query: TreeQuery): Proc[] {
   for (let scan = 0; scan < MAX_SCANS; scan += 1) {
     const before = lastPid();
     found = scanTree(query, before).filter(({ ended }) => !ended);
-    // A scan can miss a child that was forked meanwhile by a parent that has ended since.
+    // A scan can miss a child if its parent forks it during the scan and then ends.
     if (found.length > 0 || lastPid() === before) return found;
   }
   return found;
@@ -51,8 +51,8 @@ function scanTree(query: TreeQuery, last: number): Proc[] {
 }
 
 /**
- * The tree among these processes: the marked ones, the root, all their descendants, and the sessions that
- * these have begun.
+ * Selects the tree among these processes: the marked ones, the root, all their descendants, and all processes
+ * in sessions that one of them has begun.
  */
 export function selectTree(
   procs: Proc[],
@@ -71,9 +71,9 @@ export function selectTree(
     const sessions = new Set([...tree.values()].map(({ session }) => session));
     // A session's number is not reused while one of its processes lives.
     if (shim !== undefined) sessions.add(shim.pid);
-    // Nobody can join a session, so one begun by a member has only members. Without the look at the leader,
-    // a marked process in somebody's terminal would take the whole terminal with it. Session 0 is that of all
-    // processes from outside a container.
+    // No process can join a session, so a session that a member has begun has only members. Without the check
+    // of the leader, a marked process in a user's terminal would add the whole terminal to the tree. Session
+    // 0 has all processes from outside the container.
     const begun = (session: number) =>
       session !== 0 && sessions.has(session) && (tree.has(session) || !byPid.has(session));
     for (const proc of eligible) if (tree.has(proc.ppid) || begun(proc.session)) tree.set(proc.pid, proc);
@@ -83,13 +83,13 @@ export function selectTree(
 
 /**
  * The pids that a process of this tree can have. The kernel assigns pids in order, so just after the shim's
- * start these are the few from its pid to the last one: a look at a short command need not read the whole
- * machine.
+ * start these are the few pids from the shim's to the latest one. So a scan for a short command need not read
+ * all processes of the machine.
  */
 function candidates(shim: ProcId | undefined, last: number): number[] {
   const ageSeconds = shim === undefined ? Infinity : uptime() - shim.startTime / TICKS_PER_SECOND;
   const count = shim === undefined ? 0 : last - shim.pid + 1;
-  // Some containers have an uptime of their own. Then the age is far off, in either direction.
+  // Some containers have their own uptime. Then the age is far off, in either direction.
   const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
   if (shim === undefined || !fresh || count < 1 || count > FEW_PIDS) return listPids();
   return Array.from({ length: count }, (_, index) => shim.pid + index);

@@ -14,7 +14,7 @@ await writeApiModule();
 await build(worker);
 writeWorkerOptions();
 await build(commandOptions());
-// `drover/client`, with declarations that need no package of ours.
+// `drover/client`, with type declarations that need no other package.
 await build(client);
 const declared = await run("tsc", ["-p", "tsconfig.client.json"]);
 if (declared.code !== 0) process.exitCode = 1;

@@ -18,7 +18,7 @@ export const commonOptions = (ofVersion = version) => ({
   define: { DROVER_VERSION: JSON.stringify(ofVersion) },
 });
 
-/** Bundled CommonJS modules call `require` for Node's own modules, which an ES module must create. */
+/** Bundled CommonJS modules call `require` for Node's own modules. An ES module must create that function. */
 const requireBanner = {
   js: 'import { createRequire as from } from "node:module"; const require = from(import.meta.url);',
 };

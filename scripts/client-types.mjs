@@ -9,7 +9,7 @@ import { cacheDir } from "./env.mjs";
 
 /** @typedef {Record<string, any>} Schema */
 
-// All but `head`, which is the GET of the same path without a body.
+// All methods but `head`, which is the GET of the same path without a body.
 const METHODS = ["get", "put", "post", "patch", "delete"];
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
@@ -154,7 +154,7 @@ function reachable(document, text) {
   return Object.entries(document.components.schemas).filter(([name]) => names.has(name));
 }
 
-/** Keywords that define the type of a schema alone. */
+/** Keywords that each define the whole type of a schema. */
 const WHOLES = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
 /** Keywords that would be ignored beside one of `WHOLES`. */
 const PARTS = ["properties", "required", "additionalProperties", "items"];
@@ -167,7 +167,7 @@ function isUnambiguous(schema) {
 }
 
 /**
- * A schema as a type.
+ * The TypeScript type of a schema.
  * @param {Schema} schema
  * @returns {string}
  */

@@ -121,7 +121,8 @@ async function noMachines() {
 }
 
 /**
- * Puts the pool again with the demo's idle time. The provider's secret comes from a file: no answer shows it.
+ * Puts the pool again with the demo's idle time. The provider's secret comes from a file, because no answer
+ * shows it.
  */
 async function shortenIdle() {
   const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));

@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 500;
 
 const say = (text) => console.log(`dev: ${text}`);
 
-/** The current `drover up`: its process group, the digest of its bundles, and the promise of its end. */
+/** The current `drover up`: its process, the digest of its bundles, and the promise of its end. */
 let up;
 let stopping = false;
 /** The bundle with `drover up` in it. Its name contains a digest of its content. */
@@ -37,7 +37,7 @@ function start() {
     cwd: root,
     env: { ...process.env, ...checkoutEnv() },
     stdio: ["ignore", "inherit", "inherit"],
-    // In its own process group: we pass Ctrl-C on to it, and can end all of it.
+    // In its own process group: we pass Ctrl-C on to the group, and can end all of it.
     detached: true,
   });
   const started = { child, builtOf: currentBuild(), isEnding: false, ended: undefined };
@@ -96,7 +96,7 @@ async function restart() {
 /** The bundles that have been built at least once. `drover up` needs all three. */
 const built = new Set();
 
-/** Calls `act` after each build that succeeds. esbuild prints the errors of one that fails. */
+/** Calls `act` after each build that succeeds. esbuild prints the errors of a failed build. */
 async function watched(name, options, act) {
   const setup = (build) =>
     build.onEnd(async (result) => {

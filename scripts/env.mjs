@@ -37,7 +37,7 @@ export function checkoutEnv() {
 /**
  * Runs a tool in the checkout with `checkoutEnv()` and without input, and resolves with its exit code: 127 if
  * it cannot be started, 128 if a signal ended it. Signals that would end this process are passed on to the
- * tool. With `capture` the result includes the output, which is shown otherwise.
+ * tool. With `capture` the result includes the output; without it the output is shown.
  */
 export function run(command, args, { capture = false } = {}) {
   const child = spawn(command, args, {

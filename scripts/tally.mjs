@@ -27,7 +27,7 @@ export function lastLine({ passed, failed, skipped = 0 }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** The first line of what vitest says about a failure, without its colors; a long one is cut. */
+/** The first line of what vitest says about a failure, without its colors; a long line is cut. */
 function firstLine(message = "") {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a color starts with the control character ESC
   const [line] = message.replace(/\u001b\[[0-9;]*m/g, "").split("\n");
@@ -36,7 +36,7 @@ function firstLine(message = "") {
 
 /**
  * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test and the
- * first line of the error. A file that failed outside its tests is a line of its own. Empty without a report.
+ * first line of the error. A file that failed outside its tests has its own line. Empty without a report.
  */
 export function failures(report, root) {
   return (report?.testResults ?? []).flatMap((file) => {

@@ -1,5 +1,5 @@
 // `npm test`: do all tests pass, or those in the arguments (`npm test -- test/core`)? Builds first, and
-// passes the arguments to vitest. The last line is `N passed, N failed`, below the names of what failed; the
+// passes the arguments to vitest. The last line is `N passed, N failed`, below the names of the failures. The
 // exit code is 0 only if nothing failed.
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

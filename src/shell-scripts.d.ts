@@ -1,4 +1,4 @@
-/** A shell script, as its text: the bundlers are configured to load it as text. */
+/** A shell script, which the bundlers load as text. */
 declare module "*.sh" {
   const text: string;
   export default text;

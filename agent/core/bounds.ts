@@ -13,9 +13,9 @@ export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 export const WEBHOOK_PATIENCE_MS: Millis = 1_000;
 /** How much of the lease must be left when a kill begins (rule R4). */
 export const LEASE_KILL_MS: Millis = 30_000;
-/** The longest kill timeout when the agent itself must end: whoever ends it does not wait long. */
+/** The longest kill timeout when the agent itself is told to end: its caller does not wait long. */
 export const SHORT_STOP_MS: Millis = 5_000;
-/** How long an ending agent tries to kill what still lives, and to report what became of its attempts. */
+/** How long an ending agent tries to kill the remaining processes, and to report the ends of its attempts. */
 export const LAST_WORDS_MS: Millis = 10_000;
 /**
  * How long before the end of the lease the watchdog acts for an agent that is dead or stopped: time for a
@@ -26,5 +26,5 @@ export const WATCHDOG_LEAD_MS: Millis = SHORT_STOP_MS + LEASE_KILL_MS;
 export const STOOD_STILL_MS: Millis = 5_000;
 /** How many bytes of a file are in memory while it is signed and sent. */
 export const SENT_AT_ONCE_BYTES = 256 * 1024;
-/** The longest delay that a timer of Node takes. A longer wait sets another timer. */
+/** The longest delay of a Node timer. A longer wait sets one timer after another. */
 export const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-// What must a step of the host's machine never break?
+// Which invariants must hold after each step of the host's state machine?
 import type { Invariant } from "../../src/shared/machine.ts";
 import { leaseStopAt } from "./lease.ts";
 import { STREAMS } from "./reports/logs.ts";

@@ -41,7 +41,7 @@ export type HostEvent =
   | { type: "launch_failed"; id: string; startError: StartError }
   /** Not started, because this id was started or killed here before. */
   | { type: "refused"; id: string }
-  /** The signal of its stop was sent. */
+  /** The signal that begins its stop was sent. */
   | { type: "signaled"; id: string }
   /** The signal `n` is about to be sent. Once the journal has this, the signal is never sent again. */
   | { type: "passing_on"; id: string; n: number }
@@ -79,7 +79,7 @@ export type HostEvent =
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
   /** The data of a sticky placement are stored, or cannot be. */
   | { type: "saved"; placement: string; outcome: OutputsOutcome }
-  /** Everything of a placement but its sticky data is deleted. */
+  /** The directories of a placement are deleted, except its sticky data. */
   | { type: "kept"; placement: string }
   | { type: "probed"; ok: boolean; output: string; exitCode?: number | null }
   /** A check for a notice has ended. null: there is none. Absent: the check has failed. */

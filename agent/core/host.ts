@@ -1,4 +1,5 @@
-// What does the host's machine decide? `apply`, `due` and `wakeAt` (shell.md#machine); `HostAgent` drives it.
+// What does the host's state machine decide? `apply`, `due` and `wakeAt` (shell.md#machine); `HostAgent`
+// drives it.
 import type { HostSetup } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
@@ -98,7 +99,9 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   },
 };
 
-/** Whether an attempt may start now, and its placement has its data. */
+/**
+ * Whether an attempt can start now: its time has come, the lease allows it, and its placement has its data.
+ */
 function isReady(state: HostState, attempt: AttemptState, now: Instant): boolean {
   return !isWaiting(attempt) && mayStart(state, attempt, now) && hasBegun(state, attempt);
 }

@@ -1,4 +1,4 @@
-// What must survive the agent, and how does its next start adopt what it finds?
+// What must outlive the agent, and how does its next start adopt the attempts that it finds?
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant } from "../../src/shared/machine.ts";
@@ -7,8 +7,9 @@ import { type LeaseJournal, stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, HostState, StickyState } from "./types.ts";
 
 /**
- * The fields that the journal keeps of an attempt. The next start finds out the rest: its process, the sizes
- * of its streams, how much of them the control plane has stored, and whether the orders want it.
+ * The fields that the journal keeps of an attempt. The next start finds out the rest: the attempt's process,
+ * the sizes of its streams, how much of them the control plane has stored, and whether the orders want the
+ * attempt.
  */
 const JOURNAL_FIELDS = [
   ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
@@ -62,8 +63,8 @@ export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | unde
 
 /**
  * The state in which a new start adopts an attempt (tasks.md#restore). A running attempt keeps its time limit
- * and a stop that has begun; one that has ended meanwhile gets its exit; any other is killed and reported as
- * `gone`. None is ever started again.
+ * and a stop that has begun; an attempt that has ended meanwhile gets its exit; any other is killed and
+ * reported as `gone`. No attempt is started again.
  */
 export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?: LeaseJournal): AttemptState {
   const known = { ...newAttempt(id, "run"), ...journal };
@@ -85,8 +86,8 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
 
 /**
  * Whether the end of the lease has stopped an attempt although its journal names no stop: a full disk could
- * not take the journal, but the lease has a file of its own. Without this check, the signal of this host
- * would count as the task's failure.
+ * not take the journal, but the lease has its own file. Without this check, the signal of this host would
+ * count as the task's failure.
  */
 function isEndOfLease({ exit, plan }: AttemptState, at: Instant, lease: LeaseJournal | undefined): boolean {
   if (lease === undefined || exit?.signal == null) return false;
@@ -99,8 +100,8 @@ function stoppedByLease(attempt: AttemptState, at: Instant): AttemptState {
 }
 
 /**
- * The end of a lease that was found. A lease that would last longer than any that is granted was written by
- * another clock, and counts from now. A missing lease counts as ended, because attempts may run (rule R4).
+ * The end of the lease in the file. A lease that would last longer than `ms`, the longest lease, was written
+ * by another clock, and counts from now. A missing lease counts as ended, because attempts may run (rule R4).
  */
 export function adoptLease(lease: LeaseJournal | undefined, now: Instant): Instant {
   return lease === undefined ? now : Math.min(lease.until, now + lease.ms);

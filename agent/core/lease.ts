@@ -41,8 +41,8 @@ export function stopForLeaseAt(
 
 /**
  * Extends a lease that ended while the machine and its control plane slept. Nobody could renew or judge it
- * meanwhile, and the control plane waits a lease margin after waking; so the lease lasts a little less than
- * that margin from then on. A lease that had ended before the sleep stays ended.
+ * meanwhile, and the control plane waits a lease margin after waking. So the lease then lasts a little less
+ * than that margin. A lease that had ended before the sleep stays ended.
  */
 export function foldSleep(
   state: HostState,
@@ -61,7 +61,7 @@ export function leaseKillAt(state: HostState): Instant | undefined {
 }
 
 /**
- * When a machine that can power itself off does so: at the end of its lease. Nobody has extended the lease,
+ * When this machine must power itself off, if it can: at the end of its lease. Nobody has extended the lease,
  * so perhaps nobody is left to destroy a machine that costs money (invariant 8).
  */
 export function leasePowerOffAt({ powersOff, leaseUntil, ending }: HostState): Instant | undefined {
@@ -76,7 +76,9 @@ export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): bo
   return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
-/** Whether this machine may become another worker's host: no process of an attempt lives, no lease lasts. */
+/**
+ * Whether this machine may become another worker's host: no process of an attempt lives, and no lease lasts.
+ */
 export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boolean {
   const isOver = leaseUntil === undefined || leaseUntil <= now;
   return isOver && Object.values(attempts).every(({ treeGone }) => treeGone);

@@ -1,4 +1,4 @@
-// What can the host's machine order its shell to do?
+// What can the host's state machine tell its shell to do?
 import type { Report, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";
@@ -13,9 +13,9 @@ export interface LogPiecePlan {
 }
 
 /**
- * What the shell must do. Each message is idempotent, and due until an event confirms it; the events that may
- * follow are named with it. One message of a kind is in flight for each `to` (rule R7), but a newer `report`
- * replaces one whose answer is held back.
+ * What the shell must do. Each message is idempotent, and due until an event confirms it. The comment of each
+ * message names the events that may follow. One message of a kind is in flight for each `to` (rule R7), but a
+ * newer `report` replaces one whose answer is held back.
  */
 export type HostMessage = { to: string } & (
   | {
@@ -30,27 +30,29 @@ export type HostMessage = { to: string } & (
     }
   /** Open the socket, with a heartbeat. `socket_opening`, then `socket_opened` or `socket_closed`. */
   | { kind: "connect"; heartbeatMs: Millis }
-  /** Close the socket, on which no answer has come. `socket_closed`. */
+  /** Close the socket, because an answer on it is overdue. `socket_closed`. */
   | { kind: "hang_up" }
   /**
    * Fetch the artifacts and the snapshot of a task. `prepared`, `launch_failed`, or `refused` after a
    * `kill_tree`.
    */
   | { kind: "prepare"; id: string; task: TaskSpec }
-  /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
+  /**
+   * Start the task, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`.
+   */
   | { kind: "start"; id: string; task: TaskSpec }
   /** Signal the main process, as the first step of a stop. `signaled`. */
   | { kind: "signal"; id: string; signal: SignalName }
   /** Signal the main process for a user. `passing_on`, before the signal is sent. */
   | ({ kind: "pass_on"; id: string } & NumberedSignal)
   /**
-   * Kill whatever lives of it, and never start it from now on. `exited` (if the main process was running),
-   * then `tree_gone`; or `kill_failed` if something lives after `waitMs`.
+   * Kill all processes of the attempt, and never start it from now on. `exited` (if the main process was
+   * running), then `tree_gone`; or `kill_failed` if something lives after `waitMs`.
    */
   | { kind: "kill_tree"; id: string; waitMs: Millis }
-  /** Collect and store its outputs; aborted when no longer due. `collected`. */
+  /** Collect and store the outputs of an attempt; aborted when no longer due. `collected`. */
   | { kind: "collect"; id: string; globs: string[] }
-  /** Delete its data, and remember its id. `forgotten`. */
+  /** Delete the data of an attempt, and remember its id. `forgotten`. */
   | { kind: "forget"; id: string }
   /** Delete the directories of a placement; of a sticky one, all but its data. `cleared` or `kept`. */
   | { kind: "clear"; placement: string }
@@ -66,7 +68,7 @@ export type HostMessage = { to: string } & (
   /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
   | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
   /**
-   * Give back the disk space of these log bytes; all others keep their offsets. `punched`, `punch_failed`.
+   * Give back the disk space of these log bytes; all others keep their offsets. `punched` or `punch_failed`.
    */
   | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
   /** Run the boot probe. `probed`. */

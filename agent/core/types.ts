@@ -1,4 +1,4 @@
-// What is the state of a host, from which its machine decides?
+// What does the host's state machine know?
 import type {
   HostSetup,
   HostStop,
@@ -59,7 +59,7 @@ export interface StopState {
   by?: HostStop;
 }
 
-/** A signal as the orders name it. The signal of each number is sent at most once. */
+/** A signal in the orders. Each number is sent at most once. */
 export type NumberedSignal = Omit<SignalOrder, "id">;
 
 /** One attempt as the host knows it. */
@@ -103,9 +103,9 @@ export interface AttemptState {
   kill: { tries: number; failed: number; error: string | null };
   /** Signals that users have asked for, in their order. */
   signals?: NumberedSignal[];
-  /** Number of the latest signal sent: none is sent twice. */
+  /** Number of the latest signal sent: no signal is sent twice. */
   signaledUpTo?: number | undefined;
-  /** None of its processes lives, nor ever will. */
+  /** None of its processes lives, and none will be started. */
   treeGone: boolean;
   logs: Record<StreamName, StreamState>;
 }
@@ -169,12 +169,12 @@ export interface NoticeState {
   /** Its meaning: a text, and when the machine will be gone. */
   text?: string;
   goneAt?: Instant;
-  /** When to look next; absent while a look is in flight, and before this host has joined. */
+  /** When to check next; absent while a check is in flight, and before this host has joined. */
   nextAt?: Instant | undefined;
   running: boolean;
 }
 
-/** One measurement. `cpuMs` is the total so far, the others are what is in use now. */
+/** One measurement. `cpuMs` is the total so far; the other fields are current values. */
 export interface RawUsage {
   cpuMs: number;
   memoryBytes: number;

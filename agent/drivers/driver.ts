@@ -5,7 +5,7 @@ import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
 
-/** The driver of a task. A task that names none is a command. */
+/** The driver of a task: `fake` if the task has a script for it, else `exec`. */
 export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
   return fake === undefined ? "exec" : "fake";
 }
@@ -26,9 +26,9 @@ export interface KillResult {
 }
 
 /**
- * Runs tasks of one kind (tasks.md#start). A driver decides nothing, and remembers nothing that a later start
- * of the agent could not find again. Calls for one attempt never overlap. The supervisor handles ids,
- * preparation and streams; a driver only writes to the files of the streams.
+ * Runs tasks of one kind (tasks.md#start). A driver decides nothing, and keeps only state that a later start
+ * of the agent can find again. Calls for one attempt never overlap. The supervisor handles ids, preparation
+ * and streams; a driver only writes to the stream files.
  */
 export interface Driver {
   /**
@@ -47,8 +47,8 @@ export interface Driver {
   signal(id: string, signal: SignalName, before?: () => void): Promise<void>;
 
   /**
-   * Kills all processes of an attempt, even of one that this driver does not know, until it is proved that
-   * none lives or `waitMs` have passed. The end of the main process is reported before this resolves.
+   * Kills all processes of an attempt, even if this driver does not know it, until it is proved that none
+   * lives or `waitMs` have passed. The end of the main process is reported before this resolves.
    */
   kill(id: string, waitMs: Millis): Promise<KillResult>;
 

@@ -20,7 +20,7 @@ import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts"
 import { measure } from "../exec/processes/usage.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./driver.ts";
 
-/** How long a shim may take to write the status and end once its task has ended. */
+/** How long a shim may take to write the status and exit after its task has ended. */
 const SHIM_END_MS: Millis = 2_000;
 /** How long a shim may take to start its main process. */
 const MAIN_APPEARS_MS: Millis = 1_000;
@@ -29,7 +29,7 @@ const LOOK_MS: Millis = 5;
 /** How often an adopted shim is polled: it is not a child of this process, so there is no exit event. */
 const ADOPTED_LOOK_MS: Millis = 50;
 
-/** The most pids that an error names: those of a fork bomb would fill pages. */
+/** The most pids that an error names: a fork bomb would fill pages. */
 const MAX_PIDS_NAMED = 20;
 
 /** An attempt whose shim was started by this agent, or recovered. */
@@ -77,7 +77,7 @@ export class ExecDriver implements Driver {
     return groups.means.kill;
   }
 
-  /** This driver comes last, and takes every attempt of which no other driver has a trace. */
+  /** This driver comes last, and takes every attempt that no other driver recognizes. */
   recover(id: string, journal: AttemptJournal): RecoveredState {
     const { store, now } = this.#options;
     const dirs = store.dirsOf(id);

@@ -1,4 +1,4 @@
-// As which user does a command run, and can that user reach it?
+// Which user does a command run as, and can that user reach it?
 import { execFile } from "node:child_process";
 import { basename } from "node:path";
 import { promisify } from "node:util";
@@ -12,7 +12,7 @@ import { StartFault } from "./start-fault.ts";
 
 const run = promisify(execFile);
 
-/** Looking up a user in a remote directory (LDAP) may hang: that fails the start, not the agent. */
+/** A look-up of a user in a remote directory (LDAP) may hang. Then the start fails, not the agent. */
 const ANSWER_WITHIN_MS: Millis = 30_000;
 
 /** When to give up on a program of the system: at the abort of the start, or after this time. */
@@ -70,7 +70,10 @@ export function isOwn({ uid }: Account): boolean {
   return uid === process.geteuid?.();
 }
 
-/** The output of a program of the system. If it fails, rejects with the fault that this means. */
+/**
+ * Runs a program of the system, and resolves with its output. If it fails, rejects with a fault from
+ * `faultOf`.
+ */
 async function ask(
   [program = "", ...args]: string[],
   { signal, withinMs = ANSWER_WITHIN_MS }: Limits,
@@ -118,7 +121,7 @@ export async function memberOf(account: Account, group: number, limits: Limits =
 }
 
 /**
- * The words before a command that make it run as this user, with all of its groups. The shim above it stays
+ * The words before a command that make it run as this user, with all of the user's groups. The shim stays
  * root, since it writes files that the user may not write.
  */
 export function asMember({ uid, gid, groups }: Member): string[] {
@@ -137,10 +140,10 @@ function closedText(account: Member, dir: string): string {
 }
 
 /**
- * Checks, as the user itself, that it can enter its directory and execute its command, and returns the
- * beginning of the command's file as far as the user may read it. This comes before the start, because
- * afterwards a command that cannot be executed looks like a command that exits with 126 or 127. Rejects with
- * a `StartFault`.
+ * Checks, as the user itself, that the user can enter the directory and execute the command. Returns the
+ * beginning of the command's file if the user may read it. This comes before the start, because afterwards a
+ * command that cannot be executed looks like a command that exits with 126 or 127. Rejects with a
+ * `StartFault`.
  */
 export function checkReach(account: Member, dir: string, file: string, limits: Limits = {}): Promise<string> {
   const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}

@@ -8,12 +8,12 @@ import { spawnScript } from "./processes/spawn.ts";
 
 /** A boot probe that takes longer has failed: the machine may hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;
-/** Only the end of its output is kept, because errors stand there (host-protocol.md#boot). */
+/** Only the end of its output is kept, because that is where errors are (host-protocol.md#boot). */
 const PROBE_OUTPUT_CHARS = 4_096;
 
 /**
- * Runs a command with `sh -c`, such as the boot probe. The output goes to a file: a service that the command
- * starts may keep the file open, and the command ends all the same. Never rejects.
+ * Runs a command with `sh -c`, such as the boot probe. The output goes to a file, not a pipe: the command can
+ * then end while a service that it has started still writes. Never rejects.
  */
 export async function runBootProbe(
   command: string,
@@ -36,7 +36,7 @@ function run(command: string, file: string, instance: string | undefined): Promi
     child.once("error", reject);
     const { pid } = child;
     if (pid === undefined) return; // not started: the error event says why
-    // The negative pid means the process group: a child for which the probe waits may hang, too.
+    // The negative pid means the process group: a child that the probe waits for may hang, too.
     const late = setTimeout(() => sendSignal(-pid, "SIGKILL"), PROBE_TIMEOUT_MS);
     child.once("exit", (code) => {
       clearTimeout(late);

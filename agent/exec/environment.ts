@@ -34,7 +34,7 @@ export function readNode(worker: string | undefined): Record<string, string> {
   };
 }
 
-/** The entries of the environment by which all processes of an attempt are found, whatever their parent. */
+/** The entries of the environment that identify all processes of an attempt, whatever their parent is. */
 export function markersOf(id: string, taskDir: string): string[] {
   return [`DROVER_ATTEMPT_ID=${id}`, `DROVER_TASK_DIR=${taskDir}`];
 }

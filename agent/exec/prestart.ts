@@ -38,8 +38,8 @@ export interface Launch {
 /**
  * The steps before a command starts, in order: directories, artifacts, snapshot (`prepare`); environment,
  * user, standard input (`ready`); then limits, logs and the start itself (a `Driver`). Fetches are done once
- * for all attempts of the task on this placement, also across restarts of the agent in this boot; the rest
- * for each attempt. `prepare` and `ready` throw a `StartFault` or the system's error.
+ * for all attempts of the task on this placement, even if the agent restarts in this boot. All other steps
+ * are done for each attempt. `prepare` and `ready` throw a `StartFault` or the system's error.
  */
 export class Prestart {
   readonly #options: PrestartOptions;
@@ -57,7 +57,7 @@ export class Prestart {
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
   }
 
-  /** Environment, user, standard input, and once more the directories: an attempt may have deleted them. */
+  /** Environment, user, standard input, and the directories again: an attempt may have deleted them. */
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
     const { dirs, ready, account } = await this.#setUp(id, task, signal);
     const { argv, env } = ready;
@@ -71,7 +71,7 @@ export class Prestart {
       checkScript(file, await checkReach(member, dir, file, { signal }), dir);
       return { argv: [...asMember(member), file, ...args], dir, env, stdin };
     }
-    // `exec` would take a name that begins with a dash for an option.
+    // `exec` would read a name that begins with a dash as an option.
     return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
   }
 

@@ -37,8 +37,8 @@ export function noSpace(): StartError {
 }
 
 /**
- * The error for a machine without free open files, processes or memory. It is recoverable: another attempt
- * may succeed later.
+ * The error for a machine that has run out of open files, processes or memory. It is recoverable: another
+ * attempt may succeed later.
  */
 export function starved(error?: unknown): StartError {
   const code = errorCode(error);

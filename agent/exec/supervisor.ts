@@ -1,4 +1,4 @@
-// How is what is due on this machine carried out, and in which order?
+// How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
 import type { DriverName } from "../../src/schema/run/task.ts";
 import type { HostEvent } from "../core/events.ts";
@@ -19,12 +19,14 @@ import { measureHost } from "./processes/usage.ts";
 import { startErrorOf } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
 
-/** What is done on this machine, without the control plane or with its snapshots. */
+/** Messages that need nothing from the control plane except its snapshots. */
 export type LocalMessage = Exclude<
   HostMessage,
   { kind: "report" | "connect" | "hang_up" | "ship_log" | "exit" }
 >;
-/** These move data between this machine and the control plane, and are aborted when no longer due. */
+/**
+ * Messages that move data between this machine and the control plane. They are aborted when no longer due.
+ */
 const TRANSFERS: readonly string[] = ["collect", "begin", "save"];
 
 /** The drivers of this host, in the order in which they are asked to recover an attempt. */
@@ -48,8 +50,8 @@ export interface SupervisorOptions {
 }
 
 /**
- * Carries out messages: what concerns an attempt by the driver of its task. It decides nothing. Messages for
- * one attempt are carried out in their order, so that a kill never overtakes the start before it.
+ * Carries out messages, those about an attempt through the driver of its task. It decides nothing. Messages
+ * for one attempt are carried out in their order, so that a kill never overtakes the start before it.
  */
 export class Supervisor {
   readonly streams: Streams;
@@ -68,10 +70,10 @@ export class Supervisor {
   }
 
   /**
-   * Recovers an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal of
-   * this boot no file of it is believed, because pid and start time identify a process only within one boot.
-   * Undefined: the agent died before the task began, so the orders, which are repeated, may start it. Events
-   * of the attempt come after this call.
+   * Recovers an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal from
+   * this boot, the attempt's files are not trusted: pid and start time identify a process only within one
+   * boot. Undefined: the agent died before the task began, so the orders, which are repeated, may start it.
+   * Events of the attempt come after this call.
    */
   recover(id: string, journal: AttemptJournal | "other boot" | undefined): FoundAttempt | undefined {
     if (journal === "other boot") return { id, main: { kind: "rebooted" } };
@@ -153,7 +155,7 @@ export class Supervisor {
     }
   }
 
-  /** Carries out a step towards the start, which a kill can stop. An attempt is started only once. */
+  /** Prepares or starts an attempt; a kill can stop either. An attempt is started only once. */
   async #startStep(
     { kind, id, task }: MessageOf<"prepare" | "start">,
     stop: AbortSignal,
@@ -218,7 +220,7 @@ export class Supervisor {
     return Object.assign({}, ...drivers.map((driver) => driver.usage(ownedBy(driver))));
   }
 
-  /** Notes that this driver has the attempt, whose streams may grow from now on. */
+  /** Notes the driver of an attempt, and watches its streams from now on. */
   #own(id: string, driver: Driver): void {
     this.#owners.set(id, driver);
     this.streams.watch(id);
@@ -260,13 +262,14 @@ export class Supervisor {
 }
 
 /**
- * The queue of a placement is that of its run, whose placements can share data. No attempt has a run's id.
+ * The key of the queue for a placement: its run's id, since placements of a run can share data. No attempt
+ * has this id.
  */
 function runOf(placement: string): string {
   return placement.slice(0, placement.indexOf("/"));
 }
 
-/** One message with a key is in flight. */
+/** At most one message with the same key is in flight. */
 export function keyOf({ kind, to }: HostMessage): string {
   return `${kind} ${to}`;
 }

@@ -9,10 +9,10 @@ import { openSealedSocket } from "./sealed-socket.ts";
 import { type SignedCall, type Signer, signCall } from "./sign.ts";
 import { NoSocket, type OpenSocket, type SocketOptions } from "./socket.ts";
 
-/** A smaller clock error is not the reason for a refusal. */
+/** A clock error that is smaller than this is not the reason for a refusal. */
 const CLOCK_ERROR_MS: Millis = 30_000;
 
-/** How often a call is made if its clock was wrong, or its connection was already closed. */
+/** How often a call is made if the clock was wrong, or the connection was already closed. */
 const MAX_TRIES = 3;
 
 /** 4xx statuses that mean "not now" or "wrong clock", so a retry may succeed. */
@@ -135,7 +135,10 @@ export class ControlPlane {
     }
   }
 
-  /** The keyid is the worker's name, or begins with it: a code belongs to one worker. */
+  /**
+   * The hello names the worker. The keyid is the worker's name, or begins with it: a code belongs to one
+   * worker.
+   */
   #hello(): Hello {
     const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
     const call = this.signed("GET", `http://localhost${path}`, "hello");
@@ -149,8 +152,8 @@ export class ControlPlane {
   }
 
   /**
-   * Learns from a proven refusal how far this clock is off; true if that was the reason for the refusal. That
-   * is judged by the time in the call, since the clock may have been set meanwhile.
+   * Learns from a proven refusal how far this clock is off; true if that was the reason for the refusal. The
+   * time in the call decides that, since the clock may have been set meanwhile.
    */
   #learnOffset(created: number, signedAt: number): boolean {
     this.#offsetMs = created * 1_000 - Date.now();

@@ -14,12 +14,12 @@ import type { OpenSocket } from "./socket.ts";
 /** Exit code of an agent that the control plane no longer accepts as this host. */
 export const REFUSED_EXIT_CODE = 3;
 
-/** How long a report whose answer is held back may go on waiting once a newer report is sent. */
+/** How long a report whose answer is held back may still wait after a newer report is sent. */
 const SUPERSEDED_MS: Millis = 1_000;
 
 /**
- * The reports of a joined host. Each answer, each frame of the socket, and its end become an event. The
- * machine decides what is sent when, and whether to open another socket.
+ * The reports of a joined host. Each answer, each frame of the socket, and the end of the socket become
+ * events. The state machine decides what to send and when, and whether to open another socket.
  */
 export class Exchange {
   readonly plane: ControlPlane;
@@ -36,7 +36,9 @@ export class Exchange {
     this.#tell = tell;
   }
 
-  /** Sends a report. An older one whose answer is held back is soon aborted: the new report includes it. */
+  /**
+   * Sends a report. An older report whose answer is held back is soon aborted: the new report includes it.
+   */
   send(message: MessageOf<"report">): void {
     const older = this.#report;
     if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
@@ -137,9 +139,9 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
 /** The event of a frame; undefined if the frame is not valid. */
 function eventOf(text: string): HostEvent | undefined {
   try {
-    const frame = JSON.parse(text) as HostFrame; // checked right below, as far as it is relied on
+    const frame = JSON.parse(text) as HostFrame; // checked right below, as far as the agent relies on it
     if ("ask" in frame) return { type: "full_requested" };
-    // A refusal that does not end the agent ends the socket, which closes right after.
+    // A refusal ends the agent, or else only the socket.
     if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));
     const orders = ordersFrom(frame);
     return { type: "orders", seq: orders.answers, orders };
@@ -150,7 +152,7 @@ function eventOf(text: string): HostEvent | undefined {
 
 /** Accepts orders only if they have the fields that the agent relies on. */
 function ordersFrom(answer: unknown): Orders {
-  // The cast is checked right below, as far as the machine relies on it: a schema library would double the
+  // The cast is checked right below, as far as the agent relies on it: a schema library would double its
   // memory.
   const orders = answer as Orders;
   const complete =

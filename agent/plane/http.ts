@@ -40,10 +40,10 @@ export interface Call {
   agent: PlainAgent;
 }
 
-/** A kept-alive connection turned out to be closed: another call, on a new one, may succeed. */
+/** A kept-alive connection turned out to be closed: a retry on a new connection may succeed. */
 export class ConnectionClosed extends Error {}
 
-/** Sends JSON or bytes and reads the answer, whatever its status. Rejects if there is none. */
+/** Sends JSON or bytes and reads the answer, whatever its status. Rejects if there is no answer. */
 export function send({ method, url, headers, body, signal, agent }: Call): Promise<Answer> {
   const target = safeUrl(url);
   const secure = target.protocol === "https:";

@@ -50,8 +50,8 @@ export interface Joined {
 }
 
 /**
- * Enrolls this machine, or rejoins as the host that it was (host-protocol.md#joining). Retries until it
- * succeeds; rejects with a `Refusal` if it never can, or if `signal` aborts it.
+ * Enrolls this machine, or rejoins as the host that it was before (host-protocol.md#joining). Retries until
+ * it succeeds. Rejects if a retry cannot help (`Refusal`, `UnsafeUrl`), or when `signal` aborts.
  */
 export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {
   const setupFile = inState(options.stateDir, "setup.json");
@@ -72,8 +72,8 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
 }
 
 /**
- * Whether a released machine has a code for another worker. Leftover runs of the old worker are then reported
- * by the new one, whose orders do not include them, so they are stopped.
+ * Whether a released machine has a code for another worker. The machine then reports leftover attempts of the
+ * old worker to the new one, whose orders omit them, so they are stopped.
  */
 function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean {
   const code = codeFile === undefined ? "" : (readIfThere(codeFile)?.trim() ?? "");
@@ -81,7 +81,7 @@ function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean
 }
 
 /**
- * Stores the setup. If the disk is full, an older setup will do: a full disk must not end an existing host.
+ * Stores the setup. If the disk is full, an older setup is enough: a full disk must not end an existing host.
  */
 function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
   try {
@@ -94,7 +94,7 @@ function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
 
 /**
  * Enrolls. Neither code nor secret is sent: both sides derive the secret from the code's key and a salt. The
- * salt is stored before it is sent, so that a crashed agent retries with the same one and gets the same
+ * salt is stored before it is sent, so that a crashed agent retries with the same salt and gets the same
  * answer.
  */
 async function enroll(options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {

@@ -1,4 +1,4 @@
-// Is the program at a loopback address really this host's control plane? Each connection is proven.
+// Is the program at a loopback address really this host's control plane? Each connection must prove it.
 import { type ClientRequestArgs, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -9,7 +9,7 @@ import type { Answer } from "./http.ts";
 /** The longest answer to a hello. */
 const MAX_HELLO_CHARS = 4_096;
 
-/** A call for a signed answer, which is the proof. */
+/** A call whose signed answer is the proof. */
 export interface Hello {
   path: string;
   headers: Record<string, string>;

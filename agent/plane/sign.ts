@@ -18,7 +18,7 @@ export interface SignedCall {
   signature: string;
   /** The time in the signature, in seconds since 1970. */
   created: number;
-  /** When its answer was signed, in seconds since 1970; undefined if it is not from the control plane. */
+  /** When the answer was signed, in seconds since 1970; undefined if it is not from the control plane. */
   proofOf(answer: Pick<Answer, "status" | "headers" | "body">): number | undefined;
 }
 

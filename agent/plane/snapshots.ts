@@ -15,14 +15,14 @@ import type { SignedCall } from "./sign.ts";
 /** An upload without progress for this long has failed. */
 const UPLOAD_STALLS_MS: Millis = 2 * 60_000;
 
-/** The status of a refusal because of the time in the signature. */
+/** The status of a refusal that the time in the signature caused. */
 const OTHER_TIME = 401;
 
 /** Time limits of an upload; tests use shorter ones. */
 export interface UploadBounds {
   /** A try without progress for this long has failed. */
   stallsMs: Millis;
-  /** No new try begins this long after the first failure. */
+  /** No new try begins later than this after the first failure. */
   givenUpMs: Millis;
 }
 
@@ -108,7 +108,7 @@ export class Snapshots {
     const url = `${this.#url}/sha256:${sha256}`;
     const digest = Buffer.from(sha256, "hex").toString("base64");
     let unreadable: Unreadable | undefined;
-    // Only the file's own error says so: a connection that breaks destroys what is sent with its error, too.
+    // Only an error of the file's own stream counts: a broken connection also fails the stream around it.
     const opened = () =>
       createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES }).once("error", (error) => {
         unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);
@@ -132,8 +132,8 @@ export class Snapshots {
 }
 
 /**
- * Gives up `work` that makes no progress for too long, with the reason `why`. Then it does not wait for the
- * work to end: in a file system that hangs, the work never ends.
+ * Gives up `work` that makes no progress for too long, with the reason `why`. It does not wait for that work
+ * to end: in a file system that hangs, the work never ends.
  */
 export async function unlessStalled<Result>(
   stallsMs: Millis,

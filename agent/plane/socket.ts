@@ -35,7 +35,7 @@ export interface SocketOptions {
   closed(code: number, reason: string): void;
 }
 
-/** The answer to a request for a socket is not a socket. */
+/** The server has answered a request for a socket with something else. */
 export class NoSocket extends Error {
   override readonly name = "NoSocket";
   readonly answer: Answer;
@@ -46,7 +46,7 @@ export class NoSocket extends Error {
   }
 }
 
-/** Opens a socket. Rejects with `NoSocket`, or with what kept it from being opened. */
+/** Opens a socket. Rejects with `NoSocket`, or with the connection's error. */
 export function openSocket(options: SocketOptions): Promise<OpenSocket> {
   const { url, headers, withinMs, agent } = options;
   const target = safeUrl(url);
@@ -67,7 +67,7 @@ export function openSocket(options: SocketOptions): Promise<OpenSocket> {
           request.destroy();
         });
     });
-    // Stays after the opening: a socket that breaks emits an error before its close.
+    // This listener stays after the opening: a socket that breaks emits an error before its close.
     socket.on("error", reject);
     socket.once("open", () => resolve(attend(socket, options)));
   });

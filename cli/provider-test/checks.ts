@@ -1,4 +1,4 @@
-// Which promises does a provider make, and how does a transcript measure up to them?
+// Which promises does a provider make, and does a transcript show that it keeps them?
 import type { Check, Finding } from "./finding.ts";
 import { MACHINE_CHECKS } from "./machine-checks.ts";
 import { READ_ONLY_CHECKS } from "./read-only-checks.ts";
@@ -29,7 +29,7 @@ export interface Measures {
   bootMs: number | undefined;
 }
 
-/** Measures a provider from outside. Each value is an upper bound, given by the interval between listings. */
+/** Measures a provider from outside. Times that end with a listing are upper bounds. */
 export function measure(transcript: Transcript): Measures {
   const made = madeMachine(transcript);
   const listings = listingsOf(transcript);

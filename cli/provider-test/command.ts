@@ -16,7 +16,7 @@ import { type Report, testProvider } from "./suite.ts";
 
 /** The pause between two polls. */
 const LOOK_MS = 500;
-/** How long the effect of a destroy call may take to show. */
+/** How long it may take until a destroy call has an effect. */
 const HEED_MS = 60_000;
 const END_MS = 10 * 60_000;
 /** A forgotten test machine powers itself off after this long, if its cloud supports that. */
@@ -24,8 +24,8 @@ const TEST_MACHINE_SECONDS = 3_600;
 
 /**
  * Tests the provider of a pool and prints the findings. Resolves with the exit code. The first signal
- * destroys the test machine before exiting, the second one leaves it. Throws a `CliError` if nothing can be
- * tested.
+ * destroys the test machine before exiting; the second signal leaves the machine. Throws a `CliError` if
+ * nothing can be tested.
  */
 export async function providerTest(
   io: Io,

@@ -22,5 +22,5 @@ export interface Check {
 export const kept = (evidence: string): Finding => ({ verdict: "kept", evidence });
 /** The finding that the promise was broken. */
 export const broken = (evidence: string): Finding => ({ verdict: "broken", evidence });
-/** The finding that the transcript does not decide. */
+/** The finding that the transcript does not show whether the promise was kept. */
 export const unclear = (evidence: string): Finding => ({ verdict: "unclear", evidence });

@@ -70,7 +70,7 @@ function answers({ calls }: Transcript): Finding {
     return broken(`${call}: tried ${tries} times, the last time ${answer.failure.class}: ${text}`);
   }
   const again = calls.length - last.size;
-  return kept(`${calls.length} calls${again === 0 ? "" : `, ${again} of them put off`}`);
+  return kept(`${calls.length} calls${again === 0 ? "" : `, ${again} of them retries`}`);
 }
 
 function secret(transcript: Transcript): Finding {

@@ -12,10 +12,10 @@ import {
   type Transcript,
 } from "./transcript.ts";
 
-/** How often a call that the provider puts off is tried, and the longest pause before another try. */
+/** The most tries of a call that the provider refuses temporarily, and the longest pause before a retry. */
 export const MAX_TRIES = 5;
 const LONGEST_PAUSE_MS = 60_000;
-/** How often machines are listed: a machine that only a middle listing lacks has been omitted. */
+/** The number of listings. A machine that is missing only from a middle listing was omitted from it. */
 const LOOKS = 3;
 
 /** The clock, names and interruptions of a test. */
@@ -103,7 +103,7 @@ export class TestSession {
 
   /**
    * Destroys all machines of the test, including late and duplicate ones. Resolves with the ids of the
-   * machines that remain; undefined if no listing shows that.
+   * machines that remain; undefined if no complete listing shows which.
    */
   async cleanUp(): Promise<string[] | undefined> {
     if (callsOf(this.transcript, "create").length === 0) return [];
@@ -124,7 +124,7 @@ export class TestSession {
     }
   }
 
-  /** Creates a machine. After a passing failure, lists and repeats the call with the same token. */
+  /** Creates a machine. After a temporary failure, lists and repeats the call with the same token. */
   async #createWithRetries(wanted: CreateInstance): Promise<Instance | undefined> {
     const request = this.#nextRequest();
     for (let tries = 1; ; tries += 1) {
@@ -167,7 +167,7 @@ export class TestSession {
       missing = shown === undefined ? missing + 1 : 0;
       if (missing === 2 || shown?.state === "terminated") return;
       if (shown?.state === "stopping") askedAt = Infinity;
-      // After `heedMs` a listing has shown that the call had no effect, which the checks will judge.
+      // After `heedMs` the checks have a listing that shows the missing effect, so the call is repeated.
       if (beganAt - askedAt < heedMs) continue;
       await this.#destroy(id);
       askedAt = this.#environment.now();
@@ -202,7 +202,7 @@ export class TestSession {
     );
   }
 
-  /** Makes a call, and repeats it while the provider puts it off. */
+  /** Makes a call, and repeats it while the provider refuses it temporarily. */
   async #retry<Made extends Call>(make: (request: number) => Promise<Made>): Promise<Made> {
     const request = this.#nextRequest();
     for (let tries = 1; ; tries += 1) {

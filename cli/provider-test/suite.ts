@@ -6,7 +6,7 @@ import { type Subject, type TestEnvironment, TestSession } from "./session.ts";
 export interface Report {
   findings: Judged[];
   measures: Measures;
-  /** The machines of this test that remain; undefined if no listing shows that. */
+  /** The machines of this test that remain; undefined if no complete listing shows which. */
   left: string[] | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 
 /** One call to a provider, with its times and its answer. */
 export type Call = {
-  /** The number of the request: all tries of one request have the same. */
+  /** The number of the request: all tries of one request have the same number. */
   request: number;
   /** On a clock that does not jump, in milliseconds. */
   beganAt: number;
@@ -35,7 +35,7 @@ export interface Transcript {
   calls: Call[];
   /** The requested machine; null if none should be created. */
   wanted: CreateInstance | null;
-  /** `name:value` of the tag of that machine. */
+  /** The tag of the requested machine, as `name:value`. */
   ownTag: string;
   /** A tag that no machine has. */
   unusedTag: string;
@@ -49,7 +49,7 @@ export interface Transcript {
 /** A listing that was answered. */
 export type Listing = CallOf<"list"> & { answer: { kind: "listed" } };
 
-/** The answered listings that were requested with the right secret: of one tag, or all. */
+/** The answered listings that were requested with the right secret: all, or only those of one tag. */
 export function listingsOf({ calls }: Transcript, tag?: string): Listing[] {
   return calls.filter(
     (call): call is Listing =>
@@ -65,14 +65,14 @@ export function callsOf<Kind extends Call["call"]>({ calls }: Transcript, kind: 
   return calls.filter((call): call is CallOf<Kind> => call.call === kind);
 }
 
-/** The machines that create calls have answered with: one for each answer. */
+/** The machines that create calls returned, one for each answer. */
 export function createdBy(transcript: Transcript): Instance[] {
   return callsOf(transcript, "create").flatMap(({ answer }) =>
     answer.kind === "created" ? [answer.instance] : [],
   );
 }
 
-/** The first machine of the test, from the create call's answer, or from a listing if that was lost. */
+/** The first machine of the test, from a create call's answer, or from a listing if the answer was lost. */
 export function madeMachine(transcript: Transcript): { instance: Instance; at: number } | undefined {
   for (const call of transcript.calls) {
     const { endedAt: at } = call;
@@ -88,7 +88,7 @@ function shownBy({ answer }: CallOf<"list">, name: string | undefined): Instance
   return answer.kind === "listed" ? answer.items.filter((instance) => instance.name === name) : [];
 }
 
-/** Whether a refusal passes by itself, so that the call is repeated. */
+/** Whether a refusal is temporary, so that the call is repeated. */
 export function isPassing({ class: cls }: ProviderFailure): boolean {
   return cls === "rate_limit" || cls === "temporary";
 }

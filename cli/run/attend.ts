@@ -40,9 +40,9 @@ export interface Attendance {
   /** Where the command's output goes. */
   sinks: { stdout: Sink; stderr: Sink };
   interrupts: Interrupts;
-  /** Says what the run waits for, until it has output. */
+  /** Shows what the run waits for, until there is output. */
   progress: Progress;
-  /** `attend` updates it; it is read when the user leaves the run. */
+  /** `attend` updates this; the caller reads it when the user leaves the run. */
   abortState: AbortState;
   /** Stops everything here, and leaves the run alone. */
   leave: AbortSignal;
@@ -52,8 +52,8 @@ export interface Attendance {
  * Waits until a run is accepted, then copies its output byte for byte as it comes, until the run has ended
  * and its last byte is written.
  *
- * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). The
- * rest of its output and its end are still awaited, and `abortedAs` is set.
+ * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). Even
+ * then, this copies the rest of the output and waits for the end. It sets `abortedAs`.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
@@ -103,7 +103,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     return { status, abortedAs };
   };
   try {
-    // An abort that cannot be delivered ends the wait with its error; a delivered one does not.
+    // If the abort cannot be delivered, its error ends the wait. A delivered abort does not end the wait.
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();

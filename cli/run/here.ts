@@ -17,9 +17,9 @@ export interface Here {
 const OWN_POOL = "default";
 
 /**
- * Returns the surroundings for a command, or undefined if the pool does not run it on this machine. A local
- * Drover does so in the pool of `drover up`, and in every pool with `allowHostPaths`. `isRefused`: the Drover
- * is local, but the pool does not accept host paths.
+ * Returns the surroundings for a command, or undefined if it cannot run as if started here. It can if the
+ * Drover is local, in the pool of `drover up` and in every pool with `allowHostPaths`. `isRefused`: the
+ * Drover is local, but the pool does not accept host paths.
  */
 export async function hereFor(
   { cwd, env }: Pick<Io, "cwd" | "env">,
@@ -34,7 +34,7 @@ export async function hereFor(
   return { here: { cwd, umask, path }, isRefused: false };
 }
 
-/** Undefined if the pool does not exist; the submission then fails and says why. */
+/** Whether the pool accepts host paths. Undefined if there is no such pool: the submission will say why. */
 async function takesPaths(client: Client, pool: unknown): Promise<boolean | undefined> {
   if (pool === OWN_POOL) return true;
   if (typeof pool !== "string") return undefined;

@@ -1,6 +1,6 @@
 // How a stream of bytes becomes lines, for output that is shown with the name of its task.
 
-/** A longer line is broken here: a task may write without any line ends. */
+/** Longer lines are broken at this length, since a task may write without any line ends. */
 const LONGEST_LINE = 64 * 1024;
 
 /** Yields each line as soon as it is whole; the last one need not end with a newline. */

@@ -1,4 +1,4 @@
-// How flags and a file become a submission, and which flag an error of the server is about.
+// How flags and a file become a submission, and which flag an error from the server is about.
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
@@ -37,8 +37,8 @@ export type NamedSpec = RunSpec & { id: string };
  * run whose submission is not yet answered.
  *
  * A command on this machine (`here`) gets the umask, the PATH and by default the directory of this process.
- * Elsewhere `--dir` is sent as written, without a default. A run with a snapshot or with outputs has no
- * default either: it works in the task's own directory.
+ * Elsewhere `--dir` is sent as written, and has no default. A run with a snapshot or with outputs has no
+ * default directory either: it works in the task's own directory.
  */
 export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
@@ -83,7 +83,7 @@ export function specOfFile(content: object, flags: SpecFlags, here: Here | undef
   };
 }
 
-/** Adds the PATH of this process to variables that have none. */
+/** Adds the PATH of this process, unless the variables already have a PATH. */
 function withPath(env: SpecFlags["env"], here: Here | undefined): SpecFlags["env"] {
   return here?.path === undefined ? env : { PATH: here.path, ...env };
 }
@@ -92,7 +92,7 @@ function isMap(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether the file uses the task's own directory, by snapshots or outputs. */
+/** Whether snapshots or outputs in the file make a task work in its own directory. */
 function hasOwnFiles({ snapshot, outputs, tasks }: Partial<NamedSpec>): boolean {
   const inTasks = Array.isArray(tasks) && tasks.some((task) => task?.snapshot !== undefined);
   return snapshot !== undefined || outputs !== undefined || inTasks;
@@ -103,7 +103,7 @@ export function taskNames({ tasks }: NamedSpec): string[] | undefined {
   return Array.isArray(tasks) ? tasks.map((task) => String(task?.name)) : undefined;
 }
 
-/** The flag that each field of the submission comes from, for errors of the server. */
+/** The flag that each field of the submission comes from, for errors from the server. */
 const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = [
   ["/resources/vcpus", "--cpus", "cpus"],
   ["/resources/memory", "--memory", "memory"],
@@ -126,7 +126,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
 
 /**
  * Names a field as the command line does: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags` is
- * given when a file was used: a field that comes from the file keeps its name there.
+ * given if a file was used: then a field that no flag has set keeps its pointer.
  */
 export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags): string {
   if (pointer === "") return "the run";

@@ -93,7 +93,7 @@ function attemptOf({ attempt }: RunEvent["details"]): string | undefined {
   return attempt?.split("/").at(-1);
 }
 
-/** Only the latest attempts are kept: it is not an error if an earlier one is gone. */
+/** Copies an attempt's output. A missing attempt is not an error, since only the latest ones are kept. */
 async function copyIfKept({ io, copy }: Story, what: AttemptStream, printer: StoryPrinter): Promise<void> {
   try {
     await copy(what, printer);

@@ -6,11 +6,11 @@ interface Pattern {
   isNegated: boolean;
   onlyDirectories: boolean;
   wildcards: Wildcards;
-  /** Absent for a pattern that applies at any depth, which is compared with the name alone. */
+  /** Absent for a pattern that applies at any depth: it is compared with the name alone. */
   ways?: Ways;
 }
 
-/** Patterns as they apply in a directory: that of their file, or one below it (gitignore(5)). */
+/** Patterns as they apply in one directory: the directory of their file or any below it (gitignore(5)). */
 export class Patterns {
   readonly #all: readonly Pattern[];
   /** Worst-case steps for each byte of a name. */
@@ -23,7 +23,7 @@ export class Patterns {
 
   static readonly NONE = new Patterns([]);
 
-  /** Adds those of a file in this directory. `bytes` has one character for each byte. */
+  /** Adds the patterns of a file in this directory. `bytes`: its content, one character per byte. */
   with(bytes: string): Patterns {
     if (bytes === "") return this;
     const lines = bytes.replace(/^\xef\xbb\xbf/, "").split("\n");
@@ -52,7 +52,7 @@ export class Patterns {
   }
 }
 
-/** One character for each byte, since Git compares bytes. */
+/** A name with one character per byte, since Git compares bytes. */
 function bytesOf(name: string): string {
   return Buffer.from(name).toString("latin1");
 }

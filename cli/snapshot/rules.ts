@@ -5,13 +5,13 @@ import { dirname, join, relative } from "node:path";
 import { ArchiveFault, isSystemError } from "../../archive/faults.ts";
 import { Patterns } from "./patterns.ts";
 
-/** The files with rules; the latter overrides the former. */
+/** The files with rules. Rules in `.droverignore` override those in `.gitignore`. */
 const RULE_FILES = [".gitignore", ".droverignore"] as const;
 /** Marks the top of a repository: rules above it do not apply. */
 const REPOSITORY = ".git";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_FILE_BYTES = 1024 * 1024;
-/** The most steps that all rules of a directory may take for each byte of a name: 50 ms for a long name. */
+/** The most steps that all rules of a directory may take per byte of a name: 50 ms for a long name. */
 const MAX_WORK = 16_384;
 
 /**

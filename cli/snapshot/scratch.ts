@@ -1,11 +1,11 @@
-// Where is an archive stored while it is packed or fetched, and what removes it?
+// Where is an archive stored while it is packed or fetched, and when is it removed?
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import { listenForInterrupts } from "../terminal/interrupts.ts";
 
-/** Runs work that needs a temporary file, and removes the file in any case. An interrupt aborts the work. */
+/** Runs work that needs a temporary file, and always removes the file. An interrupt aborts the work. */
 export async function withScratchFile<Result>(
   work: (file: string, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

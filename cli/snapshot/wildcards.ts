@@ -1,10 +1,10 @@
 // Does a pattern of gitignore(5) match a path, as in Git's `wildmatch`? Regular expressions would take
-// exponential time for `*a*a*a*a*b`; here all ways to match are followed side by side, byte by byte, in time
-// proportional to pattern and name.
+// exponential time for `*a*a*a*a*b`. This simulates an NFA instead: it follows all ways to match at once,
+// byte by byte, in time proportional to the lengths of pattern and name.
 
 /**
  * One place of a pattern: a test of one byte; any number of bytes, with slashes (`deep`) or without (`star`);
- * or a fork that also continues elsewhere.
+ * or a fork, which continues both at the next place and at `orFrom`.
  */
 type Place = ((byte: string) => boolean) | "star" | "deep" | { orFrom: number };
 
@@ -18,7 +18,7 @@ export class Wildcards {
   readonly #places: readonly Place[];
   /** Worst-case steps for each byte of a name. */
   readonly work: number;
-  /** The turn in which each place was last added, so that it is added once per turn. */
+  /** The turn in which each place was last added. No place is added twice in a turn. */
   readonly #addedIn: Float64Array;
   #turn = 0;
 
@@ -32,7 +32,7 @@ export class Wildcards {
   static read(pattern: string): Wildcards | undefined {
     const places: Place[] = [];
     const special = [...pattern].findIndex((char) => SPECIAL.has(char));
-    // Git compares the literal prefix separately, and treats what follows as the beginning of a pattern.
+    // Git compares the literal prefix separately, and treats the rest as the beginning of a pattern.
     const begin = special < 0 ? pattern.length : special;
     for (let at = 0; at < pattern.length; ) {
       const char = pattern[at] ?? "";
@@ -92,7 +92,7 @@ export class Wildcards {
     return next;
   }
 
-  /** Adds a place, and those reachable from it without a byte, unless added in this turn. */
+  /** Adds a place and all places reachable from it without a byte, unless they were added in this turn. */
   #add(ways: number[], from: number): void {
     const others: number[] = [];
     for (let at: number | undefined = from; at !== undefined; ) {

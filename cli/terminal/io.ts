@@ -1,4 +1,4 @@
-// What does a verb see of the process that it runs in: environment, directory, output?
+// What a verb sees of its process: environment, directory, output.
 import { createColors } from "picocolors";
 import { OutputClosed, type Sink, sinkOf } from "./sink.ts";
 import { printable } from "./text.ts";
@@ -11,7 +11,7 @@ export interface Io {
   state?: string | undefined;
   stdout: Sink;
   stderr: Sink;
-  /** A person is watching: progress may be drawn and erased. */
+  /** Whether a person is watching. Then progress may be drawn and erased. */
   interactive: boolean;
   /** Writes one line for a person to stderr, with control characters escaped. stdout is for programs. */
   say(line: string): Promise<void>;

@@ -13,14 +13,14 @@ export interface Progress {
   write(lines: string): Promise<void>;
 }
 
-/** A short run on a ready machine is over by then, so nothing is requested and nothing flickers. */
+/** A shorter wait shows nothing: a short run on a ready machine costs no request and does not flicker. */
 const FIRST_LOOK_MS = 500;
-/** Between two requests for the reason; the clock in the line ticks every second. */
+/** On a terminal: the time between two requests for the reason. The shown clock ticks every second. */
 const LOOK_EVERY_MS = 2_000;
 const TICK_MS = 1_000;
 /** Without a terminal: how long something may take before one line says so. */
 const LONG_WAIT_MS = 10_000;
-/** Without a terminal: between two requests for the reason. */
+/** Without a terminal: the time between two requests for the reason. */
 const LOOK_AGAIN_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
@@ -36,8 +36,8 @@ export function noProgress(io: Io): Progress {
 }
 
 /**
- * Starts to watch a run. On a terminal the reason why it waits is redrawn, in several lines if it is long.
- * Elsewhere one line is printed once the wait is long, and one whenever the reason changes.
+ * Starts to watch a run. On a terminal, the reason why it waits is redrawn, in several lines if necessary.
+ * Elsewhere, the reason is printed once the wait is long, and again whenever it changes.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
@@ -54,7 +54,7 @@ export function watchProgress(io: Io, client: Client, run: string): Progress {
   }
 }
 
-/** Shows the progress of local work that takes long: redrawn on a terminal, elsewhere printed once. */
+/** Shows the progress of slow local work: redrawn on a terminal, elsewhere printed once. */
 export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
   const over = new AbortController();
   const { signal } = over;
@@ -68,7 +68,7 @@ export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
 
 function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Progress, "stop"> {
   const watching = watch.catch((error) => {
-    // Either `stop` ended it, or drawing failed. The latter is not fatal: the output meets the same error.
+    // If `stop` did not end it, drawing failed. That is not fatal: the output will fail in the same way.
     if (!over.signal.aborted) over.abort(error);
   });
   return {
@@ -79,7 +79,7 @@ function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Pr
   };
 }
 
-/** Every few ticks, looks up what a run waits for. */
+/** Returns what a run waits for at a tick. Asks Drover only every few ticks. */
 function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
   let text = "";
   return async (tick) => {
@@ -136,7 +136,7 @@ async function sayReasons(io: Io, client: Client, run: string, signal: AbortSign
   }
 }
 
-/** The present reason, which may be that Drover does not answer. */
+/** Why the run waits now. A failure to find out is a reason, too. */
 async function currentReason(
   client: Client,
   run: string,

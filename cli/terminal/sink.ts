@@ -1,4 +1,4 @@
-// Where does output go, and how does a verb notice that its reader is gone?
+// Where does output go, and how does a verb notice that nobody reads it any more?
 import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { exitCodeOfSignal } from "../errors.ts";
@@ -12,7 +12,7 @@ export class OutputClosed extends Error {
 
 /** Where bytes go. */
 export interface Sink {
-  /** Resolves once the reader has taken the bytes, so that awaiting it applies back-pressure. */
+  /** Resolves when the reader has taken the bytes. Awaiting this applies back-pressure. */
   write(bytes: Uint8Array | string): Promise<void>;
   isTerminal: boolean;
   /** Whether to use colors (https://no-color.org). */

@@ -2,12 +2,12 @@
 import { formatDuration } from "../../src/shared/duration.ts";
 
 /**
- * Characters that act on a terminal instead of being seen: controls, line ends, and Unicode formats, which
+ * Invisible characters that act on a terminal: controls, line ends, and Unicode format characters, which
  * reverse, join or hide text.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Makes foreign text safe to show on one line: it cannot move the cursor, set a title, or hide. */
+/** Makes foreign text safe to show on one line: it cannot move the cursor, set a title, or hide itself. */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (char) => (char === "\n" || char === "\t" ? " " : escaped(char)));
 }
@@ -17,7 +17,7 @@ function escaped(char: string): string {
   return code.length > 2 ? `\\u{${code}}` : `\\x${code.padStart(2, "0")}`;
 }
 
-/** A value as JSON, with everything escaped that would act on a terminal. */
+/** A value as JSON. Characters that would act on a terminal are escaped. */
 export function asJson(value: unknown, indent = 2): string {
   return JSON.stringify(value, null, indent).replace(UNSEEN, (char) =>
     char === "\n" ? char : unitsOf(char),
@@ -39,7 +39,7 @@ export function briefDuration(ms: number): string {
   return units.slice(0, 2).join("");
 }
 
-/** The time from one instant (RFC 3339) to another, or to the server's time now; empty without `from`. */
+/** The time from one instant (RFC 3339) to another, or to the server's current time; empty without `from`. */
 export function elapsed(from: string | null, to: string | number): string {
   if (from === null) return "";
   const end = typeof to === "number" ? to : Date.parse(to);
@@ -95,7 +95,7 @@ export function table(
   return lines.map((line) => `${cut(line, columns)}\n`).join("");
 }
 
-/** Names and values, one pair a line; pairs with an empty value are left out. */
+/** Names and values, one pair per line; pairs with an empty value are left out. */
 export function fields(
   pairs: readonly (readonly [string, string])[],
   emphasis: (text: string) => string,

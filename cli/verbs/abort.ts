@@ -44,7 +44,7 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .summary("end runs")
     .description("Ends runs: asks their commands to stop, and kills those that outlast their kill timeout.")
     .argument("[run...]", "the ids of the runs")
-    .option("-l, --label <name=value>", "all runs with this label (repeatable: with all of them)", pair)
+    .option("-l, --label <name=value>", "all runs with this label (repeatable: with all labels)", pair)
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs")
     .option("--reason <text>", "the reason, kept with the run")
@@ -92,7 +92,7 @@ async function abortMany(io: Io, client: Client, { label, pool, all, reason, for
   return wentWell;
 }
 
-/** Waits for all these runs to end. Returns whether the end of each could be learned. */
+/** Waits for all these runs to end, and prints each end. Returns whether this worked for all of them. */
 async function printEnds(io: Io, client: Client, ids: readonly string[]): Promise<boolean> {
   const print = (id: string, state: string) => io.stdout.write(`${id} ended: ${state}\n`);
   try {
@@ -101,7 +101,7 @@ async function printEnds(io: Io, client: Client, ids: readonly string[]): Promis
     return true;
   } catch (error) {
     if (!(error instanceof ApiError && (error.status === 404 || error.status === 410))) throw error;
-    // One of the runs has been deleted, which fails the whole request: wait for each by itself.
+    // One of the runs has been deleted, which fails the whole request: wait for each run separately.
     return await forEachOf(io, ids, async (id) => {
       await print(id, (await client.runs.wait(id)).state);
       return true;

@@ -1,4 +1,4 @@
-// `drover apply`: makes a pool what a file says.
+// `drover apply`: creates or changes a pool as a file describes it.
 import type { Command } from "commander";
 import type { PoolConfig } from "../../client/types.ts";
 import { connect } from "../context.ts";

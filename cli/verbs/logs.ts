@@ -37,7 +37,7 @@ export function addLogs(program: Command, io: Io): void {
     .option("-f, --follow", "keep copying until the run has written its last byte")
     .option("--stdout", "only what it wrote to stdout")
     .option("--stderr", "only what it wrote to stderr")
-    .option("-n, --tail <lines>", "only this many lines at the end of each, or a size, such as 64KiB", tail)
+    .option("-n, --tail <lines>", "only the end of each stream: a line count, or a size such as 64KiB", tail)
     .option("--task <name>", "the task of the run (default: main)", "main")
     .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)

@@ -1,4 +1,4 @@
-// `drover hold`, `drain`, `resume` and `kill`: how a person takes care of machines.
+// `drover hold`, `drain`, `resume` and `kill`: how a person controls single machines.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { WorkerStatus } from "../../client/types.ts";
@@ -15,7 +15,7 @@ interface MachineVerb {
   verb: "hold" | "drain" | "resume" | "kill";
   summary: string;
   description: string;
-  /** Printed for a machine that was not already ending. */
+  /** What is printed if the machine was not already ending. */
   done: string;
   /** Whether the verb ends the machine: then it also succeeds if the machine is already ending. */
   endsMachine: boolean;
@@ -49,8 +49,8 @@ const MACHINE_VERBS: readonly MachineVerb[] = [
     verb: "kill",
     summary: "end machines now, with everything that runs on them",
     description:
-      "Ends machines now, held or not, and whatever runs on them. Their runs are lost: " +
-      "the reschedule policy of each decides what happens to it.",
+      "Ends machines now, even if they are held, with everything that runs on them. Their runs " +
+      "are lost: the reschedule policy of each run decides what happens to it.",
     done: "is being destroyed",
     endsMachine: true,
   },
@@ -89,7 +89,7 @@ function call(client: Client, { verb }: MachineVerb, id: string, flags: KillFlag
   return verb === "kill" ? client.workers.kill(id, flags) : client.workers[verb](id);
 }
 
-/** Prints the outcome, and returns whether the verb took effect: a machine that is ending cannot be saved. */
+/** Prints the outcome, and returns whether the verb succeeded. No verb can save a machine that is ending. */
 async function printOutcome(
   io: Io,
   { verb, done, endsMachine }: MachineVerb,

@@ -23,7 +23,7 @@ export function addPoolsDelete(pools: Command, io: Io): void {
     .command("delete")
     .summary("delete a pool")
     .description(
-      "Deletes a pool without machines or unfinished runs. Ended runs are kept for their retention.",
+      "Deletes a pool without machines or unfinished runs. Ended runs are kept until their retention ends.",
     )
     .argument("<pool>", "the name of the pool")
     .option("--drain", "take no more runs, wait for its runs to end, end its machines, then delete it")

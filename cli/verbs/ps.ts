@@ -43,7 +43,7 @@ export function addPs(program: Command, io: Io): void {
       `only runs in this state (repeatable): ${STATE_WORDS.join(", ")}`,
       words(STATE_WORDS),
     )
-    .option("-l, --label <name=value>", "only runs with this label (repeatable: with all of them)", pair)
+    .option("-l, --label <name=value>", "only runs with this label (repeatable: with all labels)", pair)
     .option("--pool <name>", "only runs of this pool")
     .option("--limit <number>", "at most this many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
@@ -67,7 +67,7 @@ interface Selection {
   troubles: string[];
 }
 
-/** The requested runs; one more than the limit if there are more. */
+/** The requested runs: more than the limit if more exist. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
   const filter = { labels: flags.label, pool: flags.pool };
@@ -84,7 +84,7 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
   };
 }
 
-/** Reads runs until there are `count`, or all. */
+/** Reads `count` runs, or all if there are fewer. */
 async function readRuns(client: Client, filter: RunFilter, count: number): Promise<Selection> {
   const pages = await readPages(count, (page) => client.runs.list({ ...filter, ...page }));
   return {

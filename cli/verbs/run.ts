@@ -1,4 +1,4 @@
-// `drover run`: runs a command on a machine of Drover's as if it ran here.
+// `drover run`: runs a command on one of Drover's machines as if it ran here.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
@@ -45,7 +45,7 @@ The exit code is the command's own, or
   125  Drover failed, or somebody else aborted the run
   126  the command is not executable
   127  the command was not found
-  128+n  signal n ended the command, or this one: 130 for Ctrl-C, 131 for Ctrl-\\
+  128+n  signal n ended the command, or drover run: 130 for Ctrl-C, 131 for Ctrl-\\
 
 Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting. Ctrl-\\
 detaches: the run goes on, and drover logs -f shows it again. SIGINT, SIGTERM and
@@ -248,7 +248,7 @@ function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: stri
   return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
 }
 
-/** Puts a failure after the run was accepted into words: the user must know that the run may go on. */
+/** Explains a failure after the run was accepted: the user must know that the run may go on. */
 function outOfSight(error: unknown, run: string): unknown {
   if (!(error instanceof UnreachableError)) return error;
   return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [

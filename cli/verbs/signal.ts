@@ -31,7 +31,7 @@ export function addSignal(program: Command, io: Io): void {
     });
 }
 
-/** Reads a name as `kill` does: with or without `SIG`, in either case. */
+/** Reads a name as `kill` does: with or without `SIG`, in upper or lower case. */
 function signalOf(name: string): SignalName {
   const short = name.toUpperCase().replace(/^SIG/, "");
   const found = SIGNALS.find((signal) => signal === `SIG${short}`);

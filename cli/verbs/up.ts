@@ -6,8 +6,9 @@ import type { Io } from "../terminal/io.ts";
 
 const HELP = `
 Drover keeps its state in .drover in this directory, or in the directory that --state or DROVER_STATE
-names. Commands find it from the directory in which it was started, or the one that --state names, and
-below. Elsewhere, point to it with DROVER_STATE=<directory> or drover --state <directory> <command>.
+names. Commands that run in or below the directory that has .drover, or in or below the state directory,
+find this Drover. Elsewhere, point to it with DROVER_STATE=<directory> or drover --state <directory>
+<command>.
 
 Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
 drover up. A second Ctrl-C waits for nothing, and runs end as unknown.
@@ -33,7 +34,7 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       wholeNumber(1, 65_535),
     )
     .option("--state <directory>", "where to keep everything (default: .drover in this directory)", path)
-    .option("--fresh", "forget all runs, and everything else that is kept, first")
+    .option("--fresh", "first forget all runs and everything else that is kept")
     .option("--machines <number>", "how many machines there may be (default: 1)", wholeNumber(1, 64))
     .option(
       "--vcpus <number>",

@@ -6,8 +6,8 @@ import { DEFAULT_UNREACHABLE_MS, type LogSelection, readLog } from "./logs.ts";
 import { WAIT_STEP_MS } from "./until-done.ts";
 
 /**
- * Yields one stream of a task, attempt after attempt, until there can be no further one. Starts with the
- * latest attempt, or waits for the first.
+ * Yields one stream of a task, attempt after attempt, until there can be no further attempt. Starts with the
+ * latest attempt, or waits for the first one.
  */
 export async function* followTask(
   target: Target,

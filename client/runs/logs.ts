@@ -35,13 +35,13 @@ const STEADY_MS = 5_000;
 
 interface Position {
   /**
-   * The offset of the next byte; `tail`: wherever the tail begins; `unknown`: in a tail whose answer gave no
-   * offset.
+   * The offset of the next byte; `tail`: the beginning of the tail; `unknown`: inside a tail, if the
+   * answer named no offset.
    */
   next: number | "tail" | "unknown";
   /** The attempt being read: the requested one, or the one that the first answer named. */
   attempt: string | undefined;
-  /** The answer began before there was any attempt, so it named none; it is about the first. */
+  /** The answer began before the first attempt existed, so it did not name the attempt. */
   isFirst: boolean;
 }
 
@@ -49,8 +49,8 @@ interface Position {
  * Yields one stream of one attempt as it comes. After a broken connection, reading resumes at the exact byte
  * (`Range`), so that nothing comes twice and nothing is missing.
  *
- * Only a cleanly ended body ends the stream; the generator then returns the attempt, if an answer named one.
- * The reader sets the pace. Throws `ApiError` for final errors, and `UnreachableError` after `unreachableMs`
+ * Only a cleanly ended body ends the stream; the generator then returns the attempt, if it is known. The
+ * reader sets the pace. Throws `ApiError` for final errors, and `UnreachableError` after `unreachableMs`
  * without a good connection.
  */
 export async function* readLog(
@@ -94,8 +94,8 @@ export async function* readLog(
 }
 
 /**
- * Finds the attempt of an answer that named none. Call this before resuming, since by then there may be
- * several attempts. Throws `expired_logs` if the attempt is no longer kept.
+ * Finds the attempt of an answer that named none: the first attempt. Reading must resume in it, even if later
+ * attempts exist now. Throws `expired_logs` if the attempt is no longer kept.
  */
 async function firstAttempt(
   target: Target,
@@ -117,7 +117,7 @@ async function firstAttempt(
 }
 
 /**
- * The offset at which the last lines begin: reads more and more of the end until it holds them all. An
+ * The offset at which the last lines begin. Reads longer and longer tails until one has all these lines. An
  * incomplete last line counts as a line.
  */
 async function startOfLines(
@@ -147,7 +147,7 @@ async function startOfLines(
   }
 }
 
-/** Opens the stream at the position. Undefined if nothing comes after it, ever. */
+/** Opens the stream at the position. Undefined if nothing will ever follow there. */
 async function open(
   target: Target,
   run: string,

@@ -17,7 +17,7 @@ export interface RunFilter {
   cursor?: string;
 }
 
-/** The body of a query. How long it waits is in the options of the call. */
+/** The body of a query. The options of the call say how long it waits. */
 export type RunQueryInput = Omit<Operations["queryRuns"]["body"], "wait">;
 
 /** Which runs to abort: a filter, or explicitly `all`. */
@@ -36,8 +36,8 @@ export function runListsOf(target: Target) {
   return {
     /**
      * Waits until all runs selected by ids, labels and pool have ended, or are in one of the `states`,
-     * however long that takes. Resolves with a page of them; for ids, with all of them (up to 10,000).
-     * `all.holds` is false if a run ended in another state, so that waiting longer is pointless.
+     * however long that takes. Resolves with one page of these runs; for ids, with all of them (up to
+     * 10,000). `all.holds` is false if a run ended in another state, so that waiting longer is pointless.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
       const { ids, labels, pool, states = ["done"] } = filter;

@@ -29,8 +29,8 @@ export interface SubmitOptions extends CallOptions {
 /**
  * Submitting (api.md#submitting). Each call rejects with `ApiError` or `UnreachableError`.
  *
- * A submission always carries the ids of its runs, or a key. So it can be retried after a lost answer without
- * making two runs.
+ * A submission always carries the ids of its runs, or a key. So a retry after a lost answer does not make a
+ * second run.
  */
 export function submissionsOf(target: Target) {
   return {
@@ -53,7 +53,7 @@ export function submissionsOf(target: Target) {
   };
 }
 
-/** The key to send. Null: none, since runs have ids. A caller that gives both gets the server's error. */
+/** The key to send. Null: no key, since runs have ids. A caller that gives both gets the server's error. */
 function keyFor(specs: readonly RunSpec[], key: string | undefined): string | null | undefined {
   return key === undefined && specs.some(({ id }) => id !== undefined) ? null : key;
 }
@@ -74,7 +74,7 @@ export function singleRunsOf(target: Target) {
     ask(target, "listRunEvents", { path: { id: run }, query: { after: after?.toString() } }, options);
 
   return {
-    /** The whole status of a run. With `waitMs`, waits for a state of `until`, at most that long. */
+    /** The full status of a run. With `waitMs`, waits at most that long for a state that `until` selects. */
     get,
 
     /** Waits until the run has ended, however long that takes. */
@@ -91,8 +91,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Asks a run to end; with `waitMs`, waits that long for it. Repeating it is harmless. With `force`, kills
-     * it at once, even if a graceful stop has begun.
+     * Asks a run to end; with `waitMs`, waits at most that long for the end. Repeating it is harmless. With
+     * `force`, kills the run at once, even if a graceful stop has begun.
      */
     abort(
       run: string,

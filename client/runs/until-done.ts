@@ -1,4 +1,4 @@
-// How the client waits for as long as it takes: one held request after the other.
+// How the client waits for as long as necessary: one held request after the other.
 import { type CallOptions, pause } from "../transport/http.ts";
 
 /** How long the server may hold each request of a wait. */

@@ -35,7 +35,7 @@ export interface Call extends CallOptions {
   content?: Content;
   /** How long a try may take beyond `waitMs`. Default: `REQUEST_TIMEOUT_MS`. */
   answerWithinMs?: number | undefined;
-  /** Whether sending it twice has the effect of sending it once. Only then is it retried. */
+  /** Whether sending it twice has the effect of sending it once. Other calls are not retried. */
   repeatable: boolean;
 }
 
@@ -72,7 +72,7 @@ export async function callValue<T>(target: Target, call: Call): Promise<T> {
   return (await callJson<T>(target, call)).value;
 }
 
-/** Uploads bytes. It may take as long as bytes flow. Rejects unless the answer is JSON. */
+/** Uploads bytes, without a timeout while bytes flow. Rejects unless the answer is JSON. */
 export async function callContent(target: Target, call: Call & { content: Content }): Promise<void> {
   await withRetries(target, call, async () => {
     const stall = new AbortController();
@@ -99,7 +99,7 @@ export async function callStream(target: Target, call: Call): Promise<Response> 
   return await exchange(target, call, call.signal);
 }
 
-/** As `callStream`, but retried if the call is repeatable. */
+/** Like `callStream`, but retried if the call is repeatable. */
 export async function callStreamPatiently(target: Target, call: Call): Promise<Response> {
   return await withRetries(target, call, () => exchange(target, call, call.signal));
 }
@@ -145,7 +145,7 @@ async function withRetries<T>(
   }
 }
 
-/** Waits; rejects with the signal's reason if it is aborted. */
+/** Waits; rejects with the signal's reason if the signal is aborted. */
 export async function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   try {
     await sleep(delayMs, undefined, { signal });

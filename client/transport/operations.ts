@@ -69,7 +69,7 @@ function segmentOf(name: string): string {
   return encodeURIComponent(name).replaceAll("%3A", ":");
 }
 
-/** A flag of a query. An absent one is not sent. */
+/** The value of a flag in a query. A flag that is not set is not sent. */
 export function flag(isSet: boolean | undefined): "1" | undefined {
   return isSet ? "1" : undefined;
 }

@@ -8,7 +8,8 @@ import { connectProven } from "./proven-connection.ts";
 const IDLE_MS = 1_000;
 
 /**
- * The `fetch` for the Drover at this URL, which is identified by its certificate, or on loopback by a proof.
+ * The `fetch` for the Drover at this URL. A Drover is identified by its certificate, or on loopback by a
+ * proof.
  */
 export function fetchFor(url: string, token: string): typeof fetch {
   const address = loopbackAddress(url);
@@ -22,7 +23,7 @@ export function fetchFor(url: string, token: string): typeof fetch {
 function provenFetch(address: string, token: string): typeof fetch {
   let agent: Agent | undefined;
   const proven = async (input: string, init: object = {}) => {
-    // Loaded on demand: undici takes as long to load as Node's own `fetch`, which is then not loaded.
+    // Loaded on demand, since this takes time. Node's own `fetch` takes as long, but is then never loaded.
     const { default: undici } = await import("undici");
     agent ??= new undici.Agent({
       keepAliveTimeout: IDLE_MS,

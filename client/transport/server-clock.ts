@@ -1,4 +1,4 @@
-// What time is it on the server? Its timestamps are compared with its own time, not with the local clock.
+// What time is it on the server? Timestamps of the server are compared with this time, not with local time.
 
 /** A smaller difference is ignored: `Date` has whole seconds, and an answer takes a while. */
 const EXACT_MS = 2_000;

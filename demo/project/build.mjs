@@ -1,4 +1,4 @@
-// Bakes a book of puzzles into dist/puzzles.json, each with its solution.
+// Makes a book of puzzles, each with its solution, in dist/puzzles.json.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { format } from "./src/board.mjs";
 import { makePuzzle } from "./src/make.mjs";

@@ -1,4 +1,4 @@
-// How does this machine act as a cloud, whose instances are process trees?
+// How does this machine act as a cloud whose instances are process trees?
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { ProviderError } from "./provider-error.ts";
 
 /** How long an ended instance is listed as `terminated`, as clouds do, so that its end is seen. */
 const LIST_ENDED_MS = 3_600_000;
-/** How long a repeated create finds an ended instance by its token: as long as a worker's tombstone. */
+/** How long a repeated create finds an ended instance by its token: as long as a worker's tombstone lasts. */
 const REMEMBER_ENDED_MS = 24 * 3_600_000;
 /** The pause before a failed kill is repeated. */
 const RETRY_MS = 1_000;
@@ -37,7 +37,7 @@ export interface CloudOptions {
  * A cloud on this machine: an instance is a tree of processes that can be found and ended as a whole.
  *
  * An instance becomes `terminated` only after a search has found none of its processes: the control plane
- * takes that state as proof that nothing of it runs (rules.md#r5, rules.md#invariant-3).
+ * takes that state as proof that none of them runs (rules.md#r5, rules.md#invariant-3).
  */
 export class LoopbackCloud {
   readonly #options: CloudOptions;
@@ -134,7 +134,8 @@ export class LoopbackCloud {
   /**
    * Takes over the instances of a `drover up` that was killed. An instance continues if its first process
    * lives, which is identified by pid, start time, mark and directory, never by the pid alone. All other
-   * instances are ended, and all other processes with a mark of this directory. Resolves when that is done.
+   * instances are ended, and so are other processes with a mark of this directory. Resolves when that is
+   * done.
    */
   async adopt(): Promise<void> {
     const former = [...this.#entries.values()].filter(({ state }) => state !== "terminated");
@@ -183,7 +184,7 @@ export class LoopbackCloud {
     const child = launch(this.#dirOf(entry.id), request, entry.cgroup, pathIn(this.#options.dir, "awake"));
     child.once("error", () => void this.#end(entry));
     child.once("exit", (code, signal) => {
-      // An agent that was dismissed exits with 0, and its machine ends with it.
+      // An agent that is no longer needed exits with 0, and its machine ends with it.
       if (code !== 0) this.#reportDeath(entry, endText(code, signal));
       void this.#end(entry);
     });
@@ -199,7 +200,7 @@ export class LoopbackCloud {
     if (state === "running") this.#options.onDeath?.({ id, name, how });
   }
 
-  /** Ends an instance, however long that takes. A second call meanwhile waits for the same end. */
+  /** Ends an instance, however long that takes. A second call during that time waits for the same end. */
   #end(entry: Entry): Promise<void> {
     if (entry.state === "terminated") return Promise.resolve();
     const ending = this.#ending.get(entry.id) ?? this.#endWithProof(entry);
@@ -270,7 +271,7 @@ export class LoopbackCloud {
     try {
       rmSync(this.#dirOf(id), { recursive: true, force: true });
     } catch (error) {
-      this.#options.onProblem(`What machine ${id} left behind cannot be removed. ${String(error)}`);
+      this.#options.onProblem(`The directory of machine ${id} cannot be removed. ${String(error)}`);
     }
   }
 

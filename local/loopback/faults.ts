@@ -56,7 +56,7 @@ export const Faults = z.strictObject({
   listDelayMs: Delay,
   /** The number of machines on a page of a listing; 0: all on one page. */
   pageSize: z.int().min(0).max(1_000).default(0),
-  /** Pages go by position, so machines move up when others end; reading a page ends the first one. */
+  /** Pages go by position, so machines move up when others end; reading a page ends the first machine. */
   shiftingPages: z.boolean().default(false),
   /** Listings show this state for every machine that has not ended. */
   wedgedState: z.enum(LIFECYCLE_STATES).nullable().default(null),
@@ -87,7 +87,9 @@ const STATUSES: Record<z.infer<typeof ProviderProblem>["class"], number> = {
   temporary: 503,
 };
 
-/** Adds faults to an honest cloud. They are only in memory: a restart ends the faults, but no machine. */
+/**
+ * Adds faults to an honest cloud. Faults are only in memory, so a restart ends them, but it ends no machine.
+ */
 export class FaultyCloud {
   /** The faults that remain. */
   faults = Faults.parse({});
@@ -165,7 +167,7 @@ export class FaultyCloud {
     return bootDelayMs === 0 ? userData : `sleep ${bootDelayMs / 1_000}\n${userData}`;
   }
 
-  /** Whether a fault happens now. If so, one fewer of that fault is left. */
+  /** Whether a fault happens now. If so, it is counted down. */
   #strikes(fault: keyof typeof COUNTED): boolean {
     if (this.faults[fault] === 0) return false;
     this.faults[fault] -= 1;

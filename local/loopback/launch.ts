@@ -8,8 +8,8 @@ import type { CreateInstance } from "../../src/schema/provider.ts";
 import { MARK } from "./marks.ts";
 
 /**
- * Enters the cgroup before any user data runs, so that no process starts outside of it. If that is refused
- * the instance runs all the same, and its processes are found by their mark.
+ * Enters the cgroup before any user data runs, so that no process starts outside of it. If the kernel refuses
+ * that, the instance still runs, and its processes are found by their mark.
  */
 const ENTER_AND_RUN = '{ echo $$ >"$1"; } 2>/dev/null; ulimit -S -n "$3" 2>/dev/null; exec /bin/sh "$2"';
 

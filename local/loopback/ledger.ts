@@ -6,8 +6,8 @@ import { tryReadJson, writeAtomically } from "../../posix/files.ts";
 import { Instance } from "../../src/schema/provider.ts";
 
 /**
- * An instance as it is stored: what the contract shows, and how its processes are found. The directories and
- * cgroups in it are removed later, so only names that Drover gives are accepted.
+ * An instance as it is stored: the fields of the provider contract, and how its processes are found.
+ * Directories and cgroups with these names are removed later, so only names that Drover gives are accepted.
  */
 export const Entry = Instance.extend({
   id: z.string().regex(/^lo-[0-9a-f]{16}$/),
@@ -38,7 +38,7 @@ export interface Places {
 /**
  * Reads the ledger of an earlier `drover up`; empty if there was none. A missing or unreadable ledger is
  * rebuilt from the copies in the directories of the instances, and the problem is reported. A copy may be
- * outdated, but whether an instance runs is decided by its processes alone.
+ * outdated, but only its processes decide whether an instance runs.
  */
 export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
   const { data } = Ledger.safeParse(tryReadJson(places.ledger));

@@ -11,7 +11,7 @@ export function rootBelow(dir: string): string {
   return pathIn(dir, "instances");
 }
 
-/** The mark, as an entry of the environment, of the instance with this directory. */
+/** The mark of the instance with this directory, as an entry of the environment. */
 export function markOf(instanceDir: string): string {
   return `${MARK}=${instanceDir}`;
 }

@@ -20,7 +20,7 @@ export interface ServerOptions {
 }
 
 /**
- * Serves a loopback cloud on 127.0.0.1, as the provider contract says (host-protocol.md#provider-contract).
+ * Serves a loopback cloud on 127.0.0.1 under the provider contract (host-protocol.md#provider-contract).
  * Resolves once it listens. An extra path, `/faults`, lets tests inject faults (`faults.ts`).
  */
 export async function serveCloud(options: ServerOptions): Promise<Server> {
@@ -30,7 +30,7 @@ export async function serveCloud(options: ServerOptions): Promise<Server> {
     server.once("error", reject);
     server.listen(options.port, "127.0.0.1", resolve);
   });
-  // A connection that cannot be accepted, for lack of a file descriptor, is retried by its caller.
+  // If a connection cannot be accepted for lack of a file descriptor, its caller retries.
   server.on("error", () => undefined);
   return server;
 }
@@ -50,7 +50,7 @@ async function answer(
       error instanceof ProviderError
         ? error
         : new ProviderError(503, "temporary", `The call failed: ${String(error)}`);
-    // The rest of an unread body must not be taken for the next request.
+    // The rest of an unread body must not be read as the next request.
     if (!request.complete) response.setHeader("connection", "close");
     const { status, problemClass, message, retryAfterMs } = problem;
     if (retryAfterMs !== undefined) response.setHeader("retry-after", Math.ceil(retryAfterMs / 1_000));
@@ -59,8 +59,8 @@ async function answer(
 }
 
 /**
- * Admits only programs that know the secret, and no web page: this service runs whatever it is given. A page
- * whose own name resolves to 127.0.0.1 is recognized by its Host header, any other by its Origin.
+ * Admits only programs that know the secret, and no web page: this service runs any script that it is given.
+ * A page whose own name resolves to 127.0.0.1 is recognized by its Host header, any other page by its Origin.
  */
 function admit({ secret }: ServerOptions, request: IncomingMessage): void {
   const port = request.socket.localPort;

@@ -6,7 +6,7 @@ const MISDIRECTED = 421;
 /** The entrypoint that the public port serves. */
 export const DOOR = "Door";
 
-/** The path that the main module of a local Drover pretends to have: beside the Worker that it imports. */
+/** The path under which the main module of a local Drover is loaded: beside the Worker that it imports. */
 export function doorPath(script: string): string {
   return join(dirname(script), "drover-door.js");
 }

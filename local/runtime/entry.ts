@@ -1,4 +1,4 @@
-// How does `drover up`, and only it, fire a cron trigger of the Worker?
+// How can `drover up`, but no other program, fire a cron trigger of the Worker?
 import { closeSync, openSync } from "node:fs";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -9,8 +9,8 @@ export const ENTRY = "tmp/entry";
 /**
  * Calls the Worker's `scheduled` as a cron trigger does. Rejects if it fails, or the runtime does not answer.
  *
- * The path of a socket has at most 107 bytes, and that of a state directory may be longer: so the socket is
- * reached through a descriptor of the directory.
+ * The path of a socket has at most 107 bytes, and the path of a state directory may be longer. So the socket
+ * is reached through a descriptor of the directory.
  */
 export async function fireCron(stateDir: string, cron: string): Promise<void> {
   const directory = openSync(stateDir, "r");

@@ -17,13 +17,13 @@ import { writeGuard } from "./workerd-guard.ts";
 /** How often to check whether the runtime must be restarted. */
 const CHECK_EVERY_MS = 250;
 
-/** The environment variable by which the runtime's processes are found after a crash. */
+/** The environment variable that marks the runtime's processes, so that they can be found after a crash. */
 const MARK = "DROVER_RUNTIME";
 
 /**
- * The local bucket is written by JavaScript, and each of its small parts leaves objects that only a full
- * garbage collection frees. With V8's defaults the first such collection comes late, and a large log fills
- * 220 MB. A heap that starts small and grows slowly stays below 200 MB (decisions/local.md#heap-of-workerd).
+ * JavaScript code writes the local bucket, and each small part leaves objects that only a full garbage
+ * collection frees. With V8's defaults the first full collection comes late, and a large log fills 220 MB. A
+ * heap that starts small and grows slowly stays below 200 MB (decisions/local.md#heap-of-workerd).
  */
 const V8_FLAGS = "--initial-old-space-size=4 --heap-growing-percent=20 --max-semi-space-size=1";
 
@@ -41,7 +41,7 @@ export interface RuntimeOptions {
   aheadMs: number;
   /** Called with each line that the Worker or the runtime logs. */
   onLog(level: string, text: string): void;
-  /** Called when workerd has ended by itself: `how` says in words what happened. It is restarted. */
+  /** Called when workerd has ended by itself: `how` says in words what happened. workerd is restarted. */
   onDeath(how: string): void;
 }
 
@@ -49,7 +49,8 @@ export interface Runtime {
   /**
    * Somebody set the machine's clock, and Drover's time is now `aheadMs` ahead of it: restarts the Worker
    * with that difference, and wakes all objects, since their alarms go by the old clock. The old workerd
-   * cannot continue: while its clock is behind a time that an object has seen, time stands still there.
+   * cannot continue: while its clock is behind a time that an object has seen, time stands still for that
+   * object.
    */
   clockWasSet(aheadMs: number): Promise<void>;
   /** Confirms to the Worker, which sees no other clock, that its clock shows `wallMs` and was not set. */
@@ -61,7 +62,7 @@ export interface Runtime {
 /**
  * Runs the built Worker and its objects on this machine; resolves once it answers.
  *
- * Only this file depends on what differs between prereleases of Miniflare (tools.md#one-configuration,
+ * Only this file depends on details that differ between prereleases of Miniflare (tools.md#one-configuration,
  * platform.md#the-local-runtime). `wrangler dev` is not used: it would cost most of the throughput.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -81,7 +82,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   let { aheadMs: currentAheadMs } = options;
   const miniflareOptions = () =>
     convertV4MiniflareOptions({
-      // Through Miniflare's entry, which only we can open (`entry.ts`).
+      // At Miniflare's entry, which only we can open (`entry.ts`).
       unsafeTriggerHandlers: true,
       cf: false,
       logRequests: false,
@@ -120,7 +121,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       clockWasSet: async (aheadMs) => {
         if (aheadMs !== currentAheadMs) {
           replaced = workerd;
-          // The old workerd must decide nothing more by the wrong time.
+          // The old workerd must not decide anything more with the wrong time.
           workerd?.kill("SIGSTOP");
           currentAheadMs = aheadMs;
           await restart();
@@ -142,8 +143,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 /**
  * Miniflare restarts workerd once. If the new workerd dies while it starts, Miniflare gives up, and no
- * control plane would be left. So Miniflare's state is checked again and again, and after an error the
- * runtime is restarted. Returns a function that stops the checks.
+ * control plane would be left. So Miniflare's state is checked repeatedly, and after an error the runtime is
+ * restarted. Returns a function that stops the checks.
  */
 function keepRunning(
   ready: () => Promise<unknown>,
@@ -169,8 +170,9 @@ function keepRunning(
 }
 
 /**
- * Runs `make`, and removes the signal listeners that it adds: Miniflare's would end the process at once, and
- * leave its machines behind. The caller decides what a signal means. Miniflare's listener for `exit` stays.
+ * Runs `make`, and removes the signal listeners that it adds: Miniflare's listeners would end the process at
+ * once, and leave its machines behind. The caller decides what a signal means. Miniflare's listener for
+ * `exit` stays.
  */
 function withoutSignalListeners<T>(make: () => T): T {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -194,13 +196,15 @@ export async function endFormerRuntime(stateDir: string): Promise<void> {
   await endTree({ isMarked: (environment) => environment.includes(mark), isMarkedOnly: true });
 }
 
-/** The port of the inspector, for developers. Whoever reaches it can do everything that Drover can. */
+/** The port of the inspector, for developers. A program that reaches it can do everything that Drover can. */
 function inspectorPort(): number | undefined {
   const port = process.env.DROVER_INSPECTOR_PORT;
   return port === undefined ? undefined : Number(port);
 }
 
-/** What `scripts/worker-options.mjs` writes from `wrangler.toml`. Paths are relative to the package. */
+/**
+ * The file that `scripts/worker-options.mjs` makes from `wrangler.toml`. Paths are relative to the package.
+ */
 interface BuiltOptions {
   name: string;
   vars: Record<string, string>;
@@ -231,9 +235,9 @@ function readWorker({ script, options: path, port, vars }: RuntimeOptions) {
 }
 
 /**
- * Sets what wrangler, Miniflare and workerd read only from the environment: where temporary files, logs and
- * caches go, that no metrics are sent, and that the guard runs in place of workerd. Also makes Miniflare
- * notice a workerd that dies before it has read its input. Returns the path of the guard.
+ * Sets options that wrangler, Miniflare and workerd read only from the environment: where temporary files,
+ * logs and caches go, that no metrics are sent, and that the guard runs in place of workerd. Also makes
+ * Miniflare notice a workerd that dies before it has read its input. Returns the path of the guard.
  */
 function setToolEnvironment(stateDir: string): string {
   const require = createRequire(import.meta.url);

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 /**
  * Calls `fire` for each cron immediately, and then at its interval, since Miniflare fires no cron triggers
  * (tools.md#cron). Returns a function that stops the calls. Throws for any cron but "every n minutes": a cron
- * that never fires would leave objects without an alarm asleep for ever.
+ * that never fires would leave objects without an alarm asleep forever.
  */
 export function ticker(
   crons: string[],
@@ -20,7 +20,7 @@ export function ticker(
       throw new Error(`Only crons such as "*/5 * * * *" are known here, not "${cron}".`);
     const tick = () =>
       void fire(cron).catch((error) => {
-        // A cron that is in flight when the runtime is disposed of fails, which is no problem.
+        // A cron that is in flight when the runtime is disposed of fails. That is expected.
         if (!over) onProblem(`The cron ${cron} failed. ${String(error)}`);
       });
     tick();

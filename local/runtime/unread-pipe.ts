@@ -5,7 +5,7 @@ import { subscribe } from "node:diagnostics_channel";
 /** Calls `act` with each child process that runs this program, once it has its pipes. */
 export function onChildOf(program: string, act: (child: ChildProcess) => void): void {
   subscribe("child_process", (message) => {
-    // The documentation of this channel says so; its types do not.
+    // The documentation of this channel promises this type; the type declarations do not.
     const { process: child } = message as { process: ChildProcess };
     // The child has neither a name nor pipes yet, and it cannot die before the next tick.
     process.nextTick(() => {
@@ -15,12 +15,12 @@ export function onChildOf(program: string, act: (child: ChildProcess) => void): 
 }
 
 /**
- * Emits an error on the standard input of each child that runs this program, if it dies before it has read
- * all of its input.
+ * Emits an error on the standard input of each child that runs this program, if the child dies before it has
+ * read all of its input.
  *
  * Miniflare writes its configuration to workerd's standard input, and waits for `finish` or `error`. If
  * workerd dies first, Node may notice its death before the broken pipe. It then closes the pipe without
- * either event, and Miniflare would wait for ever, even in `dispose`.
+ * either event, and Miniflare would wait forever, even in `dispose`.
  */
 export function failUnreadInput(program: string): void {
   onChildOf(program, failUnread);

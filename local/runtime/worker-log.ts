@@ -7,7 +7,7 @@ const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
 
 export interface WorkerLog {
-  /** Never throws: a log that cannot be written is no reason to fail. */
+  /** Never throws: a log that cannot be written must not fail its caller. */
   write(level: string, text: string): void;
   close(): void;
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { errorCode } from "../../posix/errors.ts";
 import { pathIn } from "./names.ts";
 
-/** The first page of a database lists its tables, and each table has a page of its own. */
+/** The first page of a database lists its tables, and each table has at least one more page. */
 const PAGE_BYTES = 4_096;
-/** The database that the runtime has for a whole class of objects: their alarms. */
+/** The runtime's database for a whole class of objects, with their alarms. */
 const CLASS_DATABASE = "metadata.sqlite";
 
 /**

@@ -36,7 +36,7 @@ export function isOurs(name: string): boolean {
   return NAMES.some((ours) => ours === name) || name.startsWith("lock.") || isDraft(name);
 }
 
-/** Whether it is an unfinished version of one of our files. */
+/** Whether a file with this name is an unfinished version of one of our files. */
 export function isDraft(name: string): boolean {
   return NAMES.some((ours) => name === ours + TEMPORARY_ENDING);
 }

@@ -12,8 +12,8 @@ const STICKY = 0o1000;
 const ROOT = 0;
 
 /**
- * Refuses a state directory that somebody else has made, since Drover runs files in it and uses its secrets.
- * Call this before anything below it is read or written. Throws an `UpError`.
+ * Refuses a state directory that is a link or belongs to another user, since Drover runs files in it and uses
+ * its secrets. Call this before anything below it is read or written. Throws an `UpError`.
  */
 export function checkStateDir(dir: string): void {
   const stats = lstatSync(dir);
@@ -56,8 +56,8 @@ export function checkModesStay(dir: string, path: string): void {
 }
 
 /**
- * Who can replace this directory with another one, apart from the caller and root; undefined: nobody. That is
- * no reason to refuse it: volumes of containers often belong to another user, or are open to everybody.
+ * Who can replace this directory with another one, apart from the caller and root; undefined: nobody. Such a
+ * directory is not refused: volumes of containers often belong to another user, or are open to everybody.
  */
 export function strangerAbove(dir: string): string | undefined {
   const me = process.geteuid?.();

@@ -8,24 +8,24 @@ import type { Millis } from "../../src/shared/machine.ts";
 import { pathIn } from "./names.ts";
 
 /**
- * The reserve is a number of files, since a disk can also run out of file names. It has 16 MiB in all, since
- * a chunk of a log (4 MiB) that is being moved exists four times: in its command's file, in the journal and
- * the pages of a database, and in the bucket.
+ * The reserve consists of many files, since a disk can also run out of inodes. It has 16 MiB in all, since a
+ * chunk of a log (4 MiB) that is being moved exists four times: in its command's file, in the journal and the
+ * pages of a database, and in the bucket.
  */
 const RESERVE_FILES = 64;
 const RESERVE_FILE_BYTES = 256 * 1024;
 /** A smaller reserve is not worth keeping. */
 const MIN_RESERVE_FILES = 16;
 
-/** What must be free besides the reserve. */
+/** The space that must be free besides the reserve. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 const ROOM_FILES = 64;
 
 const LOOK_EVERY_MS: Millis = 500;
-/** How long the disk must have had room before the reserve is taken again: delayed writes come first. */
+/** How long the disk must have room before the reserve is taken again: delayed writes come first. */
 const SETTLED_MS: Millis = 5_000;
 
-/** How many files the reserve may have, given those that it has now, without nearly filling the disk. */
+/** How many files the reserve may have without nearly filling the disk. `current`: how many it has now. */
 function affordable({ bytes, files = Number.POSITIVE_INFINITY }: Free, current: number): number {
   const byBytes = Math.floor((bytes - ROOM_BYTES) / RESERVE_FILE_BYTES);
   return Math.min(RESERVE_FILES, current + Math.min(byBytes, files - ROOM_FILES));
@@ -91,7 +91,7 @@ function release(dir: string): void {
   }
 }
 
-/** Adds the missing files of the reserve. Returns how many it has; 0 if that fails. */
+/** Adds the missing files of the reserve. Returns the number of its files; 0 if that fails. */
 function fill(dir: string, files: number): number {
   const reserve = pathIn(dir, "reserve");
   try {

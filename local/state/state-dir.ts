@@ -13,17 +13,19 @@ import { removeEmptyObjects } from "./empty-objects.ts";
 import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
 import { checkModesStay, checkStateDir, checkStateFiles } from "./own-state.ts";
 
-/** The directory in which commands look for a context, in their directory and above. */
+/**
+ * The name of the directory with the context. Commands look for it in the current directory and its parents.
+ */
 export const DEFAULT_STATE_DIR = ".drover";
 
 const Port = z.int().min(1).max(65_535);
 
-/** What stays the same across restarts, so that URL, token and machines remain valid. */
+/** The values that stay the same across restarts, so that URL, token and machines remain valid. */
 const Identity = z.object({
   version: z.literal(1),
-  /** Of the Worker. */
+  /** The Worker's port. */
   port: Port,
-  /** Of the loopback cloud. */
+  /** The loopback cloud's port. */
   cloudPort: Port,
   token: z.string(),
   signingKey: z.string(),
@@ -61,7 +63,7 @@ export function openStateDir(path: string, fresh = false): string {
   }
 }
 
-/** Writes the file only if it differs: on a full disk a rewrite would delete the old text first. */
+/** Writes the file only if it differs: on a full disk a rewrite would delete the old text and then fail. */
 function ignoreAll(path: string): void {
   const text = "*\n";
   if (tryReadText(path) !== text) writeFileSync(path, text);
@@ -93,7 +95,8 @@ export function wipe(dir: string): void {
 
 /**
  * Creates the folders that tools write to, and removes what a killed `drover up` left: temporary files,
- * drafts, databases of objects that store nothing, and the context, which leads nowhere until we are up.
+ * drafts, databases of objects that store nothing, and the context, whose URL does not answer until we are
+ * up.
  */
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
@@ -142,12 +145,15 @@ function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** What the control plane showed after the pool `default` was last put; undefined if that is not known. */
+/**
+ * The configuration that the control plane showed after the pool `default` was last put; undefined if that is
+ * not known.
+ */
 export function readPoolNote(dir: string): string | undefined {
   return tryReadText(pathIn(dir, "pool.json"));
 }
 
-/** Stores what the control plane showed of the pool, for the next start. */
+/** Stores the configuration that the control plane showed of the pool, for the next start. */
 export function writePoolNote(dir: string, shown: string): void {
   writeAtomically(pathIn(dir, "pool.json"), shown);
 }

@@ -15,7 +15,7 @@ export function check(holds, text) {
   if (!holds) throw new Failure(text);
 }
 
-/** Waits until `look` returns a true value, and returns that. */
+/** Waits until `look` returns a truthy value, and returns that value. */
 export async function until(what, withinMs, look) {
   const deadline = performance.now() + withinMs;
   for (;;) {

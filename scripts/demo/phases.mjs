@@ -25,7 +25,7 @@ export function phaseTable(runs, workers) {
   return aligned([COLUMNS, ...lines]);
 }
 
-/** A line with the time from submission to the start of the command, which a warm machine makes shorter. */
+/** A line with the time from submission to the start of the command. It is shorter on a warm machine. */
 export function startLine({ submittedAt, startedAt }) {
   const ms = Date.parse(startedAt) - Date.parse(submittedAt);
   return `(the command started ${(ms / 1_000).toFixed(2)} s after it was submitted)`;

@@ -1,4 +1,4 @@
-// The HTTP API: which routes and middleware there are, in which order (api.md#resources).
+// The HTTP API: its routes and middleware, and their order (api.md#resources).
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
 import { except } from "hono/combine";
@@ -43,8 +43,8 @@ const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
- * Makes the HTTP API (api.md#resources). It holds only caches; the objects come with each request, in
- * `EdgeBindings`. `agent` is the bundle that it serves to machines that become hosts.
+ * Makes the HTTP API (api.md#resources). It keeps only caches; the objects come with each request, in
+ * `EdgeBindings`. Machines that become hosts download `agent`.
  */
 export function createApp(agent: AgentBundle): EdgeApp {
   installMessages();

@@ -1,4 +1,4 @@
-// What does a route see of the Worker: bindings, variables, the types of the app?
+// The types that every route uses: the Worker's bindings, the variables of a request, and the app.
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
@@ -33,7 +33,7 @@ export interface EdgeTypes {
     /** The caller: the name of its token. Set by `requireToken`. */
     actor: string;
     pools: PoolDirectory;
-    /** What the answer is signed with. Set once a call is verified to come from a host. */
+    /** The key that signs the answer. Set once the call is known to come from a host. */
     signer: { key: string; keyid: string } | undefined;
   };
 }

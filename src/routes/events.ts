@@ -24,8 +24,8 @@ const events = operation({
   codes: ["unknown_pool"],
   summary: "What changes in a pool: a list, or a stream",
   description:
-    "Runs and workers whose state has changed, each as it is now: intermediate states may be missing, " +
-    "the latest never is. The first answer has everything that is live; `after` (or `Last-Event-ID`) " +
+    "Runs and workers whose state has changed, each in its latest state: intermediate states may be " +
+    "missing. The first answer has everything that is live; `after` (or `Last-Event-ID`) " +
     "resumes after a change. With `Accept: text/event-stream` changes come as they happen, as `event: run` " +
     "and `event: worker`; their `id` is the number of the change. `event: end` means that the pool was " +
     "deleted; a stream that ends without it was cut off.",
@@ -80,7 +80,7 @@ async function streamChanges(c: EdgeContext, pool: string, from: number | null):
   return streamSSE(c, (stream) => keepAlive(stream, () => writeEvents(stream)));
 }
 
-/** Undefined once the pool is deleted: only then is its stream finished, not merely broken. */
+/** Undefined if the pool has been deleted, which ends its stream. Any other error breaks the stream. */
 function undefinedIfGone(error: unknown): undefined {
   if (!hasCode(error, "unknown_pool")) throw error;
 }

@@ -5,9 +5,7 @@ import type { Instant } from "../shared/machine.ts";
 /** How old a cached list of pools may be (design/README.md#owners, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
 
-/**
- * The names of all pools, one directory per app, so that a query does not cost a call to the one Registry.
- */
+/** Caches the names of all pools for one app, so that most queries need no call to the Registry. */
 export class PoolDirectory {
   #known: { names: string[]; until: Instant } | undefined;
 
@@ -20,7 +18,7 @@ export class PoolDirectory {
     return names;
   }
 
-  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
+  /** Makes the next call ask the Registry again. Call this after putting or deleting a pool. */
   forget(): void {
     this.#known = undefined;
   }

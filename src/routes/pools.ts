@@ -54,8 +54,8 @@ const queue = operation({
   codes: ["unknown_pool"],
   summary: "The runs that wait for a place, in queue order, each with the reason",
   description:
-    "By priority, then by submission. A run can be placed before one ahead of it if no machine has " +
-    "capacity for that one. All runs of a page are from one plan.",
+    "By priority, then by submission. If no machine has capacity for a run, a run behind it can be placed " +
+    "first. All runs of a page are from one plan.",
   request: {
     params: PoolParams,
     query: z.strictObject({
@@ -78,8 +78,8 @@ const remove = operation({
   summary: "Delete an empty pool, or empty one first and then delete it",
   description:
     "A pool with runs that have not ended, or with machines, is 409 `pool_in_use`. With `drain=1` it takes " +
-    "no more runs; its runs finish, its machines end, and then it is deleted. Putting " +
-    "it again cancels that. With `force=1` its runs are aborted with force and its machines killed with " +
+    "no more runs; its runs finish, its machines end, and then it is deleted. A PUT of the pool " +
+    "cancels this. With `force=1` its runs are aborted with force and its machines killed with " +
     "force: `leftBehind` names the machines that may be left at the provider.",
   request: {
     params: PoolParams,

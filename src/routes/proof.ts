@@ -17,7 +17,7 @@ const Proof = z
     address: z.string().describe("where this Drover listens, as `host:port`"),
     proof: z
       .string()
-      .describe("HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url"),
+      .describe("HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` with the token, in base64url"),
   })
   .meta({ id: "Proof" });
 
@@ -45,7 +45,7 @@ export function proofRoute(app: EdgeApp): void {
   });
 }
 
-/** The address on loopback that is to be proven. Throws `not_found` for a Drover with a certificate. */
+/** The loopback address that a proof is about. Throws `not_found` for a Drover with a certificate. */
 export function provenAddress(url: string): string {
   const address = loopbackAddress(url);
   if (address !== undefined) return address;

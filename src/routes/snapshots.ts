@@ -53,7 +53,7 @@ const put = operation({
   description:
     "A tar archive, plain or compressed with gzip or zstd. It needs a `Content-Length`, at most " +
     `${formatSize(MAX_SNAPSHOT_BYTES)}. The digest is verified: a wrong one is 422, and nothing is stored. ` +
-    "Repeating it is harmless.",
+    "Repeating the request is harmless.",
   request: { ...ofClient, body: { required: true, content: archive } },
   responses: answers.put,
 });
@@ -82,7 +82,7 @@ const hostPut = operation({
   codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket", "busy"],
   summary: "The result of a run, from its host",
   description:
-    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed " +
+    "The signed `Content-Digest` must be the digest in the snapshot's id. So the bytes can be streamed, " +
     "and verified at the end.",
   request: { ...ofHost, headers: SignatureHeaders, body: { required: true, content: archive } },
   responses: answers.put,
@@ -118,7 +118,7 @@ export function snapshotRoutes(app: EdgeApp): void {
   });
 }
 
-/** The bucket verifies the bytes against the name, so here the signed digest is compared with the name. */
+/** Compares the signed digest with the snapshot's id. The bucket compares the bytes with the id. */
 async function admitPut(c: EdgeContext, worker: string, id: string): Promise<void> {
   const { digest } = await admit(c, "put-snapshot", worker);
   const pairs = id.slice("sha256:".length).match(/../g) ?? [];
@@ -143,7 +143,7 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
   }
 }
 
-/** Without a length the upload would need parts, and could exceed the limit halfway. */
+/** The length of an upload. Without one, the upload would need parts, and could exceed the limit halfway. */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   if (!/^\d{1,15}$/.test(text)) throw new DroverError("length_required", "a snapshot needs a Content-Length");

@@ -4,7 +4,7 @@ import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
 
-/** Names of runs, pools and workers; they are used as object names, path segments and host names. */
+/** The names of runs, pools and workers, which also serve as object names, path segments and host names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /** A name: lower-case letters, digits and dashes, not beginning with a dash, at most 63 characters. */
@@ -46,10 +46,10 @@ export const Wait = z
   )
   .meta({ description: "how long to hold the answer; more than 60s is cut to 60s", example: "30s" });
 
-/** Sizes are exact below 2^53 bytes. */
+/** Sizes must be smaller than this: numbers of bytes are exact only below 2^53. */
 const SIZES_END = formatSize(2 ** 53);
 
-/** A size: a number of bytes, or text such as `512MiB`. On the wire it stays what was sent. */
+/** A size: a number of bytes, or text such as `512MiB`. On the wire it keeps the form that was sent. */
 export const Size = z
   .union([z.int().min(0), z.string()], 'must be a number of bytes, or a size such as "512MiB"')
   .refine(
@@ -69,10 +69,10 @@ export const SnapshotId = z
 
 const NO_NUL = /^[^\0]*$/;
 
-/** Text for a process: no NUL, which ends a C string. */
+/** Text for a process. It has no NUL, since NUL ends a C string. */
 export const ProcessText = z.string().regex(NO_NUL, "must not contain a NUL character");
 
-/** What a run needs of a machine, and what a machine has, in whole numbers. */
+/** The resources that a run needs or that a machine has, in whole numbers. */
 export interface Resources {
   vcpus: number;
   memoryBytes: number;

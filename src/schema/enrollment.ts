@@ -1,4 +1,4 @@
-// What goes in and out of `POST /v1/enrollments` (api.md#enrollments).
+// The request and the answer of `POST /v1/enrollments` (api.md#enrollments).
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../shared/limits.ts";
@@ -11,7 +11,7 @@ function isInRange(text: string): boolean {
   return ms === undefined || (ms >= MIN_ENROLLMENT_MS && ms <= MAX_ENROLLMENT_MS);
 }
 
-/** `POST /v1/enrollments`: a self-hosted machine may join this pool. */
+/** The body of `POST /v1/enrollments`: the pool that a self-hosted machine may join. */
 export const EnrollmentRequest = z.strictObject({
   pool: Name.default("default"),
   ttl: Duration.refine(isInRange, `must be ${RANGE}`)
@@ -22,7 +22,7 @@ export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
 
 export const Enrollment = z
   .object({
-    code: z.string().describe("lets one machine join, once; anyone who has it can use it"),
+    code: z.string().describe("lets one machine join once; anyone who has the code can use it"),
     worker: z.string().describe("the worker id that the machine will have"),
     pool: z.string(),
     expiresAt: InstantText,

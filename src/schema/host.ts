@@ -1,4 +1,4 @@
-// What hosts and the control plane say to each other (host-protocol.md).
+// The messages between hosts and the control plane (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
@@ -9,7 +9,7 @@ import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
 
-/** The highest revision or report number that a host may send: counting must be able to go on. */
+/** The highest revision or report number that a host may send. It leaves room for higher numbers. */
 export const MAX_HOST_NUMBER = 2 ** 48;
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
@@ -29,7 +29,7 @@ export const HostResources = z
   })
   .meta({ id: "HostResources" });
 
-/** `POST /v1/hosts/enroll`: signed with the key of a code (protocol.md#enrolling). */
+/** `POST /v1/hosts/enroll`: signed with the key of an enrollment code (protocol.md#enrolling). */
 export const EnrollRequest = z.strictObject({
   salt: z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "must be the base64 of 32 random bytes"),
   instanceId: z.string().max(256).optional(),
@@ -44,16 +44,16 @@ export const HostSetup = z.object({
   worker: z.string(),
   incarnation: z.int(),
   reportUrl: z.string(),
-  /** Where a socket can be opened; absent if the control plane has none. */
+  /** Where the host can open a socket; absent if the control plane has no sockets. */
   socketUrl: z.string().optional(),
   logsUrl: z
     .string()
     .optional()
-    .describe("where large logs go, followed by /{attempt}/{stream}; absent: logs go into reports"),
+    .describe("the URL for large logs, without its end /{attempt}/{stream}; absent: logs go into reports"),
   snapshotsUrl: z
     .string()
     .optional()
-    .describe("where snapshots are, followed by /{snapshot}; absent: this deployment has none"),
+    .describe("the URL of snapshots, without its end /{snapshot}; absent: this deployment has none"),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),
@@ -73,7 +73,7 @@ export type JoinRequest = z.infer<typeof JoinRequest>;
 
 /**
  * Why a command could not be started. It is separate from `exit`, since a process that never started has no
- * exit. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
+ * exit. Each code is also a `failure.code`.
  */
 export const StartError = z.object({
   code: StartErrorCode,
@@ -81,11 +81,11 @@ export const StartError = z.object({
   recoverable: z
     .boolean()
     .optional()
-    .describe("another try may help; if absent it cannot (tasks.md#failure-note-2)"),
+    .describe("whether another try may help; absent: it cannot (tasks.md#failure-note-2)"),
 });
 export type StartError = z.infer<typeof StartError>;
 
-/** Bytes of one stream: `data` begins at offset `from`; `size` is the present length of the stream. */
+/** Bytes of one stream: `data` begins at offset `from`; `size` is the current length of the stream. */
 export const LogPiece = z
   .object({ from: Bytes, size: Bytes, data: z.base64().optional() })
   .meta({ id: "LogPiece" });
@@ -121,8 +121,9 @@ const Outcome = z.union([
 export type OutputsOutcome = z.infer<typeof Outcome>;
 
 /**
- * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `uploading`: the
- * same, and its outputs are being collected. `gone`: the tree is empty and the status will never be known.
+ * One attempt as the host sees it. `exited`: the exit is known and the process tree is empty. `uploading`:
+ * as `exited`, but the host is still collecting the outputs. `gone`: the process tree is empty, and the exit
+ * will never be known.
  */
 export const AttemptReport = z.object({
   id: AttemptId,
@@ -134,7 +135,7 @@ export const AttemptReport = z.object({
   waits: z
     .boolean()
     .optional()
-    .describe("it must not be started yet (`startInMs`), and nothing of it exists here"),
+    .describe("the attempt must not be started yet (`startInMs`), and nothing of it exists here"),
   timedOut: z.boolean().optional().describe("the host stopped it at its time limit"),
   stopped: HostStop.optional(),
   outputs: Outcome.optional().describe(
@@ -159,9 +160,9 @@ export const AttemptReport = z.object({
 export type AttemptReport = z.infer<typeof AttemptReport>;
 
 /**
- * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill; with `processes` the
- * host ends what it finds by descent, session and environment, which is best effort. `limits`: the limits
- * that the host can enforce.
+ * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill. With `processes` the
+ * kill is best effort: it ends the processes that the host finds by descent, session and environment.
+ * `limits`: the limits that the host can enforce.
  */
 export const Means = z.object({
   kill: z.enum(["cgroup", "processes"]),
@@ -170,15 +171,15 @@ export const Means = z.object({
     .int()
     .min(0)
     .max(MAX_HOST_NUMBER)
-    .describe("what the host speaks: 0 takes commands only, 1 is the agent of 0.1.0"),
+    .describe("the protocol that the host speaks: 0 takes commands only, 1 is the agent of 0.1.0"),
 });
 export type Means = z.infer<typeof Means>;
 
-/** Resource usage: processor time so far, processors used recently, present memory and processes. */
+/** Resource usage: processor time so far, processors used recently, current memory and processes. */
 export const Sample = z
   .object({
     cpuMs: z.number().min(0),
-    cpus: z.number().min(0).optional().describe("since the previous sample; absent: there is none"),
+    cpus: z.number().min(0).optional().describe("since the previous sample; absent if there is none"),
     memoryBytes: Bytes,
     pids: Bytes,
   })
@@ -201,7 +202,7 @@ export const Report = z.object({
     .number()
     .min(0)
     .optional()
-    .describe("milliseconds since the boot of this machine when the report was sent: shows its delay"),
+    .describe("milliseconds since the boot of this machine when the report was sent; this reveals delays"),
   full: z.boolean(),
   ordersSeen: z.int().min(0).max(MAX_HOST_NUMBER),
   boot: z
@@ -234,8 +235,8 @@ export type Report = z.infer<typeof Report>;
 
 /**
  * An order for one attempt. `run` without `task`: keep the attempt, but never start it. `sticky`: keep the
- * placement's data when it ends; the placement begins with the data of epoch `from` if this host has them,
- * else with those in `snapshot`. `save`: the whole placement has ended; store its data as a snapshot.
+ * placement's data when it ends; the placement begins with the data of epoch `from` if this host has it,
+ * else with the data in `snapshot`. `save`: the whole placement has ended; store its data as a snapshot.
  * `startInMs`: do not start the attempt before this time has passed; absent: start immediately.
  */
 export type AttemptOrder = RunOrder | StopOrder;
@@ -250,9 +251,9 @@ interface RunOrder {
 }
 /** Where a sticky placement gets its initial data. */
 export interface StickySource {
-  /** The epoch whose data this host may have; null: none. */
+  /** The epoch whose data this host may have; null: no epoch. */
   from: number | null;
-  /** The run's newest stored data; absent: none. */
+  /** The run's newest stored data; absent: nothing is stored. */
   snapshot?: string;
 }
 interface StopOrder {
@@ -277,14 +278,14 @@ export interface SignalOrder {
 export interface Orders {
   incarnation: number;
   revision: number;
-  /** The `seq` of the answered report: the lease counts from when that report was sent. */
+  /** The `seq` of the answered report: the lease counts from the time at which that report was sent. */
   answers: number;
   /** The rest of the lease; zero: no lease. */
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
   signals?: SignalOrder[];
-  /** Kept placements (`Report.kept`) whose data can be deleted. The data of others stay. */
+  /** Kept placements (`Report.kept`) whose data can be deleted. The data of other placements stays. */
   drop?: string[];
   /** Bytes stored so far, by attempt and stream: the host may drop them. */
   logs: Record<string, Partial<Record<StreamName, number>>>;

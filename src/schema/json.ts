@@ -1,6 +1,6 @@
 // Is this text JSON?
 
-/** The value of a text in JSON; undefined if it is not JSON. */
+/** Parses a text as JSON; undefined if it is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-// Which metrics are there, and how are they written for Prometheus (api.md#metrics)?
+// Which metrics exist, and how are they formatted for Prometheus (api.md#metrics)?
 
 /** A metric's kind in Prometheus' text format, and its help text with the unit. */
 interface Metric {
@@ -13,26 +13,29 @@ interface Metric {
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
   drover_runs: { kind: "gauge", help: "Runs that have not ended, by state." },
-  drover_runs_starting: { kind: "gauge", help: "Runs with a place that have not started." },
+  drover_runs_starting: { kind: "gauge", help: "Placed runs that have not started." },
   drover_queue_runs: {
     kind: "gauge",
-    help: "Runs that wait for a place, by why, and by the cheapest instance type that can hold them.",
+    help: "Runs that wait for a place, by reason, and by the cheapest instance type that can hold them.",
   },
-  drover_queue_oldest_age_seconds: { kind: "gauge", help: "Since when the oldest of these has existed." },
+  drover_queue_oldest_age_seconds: {
+    kind: "gauge",
+    help: "Time since the submission of the oldest run that waits for a place.",
+  },
   drover_instances: { kind: "gauge", help: "Machines that may exist, by category and instance type." },
-  drover_instances_vcpus: { kind: "gauge", help: "Their processors, by category." },
-  drover_instances_memory_bytes: { kind: "gauge", help: "Their memory, by category." },
-  drover_instances_price: { kind: "gauge", help: "What they cost in an hour, by category." },
+  drover_instances_vcpus: { kind: "gauge", help: "Processors of machines that may exist, by category." },
+  drover_instances_memory_bytes: { kind: "gauge", help: "Memory of machines that may exist, by category." },
+  drover_instances_price: { kind: "gauge", help: "Hourly cost of machines that may exist, by category." },
   drover_instances_unpriced: { kind: "gauge", help: "Machines whose price is not known." },
-  drover_instances_max: { kind: "gauge", help: "Machines that the provider may be asked for." },
+  drover_instances_max: { kind: "gauge", help: "The most machines that the pool may have." },
   drover_instances_max_price: {
     kind: "gauge",
-    help: "What all machines that there may be cost in an hour, by the list; absent if a price is not known.",
+    help: "Hourly list price of a full pool of the most expensive type; absent if a price is not known.",
   },
   drover_allocated_vcpus: { kind: "gauge", help: "Processors that placed runs have asked for." },
   drover_allocated_memory_bytes: { kind: "gauge", help: "Memory that placed runs have asked for." },
   drover_allocated_disk_bytes: { kind: "gauge", help: "Disk that placed runs have asked for." },
-  drover_hold_offs: { kind: "gauge", help: "Hold-offs in force, by cause: `quota` is being at quota." },
+  drover_hold_offs: { kind: "gauge", help: "Hold-offs in force, by cause; `quota`: a quota is reached." },
   drover_cloud_list_failing: { kind: "gauge", help: "Whether the provider's latest listing has failed." },
   drover_runs_ended_total: { kind: "counter", help: "Runs that have ended, by state." },
   drover_task_restarts_total: { kind: "counter", help: "Restarts of tasks, counted when their run ends." },
@@ -42,31 +45,31 @@ export const METRICS = {
   },
   drover_run_start_seconds: {
     kind: "summary",
-    help: "From the submission of runs to their start, counted when they end.",
+    help: "Time from the submission of runs to their start, counted when they end.",
   },
-  drover_run_duration_seconds: { kind: "summary", help: "From the start of runs to their end." },
+  drover_run_duration_seconds: { kind: "summary", help: "Time from the start of runs to their end." },
   drover_instance_creates_total: { kind: "counter", help: "Machines that were asked for, by outcome." },
   drover_instance_destroys_total: { kind: "counter", help: "Machines whose destruction was requested." },
   drover_instance_boots_total: { kind: "counter", help: "Finished boots, by outcome." },
   drover_instances_disappeared_total: {
     kind: "counter",
-    help: "Machines that were seen to be gone, by their previous state: `shutdown` is as it should be.",
+    help: "Machines that were seen to be gone, by their previous state: only `shutdown` is expected.",
   },
   drover_instance_ready_seconds: {
     kind: "summary",
-    help: "From the permission to create a machine until it is ready.",
+    help: "Time from the permission to create a machine until it is ready.",
   },
   drover_instance_shutdown_seconds: {
     kind: "summary",
-    help: "From the latest request to destroy machines until they were seen to be gone.",
+    help: "Time from the latest request to destroy machines until they were seen to be gone.",
   },
   drover_instances_spent_total: {
     kind: "counter",
-    help: "The list price of machines that are gone, for the time that they were there.",
+    help: "The list price of machines that are gone, for the time that they existed.",
   },
   drover_invariants_violated_total: {
     kind: "counter",
-    help: "Steps that broke an invariant of Drover itself: anything but 0 is a bug, and the log says which.",
+    help: "Steps that broke an invariant of Drover itself: each is a bug, and the log names the invariant.",
   },
 } as const satisfies Record<string, Metric>;
 
@@ -88,7 +91,7 @@ export function metricsText(samples: readonly Sample[]): string {
   const byName = Map.groupBy(samples, ({ name }) => name);
   let text = "";
   for (const [name, { kind, help }] of Object.entries(METRICS)) {
-    const lines = (byName.get(name as MetricName) ?? []).map(lineOf); // it is a key of that list
+    const lines = (byName.get(name as MetricName) ?? []).map(lineOf); // a key of `METRICS`
     if (lines.length > 0) text += `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${lines.join("")}`;
   }
   return text;

@@ -1,7 +1,7 @@
 // Do the fields of a pool's configuration contradict each other?
 import { durationMs } from "../shared/duration.ts";
 
-/** Notes a field that contradicts another: its place, and what is allowed there. */
+/** Reports a field that contradicts another: its path, and what is allowed there. */
 type Add = (path: string[], message: string) => void;
 
 /** The fields that the rules check. */
@@ -13,7 +13,7 @@ export interface Ruled {
   instanceTypes: Record<string, { providerType?: string | undefined; preemptible?: boolean | undefined }>;
 }
 
-/** Notes all contradictions in a configuration whose fields are valid one by one. */
+/** Reports all contradictions in a configuration whose single fields are valid. */
 export function addContradictions(config: Ruled, add: Add): void {
   const { minInstances, maxInstances } = config;
   if (minInstances > Math.max(0, maxInstances))
@@ -22,7 +22,7 @@ export function addContradictions(config: Ruled, add: Add): void {
   addSharedTypes(config, add);
 }
 
-/** A host is judged by its reports, one each interval, so no timeout can be shorter than the interval. */
+/** A host reports once in each interval, so no timeout can be shorter than the interval. */
 function addTimes({ probe, timeouts }: Ruled, add: Add): void {
   const interval = durationMs(probe.interval);
   for (const name of ["boot", "probe"] as const) {
@@ -33,7 +33,7 @@ function addTimes({ probe, timeouts }: Ruled, add: Add): void {
   if (durationMs(timeouts.lease) < 2 * interval) add(["timeouts", "lease"], message);
 }
 
-/** Two types with the same provider type: what is learned about one would not apply to the other. */
+/** Reports instance types for the same machines, since Drover learns about each type separately. */
 function addSharedTypes({ instanceTypes }: Ruled, add: Add): void {
   const names = new Map<string, string>();
   for (const [name, { providerType = name, preemptible }] of Object.entries(instanceTypes)) {

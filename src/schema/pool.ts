@@ -23,7 +23,7 @@ export const InstanceType = z
       .describe("the list price of an hour, in your currency; absent: unknown, 0: free"),
     preemptible: z.boolean().optional().describe("the provider may interrupt these machines"),
     quotaGroup: Name.optional().describe(
-      "types of one group share a quota; its preemptible types share a separate one",
+      "the types of a group share a quota; its preemptible types share a separate quota",
     ),
   })
   .meta({ id: "InstanceType" });
@@ -41,7 +41,7 @@ export const ProviderConfig = z.strictObject({
     .min(1)
     .max(1_024)
     .optional()
-    .describe("a command by which a machine ends itself, so that it costs nothing any more"),
+    .describe("a command that a machine runs to end itself, so that it costs nothing any more"),
   notice: z
     .string()
     .min(1)
@@ -74,7 +74,7 @@ export const Timeouts = z
       "how long a new machine may be missing from listings",
     ),
     maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).describe(
-      "the longest `killTimeout` of a run, longer ones are cut",
+      "the longest `killTimeout` of a run; a longer one is cut to this",
     ),
     lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, "must be at least 2m").default(
       "30m",
@@ -116,7 +116,7 @@ const Fields = z.strictObject({
     .min(1)
     .max(1_000)
     .default(1.5)
-    .describe("highest price of a machine, as a multiple of the cheapest that fits"),
+    .describe("highest price of a machine, as a multiple of the price of the cheapest that fits"),
   maxCloudOpsPerSecond: z
     .int()
     .min(1)
@@ -151,12 +151,12 @@ export const PoolConfig = Fields.superRefine(refuseContradictions);
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
-/** A pool's configuration in a PUT. One from a GET has no secret, and can be sent back as it is. */
+/** A pool's configuration in a PUT. The configuration from a GET has no secret, but a PUT accepts it. */
 export const PutPoolConfig = Fields.extend({
   provider: ProviderConfig.extend({
     secret: ProviderConfig.shape.secret
       .optional()
-      .describe("if absent, the stored secret is kept, if the pool exists and has the same `url`"),
+      .describe("if absent, an existing pool with the same `url` keeps its secret"),
   }).meta({ id: "Provider" }),
 })
   .superRefine(refuseContradictions)
@@ -167,7 +167,7 @@ export const ShownPoolConfig = Fields.extend({
   provider: ProviderConfig.omit({ secret: true }).meta({ id: "ShownProvider" }),
 }).meta({ id: "ShownPoolConfig" });
 
-/** Planned fields: named so that the error can say that they are not supported yet. */
+/** Planned fields, listed so that the error can say that they are not supported yet. */
 export const LATER_POOL_FIELDS = ["term"] as const;
 
 export const WorkerStateName = z.enum(WORKER_STATES).meta({ id: "WorkerStateName" });
@@ -279,7 +279,7 @@ export const WorkerSummary = z
     providerType: z
       .string()
       .nullable()
-      .describe("the provider's name of that type; null: no provider made it"),
+      .describe("the provider's name for that type; null: no provider made the machine"),
     own: z
       .boolean()
       .describe("it is self-hosted: it joined by a code, and no provider made it or will destroy it"),
@@ -310,7 +310,7 @@ export type WorkerSummary = z.infer<typeof WorkerSummary>;
 
 /** A worker in a list of workers, with its last activity. */
 export const ListedWorker = WorkerSummary.extend({
-  idleSince: InstantText.nullable().describe("since when it has been idle; null: it is not, or unknown"),
+  idleSince: InstantText.nullable().describe("when it became idle; null: it is not idle, or this is unknown"),
   lastRun: z
     .object({ run: z.string(), endedAt: InstantText })
     .nullable()
@@ -365,7 +365,7 @@ export const WorkerStatus = ListedWorker.extend({
 }).meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
-/** A changed run or worker of a pool, as it is now. */
+/** The current state of a run or worker that has changed. */
 export const PoolChange = z
   .object({
     number: z.int().describe("number of its latest change; higher is later"),

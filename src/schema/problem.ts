@@ -22,7 +22,7 @@ export const Problem = z
           pointer: z
             .string()
             .describe(
-              "where it is wrong: a JSON pointer into the body (`/runs/3/argv`), a query parameter " +
+              "the wrong part: a JSON pointer into the body (`/runs/3/argv`), a query parameter " +
                 "(`?wait`), a part of the path (`{id}`), or a header (`Range:`)",
             ),
           detail: z.string(),

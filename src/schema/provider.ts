@@ -1,12 +1,12 @@
-// What is sent to a provider of `kind: "http"`, and what does it answer (host-protocol.md#provider-contract)?
+// The requests to a provider of `kind: "http"`, and its answers (host-protocol.md#provider-contract).
 import { z } from "zod";
 
 export const LIFECYCLE_STATES = ["pending", "running", "stopping", "stopped", "error", "terminated"] as const;
 export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
 
 /**
- * Text from a service that is stored for each machine. It is cut, since a row of megabytes could not be
- * stored, and a refusal would hide a machine that costs money.
+ * Text from a provider that is stored for each machine. Long text is cut: a row of megabytes could not be
+ * stored, and a refused listing would hide a machine that costs money.
  */
 const StoredText = z.string().overwrite((text) => text.slice(0, 256));
 
@@ -19,12 +19,12 @@ export const Instance = z.object({
   instanceType: StoredText,
   tags: z.record(z.string(), z.string()),
   createdAt: z.string(),
-  /** The present price of an hour, if it differs from the price list. Invalid values are ignored. */
+  /** The current price per hour, if it differs from the price list. Invalid values are ignored. */
   price: z.number().min(0).optional().catch(undefined),
 });
 export type Instance = z.infer<typeof Instance>;
 
-/** An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page; the last has none. */
+/** An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page, absent on the last. */
 export const InstancePage = z.object({
   items: z.array(Instance),
   /** On the last page: whether the pages list everything that exists. If not, absence proves nothing. */
@@ -54,11 +54,11 @@ export const ProviderProblem = z.object({
   class: z.enum(["rate_limit", "quota", "capacity", "invalid", "temporary"]),
   text: z.string(),
   /**
-   * Whether the problem concerns all machines, a quota group, or the instance type. Absent: depends on the
-   * class (decisions/pool.md#d18).
+   * Whether the problem concerns all machines, a quota group, or the instance type. Absent: the class decides
+   * (decisions/pool.md#d18).
    */
   scope: z.enum(["all", "group", "type"]).optional(),
-  /** The least time before the next try. */
+  /** The shortest pause before the next try. */
   retryAfterMs: z.number().min(0).optional(),
 });
 export type ProviderProblem = z.infer<typeof ProviderProblem>;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { InstantText } from "./common.ts";
 import { Next } from "./why.ts";
 
-/** A waiting run, with the reason. */
+/** A run that waits for a place, and the reason. */
 export const QueuedRun = z
   .object({
     id: z.string(),

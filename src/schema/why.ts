@@ -23,7 +23,7 @@ export const NEXT_CODES = [
 ] as const;
 export type NextCode = (typeof NEXT_CODES)[number];
 
-/** Whom something can wait for. */
+/** Whom a run or worker can wait for. */
 export const AWAITED = ["pool", "worker", "host", "provider", "command", "operator"] as const;
 
 /** What happens next. */
@@ -38,7 +38,7 @@ export const Next = z
   })
   .meta({ id: "Next" });
 
-/** Why something waits, and when Drover acts next (invariant 5). */
+/** Why a run or worker waits, and when Drover acts next (invariant 5). */
 export const Why = z
   .object({
     state: z.string(),

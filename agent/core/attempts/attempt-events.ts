@@ -36,7 +36,7 @@ function attemptAfter(
       return main === "waiting" ? { ...attempt, prepared: true } : attempt;
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
-      // The task is only needed for the start.
+      // The task is needed only for the start.
       return { ...attempt, task: undefined, main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;

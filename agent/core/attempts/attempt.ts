@@ -36,7 +36,9 @@ export function newAttempt(
   };
 }
 
-/** A host's attempts, each replaced by what `change` returns; an unchanged one remains the same object. */
+/**
+ * A host's attempts, each replaced by the result of `change`. An unchanged attempt remains the same object.
+ */
 export function mapAttempts(
   { attempts }: HostState,
   change: (attempt: AttemptState) => AttemptState,
@@ -62,7 +64,7 @@ export function ownStop({ plan }: AttemptState): StopPlan {
 /**
  * Begins to stop an attempt: signal, grace period, SIGKILL to the tree (tasks.md#kill). A stop is never
  * undone and keeps its signal and reason; a later stop can only shorten the grace period. `by`: why the host
- * itself begins the stop; this is not noted once the main process has ended, unless outputs are still to be
+ * itself begins the stop. It is not recorded once the main process has ended, unless outputs are still to be
  * stored.
  */
 export function stopAttempt(
@@ -82,7 +84,8 @@ export function stopAttempt(
 }
 
 /**
- * What is due for one attempt now. `mayStart`: the lease lasts, the agent is not ending, the data are there.
+ * What is due for one attempt now. `mayStart`: the lease lasts, the agent is not ending, and the data are
+ * there.
  */
 export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
   const { id, main, stop, task } = attempt;
@@ -105,7 +108,7 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
 }
 
 /**
- * Whether the preparation of a task may take long. Then it is a step of its own, which can be stopped, and
+ * Whether the preparation of a task may take long. If so, it is a separate step, which can be stopped, and
  * the lease is checked again after it (rule R4).
  */
 function needsPreparation({ artifacts = [], snapshot }: TaskSpec): boolean {

@@ -1,4 +1,4 @@
-// What has time alone changed?
+// What changes through the passing of time alone?
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";
@@ -11,9 +11,9 @@ import { isStoppable, owesOutputs } from "./outputs.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
 
 /**
- * Notes for good what has become due: starts, time limits, ends of the lease or the machine, grace periods,
- * the boot probe, checks for a notice, samples, bounds of kept data, the power-off. A later answer that
- * extends the lease does not undo what has begun.
+ * Begins everything that has become due: starts, time limits, ends of the lease or the machine, grace
+ * periods, the boot probe, checks for a notice, samples, bounds of kept data, the power-off. None of this is
+ * undone later, not even by an answer that extends the lease.
  */
 export function elapse(state: HostState, now: Instant): HostState {
   const sampleAt = sampleDueAt(state);
@@ -31,7 +31,7 @@ export function elapse(state: HostState, now: Instant): HostState {
   return endHost(next, { code: 0, reason: "its lease is over", powerOff: true, by: "lease" }, now);
 }
 
-/** Begins what is to run from time to time, and is due. */
+/** Begins a periodic check that is due. */
 function begun<Check extends BootState | NoticeState>(check: Check, now: Instant): Check {
   if (check.nextAt === undefined || check.nextAt > now) return check;
   return { ...check, nextAt: undefined, running: true };
@@ -55,7 +55,10 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
   return next;
 }
 
-/** The instants at which time alone changes this attempt; undefined where it already has, or never will. */
+/**
+ * The instants at which time alone changes this attempt; undefined for a change that is done or will never
+ * come.
+ */
 function momentsOf(state: HostState, attempt: AttemptState) {
   const { main, stop, deadline, notBefore: start } = attempt;
   const runs = main === "running" || owesOutputs(attempt);

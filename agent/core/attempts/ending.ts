@@ -35,8 +35,9 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
 }
 
 /**
- * The end of this process: due when no tree is left and the control plane has answered the report of that, or
- * when the time for both is over; after that only the end of the lease tells the control plane.
+ * The exit of this process. It is due when no tree is left and the control plane has answered the report that
+ * says so, or when the time for both is over. In the second case the control plane learns of it only when the
+ * lease ends.
  */
 export function dueExit({ ending, setup, attempts, exchange }: HostState, now: Instant): HostMessage[] {
   if (ending === undefined) return [];

@@ -14,7 +14,7 @@ export interface FakeAttempt {
   lost?: true;
 }
 
-/** When it ends, or has ended: after the time in its script, or earlier if a signal ends it. */
+/** When the attempt ends or has ended: after the time in its script, or earlier if a signal ends it. */
 export function fakeEndsAt({ script, startedAt, ended }: FakeAttempt): Instant {
   return Math.min(startedAt + script.runForMs, ended?.at ?? Number.POSITIVE_INFINITY);
 }
@@ -32,7 +32,7 @@ export function fakeSignaled(fake: FakeAttempt, signal: SignalName, now: Instant
   return deaf || now >= fakeEndsAt(fake) ? fake : { ...fake, ended: { at: now, signal } };
 }
 
-/** Its state after the end of its agent: lost if its script says so and it was still running. */
+/** Its state after the end of its agent: lost if it was still running and its script says so. */
 export function fakeOrphaned(fake: FakeAttempt, now: Instant): FakeAttempt {
   return fake.script.dieWithAgent && now < fakeEndsAt(fake) ? { ...fake, lost: true } : fake;
 }

@@ -10,7 +10,8 @@ const SAME = ["ALLOC_DIR", "TASK_DIR", "SECRETS_DIR", "TASK_NAME", "MEMORY_LIMIT
 
 /**
  * Nomad's variables for a task (`compat: "nomad"`), from Drover's `variables`. A run counts as the only alloc
- * of the only group of a job. What has no counterpart here (regions, ports, tokens) has no variable.
+ * of the only group of a job. There are no variables for things that Drover does not have (regions, ports,
+ * tokens).
  */
 export function nomadVariables(
   { resources }: Pick<TaskSpec, "resources">,

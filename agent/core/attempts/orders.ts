@@ -9,8 +9,8 @@ import { endHost } from "./ending.ts";
 import { withDrops } from "./sticky.ts";
 
 /**
- * Folds in the orders of an answer. Orders are absolute: an attempt that they want is started or kept, any
- * other is stopped. Orders for another incarnation, or of an older revision, change nothing.
+ * Folds in the orders of an answer. Orders are absolute: an attempt that they want is started or kept, and
+ * any other attempt is stopped. Orders for another incarnation, or of an older revision, change nothing.
  */
 export function applyOrders(before: HostState, { orders, seq }: EventOf<"orders">, now: Instant): HostState {
   let state = before;
@@ -46,7 +46,7 @@ function orderedAttempts(
   const attempts: Record<string, AttemptState> = {};
   for (const order of orders.attempts) {
     const known = state.attempts[order.id];
-    // An ending agent accepts no new attempt. Its report shows that: the attempt is missing there.
+    // An ending agent accepts no new attempt. Its reports show that by omitting the attempt.
     if (known === undefined && state.ending !== undefined) continue;
     attempts[order.id] =
       newer || known === undefined
@@ -64,7 +64,7 @@ function orderedAttempts(
 }
 
 /**
- * The attempt to which an order is applied. An attempt that only waits for its time is created anew from the
+ * The attempt to which an order is applied. An attempt that only waits for its time is created again from the
  * latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
  */
 function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
@@ -78,8 +78,8 @@ function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Insta
 
 /**
  * Applies one order. A time limit counts from the arrival of the first orders with it; the same limit in
- * later orders does not extend it. An order with a task is complete: no limit in it means none. An order
- * without a task only keeps the attempt, so a missing limit changes nothing.
+ * later orders does not extend it. An order with a task is complete: without a limit in it, the attempt has
+ * no limit. An order without a task only keeps the attempt, so a missing limit changes nothing.
  */
 function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
@@ -97,7 +97,7 @@ function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): At
   return { ...next, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
 }
 
-/** Notes the signals in the orders, which list all so far; `signaledUpTo` says which of them were sent. */
+/** Notes the signals in the orders. They list all signals so far; `signaledUpTo` says which were sent. */
 function withSignals(attempt: AttemptState, orders: Orders): AttemptState {
   const wanted = (orders.signals ?? []).filter(({ id }) => id === attempt.id);
   if (wanted.length === 0 && attempt.signals === undefined) return attempt;

@@ -26,7 +26,7 @@ export function isStoppable(attempt: AttemptState): boolean {
   return attempt.main !== "over" || owesOutputs(attempt);
 }
 
-/** The outputs to collect: none before this host has joined and knows where to store them. */
+/** The outputs to collect. There are none before this host has joined, since it cannot store them yet. */
 export function dueCollections({ setup, attempts }: HostState): HostMessage[] {
   if (setup === undefined) return [];
   return Object.values(attempts)

@@ -22,8 +22,9 @@ export function placementCleared(state: HostState, placement: string): HostState
 }
 
 /**
- * Directories to delete: those of placements without attempts. None is deleted before the first orders, which
- * may continue a placement of an earlier start of the agent. The shell keeps the data of a sticky placement.
+ * Directories to delete: those of placements without attempts. None is deleted before the first orders: they
+ * may continue a placement from an earlier start of the agent. The shell keeps the data of a sticky
+ * placement.
  */
 export function dueClears({ placements, attempts, ordersSeen }: HostState): HostMessage[] {
   if (ordersSeen === 0 || placements.length === 0) return [];

@@ -9,15 +9,16 @@ import { mapAttempts } from "./attempt.ts";
 import { isOver } from "./outputs.ts";
 import { placementOf } from "./placements.ts";
 
-/** Longest time for which unused sticky data are kept. Usually the control plane has them dropped sooner. */
+/** Longest time for which unused sticky data are kept. Usually the control plane drops them sooner. */
 export const KEPT_DATA_MS: Millis = 24 * 3_600_000;
 /** The maximum number of placements whose unused data are kept. */
 export const MAX_KEPT_DATA = 32;
 
 // The data of a placement that is over are kept, for the next placement of its run on this host. They are
-// deleted when the orders drop them, or at a bound; orders that do not mention them change nothing.
+// deleted when the orders drop them, or when they exceed a bound. Orders that do not mention them change
+// nothing.
 
-/** The earlier placement on this host with whose data an attempt's placement begins. */
+/** The earlier placement on this host whose data an attempt's placement takes over. */
 function sourceOf({ id, sticky }: AttemptState): string | undefined {
   const [run] = id.split("/");
   return sticky?.from ? `${run}/${sticky.from}` : undefined;
@@ -34,7 +35,7 @@ export function dueForData(state: HostState, now: Instant): HostMessage[] {
 }
 
 /**
- * Sticky placements whose directory must be created before their attempts can start. The data are only moved
+ * Sticky placements whose directory must be created before their attempts can start. The data are moved only
  * when every attempt of the earlier placement is over.
  */
 function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
@@ -67,7 +68,7 @@ function dueSaves(state: HostState): HostMessage[] {
     .map((placement) => ({ kind: "save", to: placement, placement }));
 }
 
-/** Records in each attempt of a placement how storing its data went, for the attempts' reports. */
+/** Records the outcome of storing a placement's data in each of its attempts, for their reports. */
 export function foldSaved(state: HostState, { placement, outcome }: EventOf<"saved">): HostState {
   const attempts = mapAttempts(state, (one) =>
     one.save && placementOf(one.id) === placement ? { ...one, saved: outcome } : one,
@@ -82,7 +83,7 @@ function dueDrops({ sticky }: HostState): HostMessage[] {
     .map(([placement]) => ({ kind: "drop", to: placement, placement }));
 }
 
-/** Notes that a placement has its directory, and with which data. */
+/** Notes that a placement has its directory, and which data are in it. */
 export function foldBegun(state: HostState, { placement, from = "", data }: EventOf<"begun">): HostState {
   const { begun, kept } = state.sticky;
   const next = {
@@ -98,7 +99,7 @@ export function foldKept(state: HostState, placement: string, now: Instant): Hos
   return { ...state, sticky: { begun, kept: { ...kept, [placement]: { since: now } } } };
 }
 
-/** Removes a placement of which nothing is left. */
+/** Removes a placement whose data are all deleted. */
 export function withoutData(state: HostState, placement: string): HostState {
   const { begun, kept } = state.sticky;
   return { ...state, sticky: { begun: without(begun, placement), kept: without(kept, placement) } };
@@ -110,8 +111,8 @@ function without<T>(entries: Record<string, T>, key: string): Record<string, T> 
 }
 
 /**
- * Marks the kept data of these placements as unneeded, as the orders say; that is final. Data are kept if
- * another placement waits for them, since the orders may be older than its wait.
+ * Marks the kept data of these placements as unneeded, as the orders say. The mark is final. Data that
+ * another placement waits for are not marked, since the orders may be older than the wait.
  */
 export function withDrops(state: HostState, placements: string[] = []): HostState {
   const awaited = awaitedPlacements(state);
@@ -128,7 +129,7 @@ function withUnneeded({ sticky: { begun, kept } }: HostState, placements: string
   return { begun, kept: next };
 }
 
-/** Marks as unneeded what has been kept too long, and, above the maximum number, the oldest. */
+/** Marks as unneeded the data that were kept too long, and the oldest data beyond the maximum number. */
 export function elapseKept(state: HostState, now: Instant): HostState["sticky"] {
   const kept = boundedData(state);
   const tooMany = kept.slice(0, Math.max(0, kept.length - MAX_KEPT_DATA));
@@ -142,7 +143,10 @@ export function keptUntil(state: HostState): Instant | undefined {
   return earliest(...boundedData(state).map(([, { since }]) => since + KEPT_DATA_MS));
 }
 
-/** The kept data to which the bounds apply, oldest first, except those that a placement waits for. */
+/**
+ * The kept data that the bounds apply to, oldest first: not marked as unneeded, and no placement waits for
+ * them.
+ */
 function boundedData({ sticky, attempts }: HostState): [string, KeptData][] {
   const entries = Object.entries(sticky.kept).filter(([, { unneeded }]) => !unneeded);
   if (entries.length === 0) return entries;

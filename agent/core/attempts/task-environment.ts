@@ -35,7 +35,7 @@ const MEBIBYTE = 1024 * 1024;
 /**
  * The environment of a task, and its fields with all references resolved. Each layer overrides the previous
  * ones (tasks.md#environment): the base, Drover's variables, `meta`, the task's `env`, and finally the
- * variables by which the agent finds the processes of an attempt.
+ * variables that the agent uses to find the processes of an attempt.
  *
  * A reference is looked up in the environment, then in the values of the node, then in `meta.…`. Values of
  * `meta` and of `env` can refer to previous layers, but not to each other: they have no order.
@@ -60,8 +60,8 @@ export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask
 }
 
 /**
- * Whether a directory, with its references resolved, is outside the task's own directories. A path that the
- * task itself gives as absolute (`written`) may lead anywhere: its pool allows that.
+ * Whether a directory, with its references resolved, is outside the task's own directories. A path that is
+ * absolute in the task itself (`written`) may lead anywhere: its pool allows that.
  */
 export function straysFrom(
   { alloc, local, secrets, tmp }: Surroundings["dirs"],

@@ -8,7 +8,7 @@ import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { STREAMS, streamsOf, travelsInReports, unackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
 
-/** After a failed chunk the next one has half the size, but at least this. */
+/** After a failed chunk the next chunk has half the size, but at least this size. */
 export const LEAST_CHUNK_BYTES = 256 * 1024;
 /** The most chunks of one host in flight at the same time: each takes memory at the edge. */
 export const MAX_CHUNKS_IN_FLIGHT = 2;
@@ -24,9 +24,9 @@ export type ChunkEvent = Extract<
 
 /**
  * The chunks to send: the next one of each stream that has outgrown reports, a few at the same time. The
- * stream that sent longest ago comes first, so that a flooding stream cannot silence the others. None before
- * the first answer, which says what is already stored; and none while a report with log bytes is in flight,
- * which may have the same bytes.
+ * stream that sent longest ago comes first, so that a flooding stream cannot silence the others. There are
+ * none before the first answer, which says how much is stored already, and none while a report with log bytes
+ * is in flight, since it may have the same bytes.
  */
 export function dueChunks(state: HostState): HostMessage[] {
   const { setup, exchange, ending } = state;
@@ -45,7 +45,7 @@ export function dueChunks(state: HostState): HostMessage[] {
     });
 }
 
-/** When a stream whose chunk has failed may try again; undefined if none waits for that. */
+/** When a stream whose chunk has failed may try again; undefined if no stream waits for that. */
 export function chunkRetryAt(state: HostState): Instant | undefined {
   return earliest(...streamsOf(...Object.values(state.attempts)).map(({ log }) => log.chunk?.notBefore));
 }
@@ -109,8 +109,8 @@ function withStream(attempt: AttemptState, stream: StreamName, log: StreamState)
 }
 
 /**
- * The disk space to give back: of bytes that are stored elsewhere, and of bytes beyond the cap. Attempts that
- * are about to be deleted are left out.
+ * The messages that give back disk space: of log bytes that the control plane has stored, and of log bytes
+ * beyond the cap. Attempts that are about to be deleted are left out.
  */
 export function duePunches(state: HostState): HostMessage[] {
   if (!state.punches) return [];

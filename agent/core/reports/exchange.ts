@@ -11,7 +11,10 @@ import { reportedOnSocket, socketReportAt } from "./socket.ts";
 
 /** Pause after an immediate answer that brought nothing: a server may be unable to hold answers back. */
 export const EMPTY_ANSWER_PAUSE_MS: Millis = 1_000;
-/** Log bytes that were sent but not acknowledged are sent again after this time, which doubles. */
+/**
+ * Log bytes that were sent but not acknowledged are sent again after this time, which doubles with each
+ * retry.
+ */
 export const LOG_RETRY_FIRST_MS: Millis = 100;
 /** The same on a socket, where the acknowledgment comes after the answer. */
 export const SOCKET_LOG_RETRY_FIRST_MS: Millis = 1_000;
@@ -64,7 +67,7 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
 
 /**
  * Notes that the report `seq` was answered. `before`: the state before the orders in the answer were applied.
- * The next report goes at once, unless the only news left may wait, or the answer came early and brought
+ * The next report is due at once, unless the remaining news may wait, or the answer came early and brought
  * nothing.
  */
 export function reportAnswered(state: HostState, before: HostState, seq: number, now: Instant): HostState {

@@ -30,7 +30,7 @@ export function streamsOf(...attempts: AttemptState[]): LogStream[] {
 
 /**
  * Whether a stream's bytes travel in reports; otherwise they travel in chunks, never in both. Small streams
- * use reports; so do large ones where chunks are not available, or while the latest chunk has failed.
+ * use reports; so do large streams if chunks are not available, and for a while after a failed chunk.
  */
 export function travelsInReports({ setup }: HostState, { attempt, log }: LogStream): boolean {
   if (setup?.logsUrl === undefined || attempt.wanted === "nothing") return true;
@@ -58,8 +58,8 @@ export function allUnackedBytes(state: HostState): number {
 }
 
 /**
- * Shares `budget` bytes among the streams that have bytes for a report. Each gets what it needs, or an equal
- * share of the rest, so that a flooding stream cannot silence the others.
+ * Shares `budget` bytes among the streams that have bytes for a report. Each stream gets all the bytes that
+ * it needs, or an equal share of the rest, so that a flooding stream cannot silence the others.
  */
 export function shareLogBudget(state: HostState, attempts: AttemptState[], budget: number): LogPiecePlan[] {
   const named = attempts.filter(({ wanted }) => wanted !== "nothing");

@@ -11,8 +11,8 @@ import { withNews } from "./pace.ts";
 /**
  * Notes by when the change from `before` to `after` must be reported. An end, a stop, an unkillable tree and
  * the outcome of the boot probe are reported at once. A start and output may wait a little: each report costs
- * something (budgets.md#budgets), and a short command then needs only one. An attempt that only waits for its
- * time needs no report of its own.
+ * something (budgets.md#budgets), and a short command then needs only one report. An attempt that only waits
+ * for its time needs no separate report.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
@@ -43,7 +43,7 @@ function newsBy(
   if (isOver(after) !== wasOver || stops || unkillable || saved) return now;
   const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
   if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
-  // Outputs that are stored within a moment need no report of their own: the report of the end has them.
+  // Outputs that are stored within this delay need no separate report: the report of the end contains them.
   if (isCollecting(after) && !(before !== undefined && isCollecting(before)))
     return now + START_REPORT_DELAY_MS;
   if (after.main === "over" || isWaiting(after)) return undefined;
@@ -52,7 +52,7 @@ function newsBy(
 }
 
 /**
- * Enough output for a whole report goes at once. While the control plane does not acknowledge log bytes,
+ * Enough output for a whole report is sent at once. While the control plane does not acknowledge log bytes,
  * further bytes wait for the retry.
  */
 function outputBy(state: HostState, now: Instant): Instant {

@@ -41,7 +41,7 @@ function contentOf(raw: string | null, now: Instant): Pick<NoticeState, "raw" | 
   return { raw, text, ...(goneInMs === undefined ? {} : { goneAt: now + goneInMs }) };
 }
 
-/** Whether the notice has changed. A remaining time that shrinks from check to check is no change. */
+/** Whether the notice has changed. A remaining time that shrinks from check to check is not a change. */
 function isNews(before: NoticeState, after: NoticeState): boolean {
   if (before.text !== after.text || (before.goneAt === undefined) !== (after.goneAt === undefined))
     return true;
@@ -70,7 +70,7 @@ export function noticeStopAt(state: HostState, { plan }: AttemptState): Instant 
   return killAt === undefined ? undefined : killAt - (plan?.timeoutMs ?? 0);
 }
 
-/** The check that is due. */
+/** The check for a notice, if it is due. */
 export function dueLook({ notice, ending }: HostState): HostMessage[] {
   return notice.running && ending === undefined ? [{ to: "notice", kind: "look" }] : [];
 }

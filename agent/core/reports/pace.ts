@@ -4,9 +4,7 @@ import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { BACKOFF_LONGEST_MS } from "../bounds.ts";
 import type { HostState } from "../types.ts";
 
-/**
- * Full jitter after failed exchanges: the first wait is between zero and this (host-protocol.md#back-off).
- */
+/** The longest first wait after a failed exchange; full jitter shortens it (host-protocol.md#back-off). */
 export const BACKOFF_FIRST_MS: Millis = 1_000;
 
 /** Notes a change that must be reported by the instant `by`. */

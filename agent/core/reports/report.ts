@@ -13,12 +13,12 @@ import { noticeReport } from "./notice.ts";
 import { isInDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
 
-/** Room for what surrounds the log bytes, and for an instant that grows by a digit. */
+/** Room for the JSON around the log bytes, and for an instant that gets one more digit. */
 const REPORT_SLACK_BYTES = 1_024;
 
 /**
- * The next report. By webhook every report is full; on a socket some are, and the others have only what has
- * changed (host-protocol.md#report). The state comes first; log bytes fill the rest of 1 MiB. The control
+ * The next report. By webhook every report is full; on a socket some are full, and the others contain only
+ * changes (host-protocol.md#report). The state comes first; log bytes fill the rest of 1 MiB. The control
  * plane may hold back its answer only if the report has no log bytes to acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): MessageOf<"report"> | undefined {
@@ -43,8 +43,8 @@ export function makeReport(state: HostState, now: Instant): MessageOf<"report"> 
     ...(usage === undefined ? {} : { usage }),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
-  // The report of an attempt's end has all output that was not acknowledged, even if it was sent before: the
-  // end must never be known without the output, whatever happens to this machine afterwards.
+  // The report of an attempt's end contains all output that was not acknowledged, even if it was sent before.
+  // So the end is never known without the output, whatever happens to this machine afterwards.
   const carriers = sendLogs ? attempts : attempts.filter(isOver);
   const pieces = shareLogBudget(state, carriers, logBudget(report));
   const waitMs = onSocket || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
@@ -82,9 +82,9 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
 }
 
 /**
- * `exited` and `gone` mean that no process is left; an exit is not reported before that. An attempt that has
+ * `exited` and `gone` mean that no process is left; an exit is not reported earlier. An attempt that has
  * ended and still has outputs to store is `uploading`, never `running` again, even after a restart of the
- * agent: it cannot be signaled. One whose start has failed is `preparing` until nothing of it is left.
+ * agent: it cannot be signaled. An attempt whose start has failed is `preparing` until no process is left.
  */
 function reportedState(attempt: AttemptState): AttemptReport["state"] {
   const { main, stop, startedAt, exit, startError, treeGone } = attempt;
@@ -103,7 +103,7 @@ function logOf(attempt: AttemptState): AttemptReport["log"] {
   );
 }
 
-/** Raw log bytes that fit: base64 makes 4 bytes of 3, and each piece has a name, quotes and padding. */
+/** Raw log bytes that fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding. */
 function logBudget(report: Report): number {
   const pieceBytes = '"data":"",'.length + 4;
   const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;

@@ -1,4 +1,4 @@
-// When is the socket opened and closed, and when is which kind of report sent on it?
+// When is the socket opened and closed, and when are full reports and deltas sent on it?
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { isOver } from "../attempts/outputs.ts";
@@ -9,11 +9,12 @@ import { unackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
 
 /**
- * Full reports on a socket are at most this far apart, and at least `FULL_REPORTS_A_LEASE` come per lease.
+ * Full reports on a socket are at most this far apart, and at least `FULL_REPORTS_A_LEASE` are sent per
+ * lease.
  */
 export const FULL_REPORT_MS: Millis = 5 * 60_000;
 export const FULL_REPORTS_A_LEASE = 6;
-/** An ended attempt that the orders still name is reported again after this time, which doubles. */
+/** An ended attempt that the orders still name is reported again after this time, which doubles each time. */
 export const REPEAT_FIRST_MS: Millis = 2_000;
 export const REPEAT_LONGEST_MS: Millis = 30_000;
 
@@ -31,8 +32,8 @@ export function socketOpened(state: HostState, now: Instant): HostState {
 
 /**
  * Notes that the socket is closed, or could not be opened. The next try comes after full jitter, since all
- * hosts return together when the control plane does. After the loss of an open socket, reports go by webhook
- * only if that try fails.
+ * hosts reconnect at once when the control plane returns. After the loss of an open socket, reports go by
+ * webhook only if that try fails.
  */
 export function socketClosed(state: HostState, random: number, now: Instant): HostState {
   const { phase, failures } = state.socket;
@@ -44,8 +45,9 @@ export function socketClosed(state: HostState, random: number, now: Instant): Ho
 }
 
 /**
- * Makes a full report due, for example because the control plane has forgotten this host's state (rule R5):
- * it then asks for one instead of answering a delta, so a delta in flight gets no answer.
+ * Makes a full report due, for example because the control plane has forgotten this host's state (rule R5).
+ * The control plane then asks for a full report instead of answering a delta, so a delta in flight gets no
+ * answer.
  */
 export function requestFullReport(state: HostState, now: Instant): HostState {
   if (state.socket.phase !== "open") return state;
@@ -102,7 +104,7 @@ function fullEveryMs({ leaseMs }: HostState): Millis {
   return Math.min(FULL_REPORT_MS, leaseMs / FULL_REPORTS_A_LEASE);
 }
 
-/** Opens the socket, or closes one on which a report was not answered in time. */
+/** Opens the socket, or closes it if a report on it was not answered in time. */
 export function dueSocket(state: HostState, now: Instant): HostMessage[] {
   const { setup, socket } = state;
   const [at, to] = [socketWakesAt(state), setup?.socketUrl];

@@ -48,7 +48,7 @@ export function withSample({ latest }: UsageState, { host, attempts }: RawSample
   const withRate = (raw: RawUsage, before: RawUsage | undefined) => {
     const { cpuMs, memoryBytes, pids } = raw;
     if (before === undefined || forMs <= 0) return { cpuMs, memoryBytes, pids };
-    // The sum can fall: the CPU time of a process that nobody waited for is lost with it.
+    // The sum can fall: the CPU time of a process that its parent did not wait for is lost with it.
     const cpus = Math.max(0, (cpuMs - before.cpuMs) / forMs);
     return { cpuMs, memoryBytes, pids, cpus: Math.round(cpus * 1_000) / 1_000 };
   };
@@ -60,8 +60,8 @@ export function withSample({ latest }: UsageState, { host, attempts }: RawSample
 }
 
 /**
- * The usage in a report: the latest sample of the attempts that still run. Each full report has it; a delta
- * only if no report had this sample before (host-protocol.md#report).
+ * The usage in a report: the latest sample of the attempts that still run. A full report always contains it;
+ * a delta only if no earlier report contained this sample (host-protocol.md#report).
  */
 export function usageOf(state: HostState, full: boolean, now: Instant): Usage | undefined {
   const { latest } = state.usage;

@@ -14,7 +14,7 @@ const KEY = /^[a-z0-9-]+_\d+$/;
 /** Prefix of folders that are being deleted. */
 const DELETING_PREFIX = ".going-";
 
-/** A note in the directory of a placement (`unownedOf`). No task can have this name. */
+/** A file in the directory of a placement (`unownedOf`). No task can have this name. */
 export const UNOWNED = ".unowned";
 
 /** Folders that all tasks of a placement share (tasks.md#placement-2, `DROVER_ALLOC_DIR`). */
@@ -66,7 +66,7 @@ export class AllocDirs {
     return join(this.#kept, keyOf(placement));
   }
 
-  /** A note that exists until the shared data of a placement, which came from a snapshot, have an owner. */
+  /** A file that exists until the shared data of a placement have an owner, if they came from a snapshot. */
   unownedOf(id: string): string {
     return join(this.rootOf(placementOf(id)), UNOWNED);
   }
@@ -135,7 +135,10 @@ export class AllocDirs {
     return placementsIn(this.#kept);
   }
 
-  /** Deletes a placement's directory. It is renamed first: an interruption leaves no half of a placement. */
+  /**
+   * Deletes a placement's directory. It is renamed first, so an interruption leaves no half-deleted
+   * placement.
+   */
   async clear(root: string): Promise<void> {
     const deleting = join(this.#allocs, DELETING_PREFIX + basename(root));
     await removeTree(deleting);
@@ -156,7 +159,7 @@ export class AllocDirs {
   }
 }
 
-/** `/` becomes `_`, which no part of an id can have. */
+/** `/` becomes `_`, which no part of an id can contain. */
 function keyOf(placement: string): string {
   return placement.replace("/", "_");
 }

@@ -56,7 +56,7 @@ async function fetchArtifact(artifact: Artifact, place: FetchPlace): Promise<voi
   }
 }
 
-/** The names of the directories from the task's own directory to that of an artifact. */
+/** The names of the directories on the path from the task's own directory to an artifact's directory. */
 function partsOf(root: string, to: string): string[] {
   const path = relative(root, resolve(root, to));
   if (path === ".." || path.startsWith(`..${sep}`)) {

@@ -40,7 +40,8 @@ export async function collectOutputs(globs: string[], place: OutputsPlace): Prom
     // A link to another directory is refused, too.
     if (!(await lstat(dirs.local)).isDirectory())
       throw new ArchiveFault("the task's directory is no longer a directory");
-    // The name is fixed: a task has one collection at a time, which replaces what a killed agent has left.
+    // The name is fixed: a task has one collection at a time, which replaces a file that a killed agent has
+    // left.
     return { root: dirs.local, globs, file: join(dirs.private, "outputs.tar.gz") };
   });
 }

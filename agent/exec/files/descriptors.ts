@@ -1,13 +1,13 @@
-// How are directories used safely while tasks may change them? Each is opened once, without following links,
-// and then addressed by its descriptor (`/proc/self/fd/…`, like openat(2)).
+// How are directories used safely while tasks may change them? Each directory is opened once, without
+// following links, and then addressed by its descriptor (`/proc/self/fd/…`, like openat(2)).
 import { chmodSync, closeSync, constants, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
 import { errorCode } from "../../../posix/errors.ts";
 
-/** `O_PATH` of Linux opens a directory without the right to read it. */
+/** `O_PATH` (Linux) opens a directory even if this process may not read it. */
 const O_PATH = 0o10000000;
 const OPEN_DIR = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Errors that appear when a task renames or replaces entries meanwhile. The caller looks again. */
+/** Errors that appear when a task renames or replaces entries meanwhile. */
 const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EEXIST", "ENOTEMPTY"];
 
 /** Opens a directory; undefined if there is none, or only a link to one. The caller closes the descriptor. */

@@ -16,10 +16,10 @@ const MAX_REDIRECTS = 10;
 
 // Uses `node:http` instead of `fetch`: see `plane/http.ts`.
 
-/** What to download from where. */
+/** A file to download. */
 export interface Source {
   url: string;
-  /** Name and code for a fault (`The artifact …`). */
+  /** The subject (`The artifact …`) and the code of a fault. */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
   /** The digest of the content, in hex. */
@@ -39,7 +39,7 @@ export interface SignedTry {
 
 /** Limits of a download; tests use smaller ones. */
 export interface DownloadBounds {
-  /** The most bytes of the file: its source may be endless. */
+  /** The largest size of the file: its source may be endless. */
   bytes: number;
   /** A try that brings less than `leastBytes` in this time has failed. */
   slowMs: Millis;
@@ -59,7 +59,7 @@ export const DOWNLOAD_BOUNDS: DownloadBounds = {
 };
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Refusals that are temporary, as are all from 500 on. */
+/** Refusals that are temporary, besides all statuses from 500 on. */
 const TEMPORARY = new Set([408, 425, 429]);
 
 /** No refusal of a control plane is longer. */
@@ -68,12 +68,12 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 /** One try has ended early. The next try resumes there. */
 class Interrupted extends Error {}
 
-/** The content is not what was asked for. The next try starts from the first byte. */
+/** The file has the wrong content. The next try starts from the first byte. */
 export class WrongContent extends Interrupted {}
 
 /**
  * Downloads into a file, and resumes what is already there. Interrupted tries are repeated, with a growing
- * wait, until several in a row have brought next to nothing. `check` looks at the whole content, and may
+ * wait, until several in a row have brought next to nothing. `check` verifies the whole content, and may
  * throw `WrongContent`. Rejects with a `StartFault`, the system's error if the disk is full, or the reason of
  * the signal.
  */

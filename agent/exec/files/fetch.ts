@@ -30,8 +30,8 @@ export interface FetchPlace {
 /**
  * Fetches content with this digest into the file `part`, and resumes what is already there. If resumed
  * content has a wrong digest, it is fetched again from the beginning: the source may have changed, or a crash
- * of the machine may have left holes. Of a signed source, only the requests are signed, not the answers:
- * another program may have sent the bytes, so after a wrong digest the download is tried again.
+ * of the machine may have left holes. For a signed source only the requests are signed, not the answers.
+ * Another program may have sent the bytes, so after a wrong digest the download is tried again.
  */
 export async function fetchVerified(
   source: Source,
@@ -69,8 +69,9 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
 
 /**
  * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares it
- * in a directory that only the agent can access; then it is moved into the task's directory, or one below it
- * (`parts`), where a task may rename entries meanwhile. `name`: what the agent's files for it are called.
+ * in a directory that only the agent can access; then it is moved into the task's directory, or into one
+ * below it (`parts`), where a task may rename entries meanwhile. `name`: a name for the agent's files about
+ * this fetch.
  */
 export async function fetchOnce(
   name: string,

@@ -23,14 +23,14 @@ const NAMES_PER_TURN = 100;
 /** How often one move is tried while a task creates something else in its place. */
 const MAX_TRIES = 100;
 
-/** Something else is where a directory must be. The message is its name. */
+/** There is something other than a directory where a directory must be. The message is its name. */
 export class NoDirectory extends Error {}
 
 /**
  * Moves all entries of `from`, where only the agent has access, into a directory below `root`, which is
  * created if it is missing. Directories are merged with existing ones; anything else in the way is replaced.
  * No link is followed, even if a task renames entries meanwhile. If the agent is root, the entries then
- * belong to the owner of `root`. Rejects with `NoDirectory` if the path leads through something else, or with
+ * belong to the owner of `root`. Rejects with `NoDirectory` if a part of the path is not a directory, or with
  * the system's error.
  */
 export async function placeAll(from: string, root: string, parts: readonly string[]): Promise<void> {
@@ -87,7 +87,7 @@ async function moveLeaf(source: Buffer, target: Buffer): Promise<void> {
   renameSync(source, target);
 }
 
-/** Moves a directory. If the target is a directory with entries, only moves the entries into it. */
+/** Moves a directory. If the target is a directory with entries, moves only the entries into it. */
 async function moveDir(source: Buffer, target: Buffer): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     if (succeeds(() => renameDir(source, target))) return;

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 
 /**
  * Punches a hole into the file of a log (`fallocate(2)`), which frees disk space: all other bytes keep their
- * offsets, and output that is appended meanwhile stays. `punch_failed` if this machine cannot do that.
+ * offsets, and output that is appended meanwhile is kept. `punch_failed` if this machine cannot do that.
  */
 export async function punchLog(
   { id, stream, from, end }: MessageOf<"punch">,

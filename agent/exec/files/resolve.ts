@@ -10,7 +10,8 @@ export const MAX_FIRST_LINE_BYTES = 256;
 /**
  * Finds the file of a command as `execvp` would: a name with a slash is a path from `dir`, any other is
  * searched for in `path`. This comes before the start, because afterwards a missing program looks like a
- * program that exits with 126 or 127. Throws a `StartFault`. `context`: a sentence before its text.
+ * program that exits with 126 or 127. Throws a `StartFault`. `context`: a sentence to put before the fault's
+ * text.
  */
 export function resolveCommand(name: string, path: string, dir: string, context = ""): string {
   const fault = (code: StartError["code"], text: string) => new StartFault(code, context + text);
@@ -36,7 +37,7 @@ export function resolveCommand(name: string, path: string, dir: string, context 
 export function checkScript(file: string, beginning: string, dir: string): void {
   const name = interpreterOf(beginning);
   if (name === undefined) return;
-  // The system searches for a name without a slash in the directory, not on the PATH.
+  // The system looks for an interpreter without a slash in the working directory, not on the PATH.
   const path = name.includes("/") ? name : `./${name}`;
   resolveCommand(path, "", dir, `The first line of ${file} names its interpreter. `);
 }

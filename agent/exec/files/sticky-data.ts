@@ -15,9 +15,9 @@ import { storeData } from "./collect.ts";
 import { fetchVerified, unpackFetched } from "./fetch.ts";
 import { removeTree } from "./tree.ts";
 
-/** A note in the directory of a sticky placement: how it began. No task can have this name. */
+/** A file in the directory of a sticky placement: how the placement began. No task can have this name. */
 const NOTE = ".sticky";
-/** What the snapshot of a placement's data contains: what a next placement here would find as data. */
+/** What a snapshot of a placement's data contains: the data that a next placement on this host would find. */
 const STORED = ["alloc/data/**", "*/local/**"];
 /**
  * The next placement finds the shared data and each task's own directory (tasks.md#sticky-data), with the
@@ -86,7 +86,7 @@ export class StickyData {
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
       await fetchVerified(source, part, { signal });
-      // The archive is from another host, which is not trusted: only its data are taken, not its notes.
+      // The archive is from another host, which is not trusted: only its data are unpacked, not its notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
       await stripPlacement(root, STORED_OF_TASK);
       replaceFile(join(root, UNOWNED), "");
@@ -113,7 +113,7 @@ export class StickyData {
     }
   }
 
-  /** Keeps the data of a sticky placement that is over, and deletes the rest. False if there are none. */
+  /** Keeps the data of a sticky placement that is over, and deletes the rest. False if there are no data. */
   async keep(placement: string): Promise<boolean> {
     const root = this.#allocs.rootOf(placement);
     if (this.#beginningOf(placement) === undefined) return false;
@@ -130,7 +130,7 @@ export class StickyData {
   }
 }
 
-/** Deletes everything of a placement but its note, the shared data, and these directories of each task. */
+/** Deletes everything of a placement except its note, the shared data, and these directories of each task. */
 async function stripPlacement(root: string, keptOfTask: readonly string[]): Promise<void> {
   for (const entry of readdirSync(root, { withFileTypes: true })) {
     const path = join(root, entry.name);

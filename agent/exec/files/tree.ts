@@ -5,15 +5,15 @@ import { allowOwner, entriesOf, ignoringErrors, inside, openDir, succeeds, withD
 
 /** After this many entries the event loop runs other work. */
 const NAMES_PER_TURN = 100;
-/** How often a directory in which new entries appear is emptied. */
+/** How often to empty a directory in which new entries appear. */
 const MAX_ROUNDS = 5;
 /** Prefix of directories that were moved to the top, where they are emptied. */
 const MOVED_UP = ".going-";
 
 /**
- * Deletes a file, a link or a directory with all that is in it, even while tasks rename entries in it. Never
- * follows a link. A path that does not exist is fine. Depth costs nothing: inner directories are moved to the
- * top, and emptied there. Rejects with the system's error.
+ * Deletes a file, a link or a directory with all its entries, even while tasks rename them. Never follows a
+ * link. A path that does not exist is fine. There is no recursion: inner directories are moved to the top,
+ * and emptied there. Rejects with the system's error.
  */
 export async function removeTree(path: string | Buffer): Promise<void> {
   const top = openDir(path);
@@ -32,7 +32,10 @@ export async function removeTree(path: string | Buffer): Promise<void> {
 /** Empties an open directory. Entries that are created meanwhile may stay. */
 async function empty(top: number): Promise<void> {
   let names = 0;
-  /** Deletes all but directories, which move to the top. Returns the directories that are there already. */
+  /**
+   * Deletes files and links, and moves directories to the top. Returns the directories that were already at
+   * the top.
+   */
   const clear = async (dir: number): Promise<Buffer[]> => {
     const stay: Buffer[] = [];
     for (const entry of entriesOf(dir)) {

@@ -21,8 +21,9 @@ export interface AttemptDirs {
 }
 
 /**
- * Remembers which attempts were ever started here: `attempts/` has a folder for each with data, `forgotten/`
- * an empty file for each whose data are deleted. `/` of the id becomes `_`, which no part of an id can have.
+ * Remembers which attempts were ever started here. `attempts/` has a folder for each attempt with data, and
+ * `forgotten/` an empty file for each attempt whose data are deleted. `/` of the id becomes `_`, which no
+ * part of an id can contain.
  */
 export class AttemptStore {
   readonly #attempts: string;
@@ -66,7 +67,7 @@ export class AttemptStore {
   }
 
   /**
-   * Takes back a claim after the agent died during the start. True if the command never began and never will:
+   * Takes back a claim if the agent died during the start. True if the command never began and never will:
    * the shim first writes its identity to the exit file, and then ends if its folder is gone. Then nothing of
    * the claim is left, and the id may be claimed again.
    */
@@ -83,7 +84,7 @@ export class AttemptStore {
 
   /**
    * Bans an id: it must not be started from now on. On a full disk the ban lasts only as long as this agent.
-   * Such a ban still succeeds: an attempt without a folder was never started, and the host must be able to
+   * Such a ban does not fail: an attempt without a folder was never started, and the host must be able to
    * report it as gone.
    */
   ban(id: string): void {

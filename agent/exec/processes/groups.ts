@@ -13,7 +13,9 @@ import { keyOf } from "./dirs.ts";
 import { makeGroup } from "./group.ts";
 import { findHierarchies, type Hierarchy } from "./hierarchies.ts";
 
-/** Most processes and threads of one attempt: far more than a build needs, far fewer than Linux allows. */
+/**
+ * The most processes and threads of one attempt: far more than a build needs, far fewer than Linux allows.
+ */
 export const MAX_ATTEMPT_PIDS = 4_096;
 
 /** An empty cgroup of another host that is older than this belonged to a machine that was destroyed. */
@@ -33,14 +35,14 @@ export class Groups {
 
   constructor(stateDir: string, hierarchies = findHierarchies(), pids = MAX_ATTEMPT_PIDS) {
     this.#dir = join(stateDir, "groups");
-    // Several hosts may share one machine, as those of the loopback cloud do.
+    // Several hosts may share one machine, as in the loopback cloud.
     this.#prefix = `drover-${createHash("sha256").update(stateDir).digest("hex").slice(0, 12)}-`;
     this.#hierarchies = hierarchies;
     this.#pids = pids;
     makePrivateDir(this.#dir);
   }
 
-  /** What this machine supports. Without cgroups, a kill finds processes as well as it can. */
+  /** What this machine supports. Without cgroups, a kill may miss processes. */
   get means(): Omit<Means, "protocol"> {
     const limits = new Set(this.#hierarchies.flatMap(({ limits }) => limits));
     return { kill: this.#hierarchies.length > 0 ? "cgroup" : "processes", limits: [...limits].sort() };
@@ -68,8 +70,8 @@ export class Groups {
   }
 
   /**
-   * Kills the processes in cgroups of attempts of which this host has no data, and removes empty cgroups that
-   * other hosts have left long ago: a destroyed machine does not clean up.
+   * Kills the processes in cgroups of this host's attempts that are not in `ids`, and removes empty cgroups
+   * that other hosts have left long ago: a destroyed machine does not clean up.
    */
   prune(ids: string[]): void {
     const files = new Set(ids.map((id) => `${keyOf(id)}.json`));

@@ -19,13 +19,13 @@ const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 /**
  * The cgroup of the agent itself if a service manager has put it there, as systemd does with
  * `DelegateSubgroup=`. The cgroups of attempts then lie beside it. Version 2 needs that for limits, because a
- * cgroup that delegates controllers must not contain a process. The agent never moves itself to
- * another cgroup: if it did, a service manager could not restart it.
+ * cgroup that delegates controllers must not contain a process. The agent never moves itself to another
+ * cgroup: if it did, a service manager could not restart it.
  */
 const AGENT_LEAF = "drover-agent";
 
 /**
- * Where cgroups can be created on this machine, found out by creating one in each place
+ * Finds where cgroups can be created on this machine, by creating one in each place
  * (tools.md#processes-and-cgroups): version 1, version 2 or both, below the agent's own. `files` replaces
  * `/proc/self` in tests.
  */
@@ -37,7 +37,8 @@ export function findHierarchies(files = "/proc/self"): Hierarchy[] {
     const kills = tryToMake(parent);
     if (kills !== undefined) found.push({ parent, version, limits, kills });
   }
-  // Without limits, a version 1 hierarchy could only freeze processes, and `cgroup.kill` makes that unneeded.
+  // Without limits, a version 1 hierarchy could only freeze processes, and `cgroup.kill` makes that
+  // unnecessary.
   const kills = found.some((one) => one.kills);
   return found.filter(({ version, limits }) => version === 2 || limits.length > 0 || !kills);
 }
@@ -60,7 +61,9 @@ function delegateControllers(parent: string): Control[] {
   return LIMITS.filter((control) => handed.has(control));
 }
 
-/** Creates a cgroup and removes it. Whether it had `cgroup.kill`; undefined if none can be created. */
+/**
+ * Creates a cgroup and removes it. Returns whether it had `cgroup.kill`; undefined if none can be created.
+ */
 function tryToMake(parent: string): boolean | undefined {
   const trial = join(parent, `drover-trial-${process.pid}`);
   try {

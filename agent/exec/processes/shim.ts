@@ -42,8 +42,8 @@ interface ChildSettings {
 const DEFAULT_UMASK = "022";
 
 /**
- * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Rejects
- * with the system's error (E2BIG …), and then nothing runs.
+ * Starts the shim, and below it the command in the cgroups whose `cgroup.procs` files are `entrances`.
+ * Rejects with the system's error (E2BIG …), and then nothing runs.
  */
 export function spawnShim(
   argv: string[],
@@ -73,7 +73,7 @@ export function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
  * a status above 128 is a signal if there is a message, if shells are silent about that signal, or if this
  * machine's shell never writes such messages (`shellReportsSignals`).
  *
- * `code`: the exit status of the shim itself, if this agent saw it. It counts if the file has no status,
+ * `code`: the exit status of the shim itself, if this agent saw it. It is used if the file has no status,
  * because the disk was full or the task has deleted the file.
  */
 export function readShimEnd(files: ShimFiles, shellReportsSignals: boolean, code: number | null): TaskEnd {
@@ -103,8 +103,8 @@ function unstarted(status: number): StartError {
 }
 
 /**
- * Whether this machine's `sh` writes which signal has ended a child: dash does, bash as `sh` does not. Found
- * out by killing a child; `scratch` is the file for the message.
+ * Whether this machine's `sh` prints the signal that has ended a child: dash does, bash as `sh` does not.
+ * Kills a child to find out; `scratch` is the file for the message.
  */
 export async function checkShellReportsSignals(scratch: string): Promise<boolean> {
   rmSync(scratch, { force: true });

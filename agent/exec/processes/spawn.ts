@@ -1,10 +1,10 @@
-// How is a shell script started apart from the agent?
+// How is a shell script started so that it can outlive the agent?
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
 /**
- * Starts `/bin/sh -c script …args` in a session of its own. Its standard input is the first of these files;
- * the others, from descriptor 1 on, are appended to. Throws if a file cannot be opened.
+ * Starts `/bin/sh -c script …args` in its own session. The first file is its standard input; the other files
+ * are its descriptors from 1 on, opened for appending. Throws if a file cannot be opened.
  */
 export function spawnScript(
   script: string,

@@ -1,7 +1,7 @@
 /** A board is 81 numbers, row by row; 0 is an empty cell. */
 export const CELLS = 81;
 
-/** For each cell, the others that may not hold the same digit. */
+/** For each cell, the other cells that must not have the same digit. */
 export const PEERS = Array.from({ length: CELLS }, (_, cell) => {
   const peers = new Set();
   const row = Math.floor(cell / 9);
@@ -15,7 +15,7 @@ export const PEERS = Array.from({ length: CELLS }, (_, cell) => {
   return [...peers];
 });
 
-/** Reads 81 characters, of which digits are digits and anything else is an empty cell. */
+/** Reads a board of 81 characters. A character other than 1 to 9 is an empty cell. */
 export function parse(text) {
   if (text.length !== CELLS) throw new RangeError(`A board has ${CELLS} cells, not ${text.length}.`);
   return Array.from(text, (character) => (/[1-9]/.test(character) ? Number(character) : 0));
@@ -25,7 +25,7 @@ export function format(board) {
   return board.map((digit) => digit || ".").join("");
 }
 
-/** Whether a board is full and no digit stands twice in a row, a column or a box. */
+/** Whether a board is full, and no digit appears twice in a row, a column or a box. */
 export function isSolved(board) {
   return board.every((digit, cell) => digit > 0 && PEERS[cell].every((peer) => board[peer] !== digit));
 }

@@ -2,12 +2,13 @@ import { CELLS } from "./board.mjs";
 import { isPuzzle, solve } from "./solve.mjs";
 
 /**
- * A puzzle from which no digit can be taken without a second solution. The same seed gives the same puzzle.
+ * A puzzle with exactly one solution: removing any digit would allow more. The same seed gives the same
+ * puzzle.
  */
 export function makePuzzle(seed) {
   const random = generator(seed);
   const empty = new Array(CELLS).fill(0);
-  // A few random digits in a row of boxes that do not see each other begin a random full board.
+  // The three boxes on the diagonal share no row or column, so random digits there always fit.
   for (let box = 0; box < 3; box += 1) {
     const digits = shuffled([1, 2, 3, 4, 5, 6, 7, 8, 9], random);
     for (let i = 0; i < 9; i += 1) empty[box * 30 + Math.floor(i / 3) * 9 + (i % 3)] = digits[i];

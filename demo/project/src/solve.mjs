@@ -2,7 +2,7 @@ import { CELLS, PEERS } from "./board.mjs";
 
 const ALL = 0b111_111_111;
 
-/** All solutions of a board, one after the other: always the cell with the fewest candidates first. */
+/** All solutions of a board, one after the other. Fills the cell with the fewest candidates first. */
 export function* solutions(board) {
   const cell = narrowest(board);
   if (cell === undefined) {
@@ -21,7 +21,7 @@ export function solve(board) {
   return solutions(board).next().value;
 }
 
-/** Whether a board has one solution and no other, as a puzzle must. */
+/** Whether a board has exactly one solution, as a puzzle must. */
 export function isPuzzle(board) {
   const found = solutions(board);
   return !found.next().done && found.next().done === true;
@@ -38,7 +38,7 @@ function narrowest(board) {
   return best;
 }
 
-/** The digits that may stand in a cell, as bits. */
+/** The digits that a cell may have, as bits. */
 function candidates(board, cell) {
   let mask = ALL;
   for (const peer of PEERS[cell]) if (board[peer] !== 0) mask &= ~(1 << (board[peer] - 1));

@@ -16,7 +16,7 @@ test("solves a puzzle that was made to be hard", () => {
   assert.ok(isSolved(solve(parse(HARD))));
 });
 
-test("says that a cell which no digit fits has no solution", () => {
+test("a board with a cell that no digit fits has no solution", () => {
   assert.equal(solve(parse(`12345678.........9${".".repeat(63)}`)), undefined);
 });
 

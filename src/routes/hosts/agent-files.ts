@@ -43,7 +43,7 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
     called: "Installer",
     type: "text/x-shellscript",
     summary: "Makes a self-hosted machine a host: for `curl … | DROVER_CODE=… sh`",
-    // Without a configured URL, use the one by which the installer was reached.
+    // Without a configured URL, use the URL of this request.
     text: (c) =>
       agent.installer
         .replaceAll("@DROVER_URL@", c.env.url === "" ? new URL(c.req.url).origin : c.env.url)

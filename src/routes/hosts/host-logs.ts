@@ -22,7 +22,8 @@ const chunk = operation({
   summary: "Log bytes that are too large for a report",
   description:
     "Raw bytes of one stream from `offset` on, signed like a report. They are stored only if they continue " +
-    "what is stored already; either way the answer says how far that reaches. An empty body only asks.",
+    "the stored bytes; in any case the answer says how far the stream is stored. With an empty body, the " +
+    "request only asks for that.",
   request: {
     params: HostParams.extend({
       attempt: AttemptId.meta({ description: "the attempt's id, URL-encoded", example: "run/main/1.1" }),

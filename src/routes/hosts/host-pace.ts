@@ -7,7 +7,7 @@ import type { EdgeContext } from "../edge.ts";
 const MAX_REMEMBERED = 1_000;
 /** The least time for which a host is refused: less would bring no relief. */
 const LEAST_MS: Millis = 250;
-/** The longest that a refusal is delayed. */
+/** The longest delay of a refusal. */
 const MAX_DELAY_MS: Millis = 1_000;
 /** The most refusals of one host that are delayed; others are sent at once. */
 const MAX_DELAYED = 16;

@@ -16,20 +16,19 @@ import { answerHello, claimByCode, claimOfHost, SignatureHeaders, unwrapAnswer }
 
 export const SWITCHING_PROTOCOLS = 101;
 
-/** The edge does not read orders, so they have only a name in the document, without a checking schema. */
+/** The edge does not read orders, so the document only names them, and no schema checks them. */
 const OrdersDocument = z.custom<Orders>().meta({
   id: "Orders",
   type: "object",
-  description:
-    "what the host must hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
+  description: "orders for the host: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
 });
 
 const headers = SignatureHeaders;
 const signed = { params: HostParams, headers };
 
 /**
- * A body in JSON, or of other types. It is documented, but not parsed here: its signature must be verified
- * first.
+ * A signed body, in JSON or another type. It is documented, but not parsed here: its signature must be
+ * verified first.
  */
 function signedBody(body: z.ZodType, others: Record<string, { schema: object }> = {}) {
   // A plain JSON Schema is documented, but checks nothing.
@@ -96,12 +95,11 @@ const report = operation({
   codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A report goes in, orders come back",
   description:
-    "As plain text it is the output of a run probe: one line for each live run, `<run> stale`, `broken`, " +
-    "`boot ok` once the boot probe has succeeded, and `orders <revision>` for the orders that were " +
-    "applied.",
+    "A report in plain text is the output of a run probe: one line for each live run, `<run> stale`, " +
+    "`broken`, `boot ok` once the boot probe has succeeded, and `orders <revision>` for the applied orders.",
   request: {
     ...signed,
-    // As plain text it is for hosts that are shell scripts (`src/probes/plain-text.ts`).
+    // Plain text is for hosts that are shell scripts (`src/probes/plain-text.ts`).
     body: signedBody(Report, { "text/plain": { schema: { type: "string" } } }),
     query: z.strictObject({ wait: Wait.optional() }),
   },

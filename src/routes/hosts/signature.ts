@@ -30,14 +30,14 @@ export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * The unverified claim of a call. Throws `bad_signature` unless it is for this purpose and by this worker.
+ * The unverified claim of a call. Throws `bad_signature` unless it names this purpose and this worker.
  */
 export function claimOfHost(c: EdgeContext, purpose: Purpose, worker: string): ClaimedRequest {
   return claimOf(c.req.raw, purpose, worker) ?? refuseStranger();
 }
 
 /**
- * Verifies with the signing key that the caller has the code for the worker that the call names. Throws
+ * Verifies with the signing key that the caller has the enrollment code of the named worker. Throws
  * `bad_signature`.
  */
 export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
@@ -49,7 +49,7 @@ export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
   return { ...call, ...claim, codeKey: key };
 }
 
-/** Unwraps a worker's answer to a host, and has the response signed. Throws the worker's refusal. */
+/** Unwraps a worker's answer to a host, and lets `signAnswers` sign it. Throws the worker's refusal. */
 export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: SignedAnswer<T>): T {
   c.set("signer", { key: answered.answerKey, keyid: worker });
   if ("value" in answered) return answered.value;
@@ -77,8 +77,8 @@ async function verifyCall(
 }
 
 /**
- * Has the answer to `hello` signed, so that the host recognizes this Drover: with the host's secret or, if
- * the host has not enrolled yet, with its code. Throws `bad_signature`.
+ * Lets `signAnswers` sign the answer to `hello`, so that the host recognizes this Drover: with the host's
+ * secret or, if the host has not enrolled yet, with its code. Throws `bad_signature`.
  */
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};

@@ -33,8 +33,8 @@ export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * Compares digests in constant time. An empty secret matches nothing, so that a Worker without its secret is
- * closed.
+ * Compares digests in constant time. An empty secret matches nothing, so a Worker without a token refuses
+ * every request.
  */
 function isSameSecret(given: string, secret = ""): boolean {
   return secret !== "" && isSame(contentDigest(given), contentDigest(secret));

@@ -1,11 +1,11 @@
-// How does a client that is still sending get to read the refusal?
+// How can a client read a refusal while it is still sending the body?
 
-/** The most of a refused body that is still read, so that the client can read the refusal. */
+/** A longer refused body is not drained. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads the rest of a body. A client that is cut off while it sends sees a broken connection instead of the
- * answer. A body without a length, or with a huge one, is not drained.
+ * Reads the rest of a refused body. A client that is cut off while it sends sees a broken connection instead
+ * of the answer. A body without a length, or with a huge one, is not drained.
  */
 export async function drainBody({ headers, body }: Request): Promise<void> {
   const announced = Number(headers.get("content-length") ?? Number.POSITIVE_INFINITY);

@@ -1,16 +1,16 @@
-// How a schema's complaints become one `invalid_request` that names each field.
+// How the errors of a schema become one `invalid_request` that names each field.
 import type { z } from "zod";
 import { fieldErrors, type Target } from "../../schema/field-errors.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 
-/** The most errors listed in one answer: a hundred thousand wrong arguments are one mistake. */
+/** The most errors listed in one answer: thousands of errors usually repeat one mistake. */
 export const MAX_FIELD_ERRORS = 100;
 
 type Outcome = { target: Target } & ({ success: true } | { success: false; error: z.ZodError });
 
 /**
- * Makes the hook of zod-openapi that turns a schema's errors into `invalid_request`. Fields in `later` are
- * planned but not in this version, which the error says; for other unknown fields it lists the known ones.
+ * Makes the hook of zod-openapi that turns a schema's errors into `invalid_request`. For a field in `later`,
+ * the error says that it is not supported yet; for other unknown fields, the error lists the known fields.
  */
 export function refuse(later: readonly string[] = []) {
   return (outcome: Outcome): undefined => {

@@ -4,8 +4,8 @@
 export const PARALLEL_CALLS = 32;
 
 /**
- * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. The first failure
- * rejects the whole work; calls in flight finish, and no new one begins.
+ * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. Rejects with the
+ * first failure: calls in flight finish, but no new call begins.
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],

@@ -30,7 +30,7 @@ export function renderError(error: unknown, c: Context, more: Record<string, str
   const headers: Record<string, string> = { "content-type": "application/problem+json", ...more };
   if (again !== undefined) headers["retry-after"] = String(Math.ceil(again / 1_000));
   if (known.code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="drover"';
-  // The codes of STATUS_OF_CODE are all above 400, where an answer may have a body.
+  // Every status in STATUS_OF_CODE is 400 or higher, so the answer may have a body.
   return c.body(JSON.stringify(problem), problem.status as ContentfulStatusCode, headers);
 }
 
@@ -48,7 +48,7 @@ export function problemOf({ code, message, temporary }: PlainError, instance: st
   };
 }
 
-/** Whether an error is one of ours, seen from either side of an object's boundary. */
+/** Whether an error is a `DroverError`, even if it has lost its class at an object's boundary. */
 export function isDroverError(error: unknown): error is PlainError {
   if (!(error instanceof Error) || error.name !== "DroverError" || !("code" in error)) return false;
   return typeof error.code === "string" && Object.hasOwn(STATUS_OF_CODE, error.code);
@@ -59,7 +59,7 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
   return isDroverError(error) && error.code === code;
 }
 
-/** Turns any error into one for clients. Outages are told apart from wrong requests and bugs. */
+/** Turns any error into an error for clients. Distinguishes outages from wrong requests and bugs. */
 export function asDroverError(error: unknown): PlainError {
   if (isDroverError(error)) return error;
   if (isStorageFull(error)) {

@@ -1,8 +1,8 @@
-// Does a running stream survive the restart of an object? It repeats failed reads.
+// How does a running stream survive the restart of an object? It repeats failed reads.
 import { backOffMs } from "../../shared/time/backoff.ts";
 import { asDroverError } from "./problem.ts";
 
-/** Tries of one read, and the waits between them: about 4 s in all. */
+/** The tries of one read, and the pauses between them: about 4 s in all. */
 const TRIES = 5;
 const WAITS = { firstMs: 250, longestMs: 2_000 };
 

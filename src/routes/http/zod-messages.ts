@@ -1,11 +1,11 @@
-// How schemas complain in plain words: "must be a string, not a number".
+// How do schemas report errors in plain words, such as "must be a string, not a number"?
 import { z } from "zod";
 
 type RawIssue = z.core.$ZodRawIssue;
 
 /**
- * Replaces zod's messages for the whole Worker, wherever a schema has none of its own: "must be a string, not
- * a number" instead of "Invalid input: expected string, …".
+ * Replaces zod's default messages for the whole Worker: "must be a string, not a number" instead of "Invalid
+ * input: expected string, …". A message in a schema still wins.
  */
 export function installMessages(): void {
   z.config({ localeError: messageOf });

@@ -9,14 +9,14 @@ const HEADERS = {
   "Content-Length": "how many bytes the body has, or would have for HEAD",
   "Content-Range": "which bytes these are; in an error, how many there are",
   "Drover-Attempt":
-    "the end of the id of the attempt that wrote this, such as `1.1`; absent while there is none",
-  "Drover-Dropped-Bytes": `how many bytes beyond ${formatSize(MAX_LOG_BYTES)} are lost; absent if none are`,
+    "the attempt that wrote this, by the end of its id, such as `1.1`; absent before the first attempt",
+  "Drover-Dropped-Bytes": `how many bytes beyond ${formatSize(MAX_LOG_BYTES)} are lost; absent for none`,
   ETag: "identifies these bytes, for `If-None-Match`",
   "Idempotency-Replayed": "`true`: the same request was made before",
   Location: "the path of the resource",
   "Repr-Digest": "the SHA-256 of the file (RFC 9530)",
   "Retry-After": "seconds after which the same request is worth sending again",
-  Signature: "`drover=:<base64>:` proves that this is the answer to this call (RFC 9421)",
+  Signature: "`drover=:<base64>:` proves that this answer belongs to this call (RFC 9421)",
   "Signature-Input": "which parts of the answer are signed, and when",
   "WWW-Authenticate": "`Bearer`: how to show a token",
 } as const;

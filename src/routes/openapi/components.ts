@@ -9,8 +9,8 @@ import * as task from "../../schema/run/task.ts";
 import * as params from "./params.ts";
 
 /**
- * Schemas that become components before any route is read. The library makes other named schemas components
- * where it first meets them, including what belongs to that place alone, such as a default or null.
+ * Schemas that become components before any route is read. Other named schemas become components where the
+ * library first meets them, and then include details of that place, such as a default or null.
  */
 export const COMPONENTS: readonly z.ZodType[] = [
   params.StateWord,

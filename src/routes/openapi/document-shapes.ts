@@ -1,4 +1,4 @@
-// How the document is rewritten so that code generators make good types of it.
+// How the document is rewritten so that code generators make good types from it.
 
 type Schema = Record<string, unknown>;
 
@@ -23,8 +23,8 @@ const ROUNDS = 3;
 /**
  * Rewrites schemas for common code generators:
  *
- * - Every object and enum that is a component is referred to by its name. The library repeats it wherever it
- *   has a description, and generators would make a type of each copy.
+ * - Every object and enum that is a component is referred to by its name. The library writes a copy wherever
+ *   a use has a description, and generators would make a type from each copy.
  * - Defaults are moved into descriptions, since generators assume that a field with a `default` is always
  *   present.
  */
@@ -37,7 +37,7 @@ export function readableShapes({ paths, schemas }: Shapes): Shapes {
     );
   }
   const names = namesOf(known);
-  return { paths: withNames(defaultsInWords(paths), names) as object, schemas: known }; // as above
+  return { paths: withNames(defaultsInWords(paths), names) as object, schemas: known }; // an object, too
 }
 
 function namesOf(schemas: Record<string, Schema>): Map<string, string> {
@@ -60,8 +60,8 @@ function withInnerNames(schema: Schema, names: ReadonlyMap<string, string>): Sch
 }
 
 /**
- * Unwraps a reference with a description, or one that may be null. The library writes either as `allOf` of
- * two parts, where the second cannot allow a null that the first does not.
+ * Unwraps a reference that has a description or may be null. The library writes both as `allOf`, of the
+ * reference and a second part. There the second part cannot allow null, since the reference does not.
  */
 function unwrap(schema: Schema): Schema {
   const { allOf } = schema;
@@ -115,7 +115,7 @@ function withDefaultInWords({ default: usual, ...member }: Schema): Schema {
   return { ...member, description: typeof description === "string" ? `${description}. ${words}` : words };
 }
 
-/** An empty default needs no words. */
+/** Whether a default is empty. Empty defaults are not described. */
 function isEmpty(usual: unknown): boolean {
   return typeof usual === "object" && usual !== null && Object.keys(usual).length === 0;
 }

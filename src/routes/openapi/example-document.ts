@@ -24,7 +24,7 @@ const answers: Record<string, { type: string; value: unknown } | undefined> = re
 
 /** Adds the examples of an operation of the document to its parameters, its body and its answers. */
 export function addExamples(made: object): void {
-  const operation = made as Operation; // all that zod-openapi makes of our routes is inline
+  const operation = made as Operation; // zod-openapi writes our routes without references
   const { operationId, parameters = [], requestBody, responses } = operation;
   for (const example of EXAMPLES) {
     if (example.operation !== operationId) continue;

@@ -18,9 +18,9 @@ export interface Example {
   live?: Record<string, string>;
   /** The request is repeated until it has the expected status, and this pointer exists in the answer. */
   until?: string;
-  /** The answer is too long to be shown. */
+  /** The answer is not shown, since it is too long. */
   unshown?: boolean;
 }
 
-/** In the order in which they can be sent to a new Drover: later ones use what earlier ones made. */
+/** In the order in which they can be sent to a new Drover: later examples use what earlier examples made. */
 export const EXAMPLES: readonly Example[] = requests as readonly Example[];

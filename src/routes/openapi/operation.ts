@@ -12,12 +12,12 @@ export const HEADS = "Headers";
 /** The parts of the API, as the reference page groups them. */
 export const TAGS = {
   Runs: "Submitting, reading, changing and ending runs: one command, or a group of tasks on one machine.",
-  Output: "What a run's tasks wrote, and what happened to it.",
-  Snapshots: "Archives of files: what runs begin with, and what they leave behind.",
-  Pools: "Where runs wait, and from which machines they get their places.",
-  Workers: "The machines of the pools, each with its idle behavior and its end.",
-  Hosts: "What an agent says to the control plane, signed by its host.",
-  Service: "Health, metrics, and the files that Drover serves of itself.",
+  Output: "What a run's tasks wrote, and what happened to the run.",
+  Snapshots: "Archives of files: the files that runs begin with, and their results.",
+  Pools: "Queues of runs, each with the machines that serve it.",
+  Workers: "The machines of the pools: their states, their idle behavior and their end.",
+  Hosts: "The calls of agents to the control plane, signed by their hosts.",
+  Service: "Health, metrics, and the files that Drover serves.",
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
@@ -29,7 +29,7 @@ const ACCESS = {
 };
 type Access = keyof typeof ACCESS;
 
-/** What the open routes have in common: they only show what Drover is. */
+/** What the open routes have in common. */
 export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
 
 /** How each kind of caller authenticates, for the document. `auth.ts` and the objects enforce it. */
@@ -38,8 +38,8 @@ export const SECURITY_SCHEMES = {
     type: "http",
     scheme: "bearer",
     description:
-      "The token of this Drover, `DROVER_ADMIN_TOKEN`: it grants full access. There is only one, " +
-      "and none with fewer rights.",
+      "The token of this Drover, `DROVER_ADMIN_TOKEN`: it grants full access. Drover has no other " +
+      "tokens.",
   },
   hostSignature: {
     type: "apiKey",
@@ -111,7 +111,6 @@ function derivedCodes(access: Access, request: RouteConfig["request"]): ErrorCod
   return codes;
 }
 
-/** The headers of an error. */
 function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: Access) {
   const headers = {
     ...(access === "host" ? headersOf(...SIGNED) : {}),

@@ -60,7 +60,7 @@ export const Limit = z
   .transform(Number)
   .meta({ type: "integer", minimum: 1, maximum: 1_000, description: "how many items at most" });
 
-/** The key of a POST that creates (api.md#idempotency). */
+/** The `Idempotency-Key` of a POST (api.md#idempotency). */
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")
@@ -79,11 +79,11 @@ export const problemAnswer = {
 
 /** The response without a body for a client that already has the content of this `ETag`. */
 export const notModifiedAnswer = {
-  description: "not modified: it matches `If-None-Match`",
+  description: "not modified: `If-None-Match` names the current `ETag`",
   headers: headersOf("ETag"),
 };
 
-/** The answers with a file of one of these types, which the client may have already. */
+/** The answers for a file of one of these types: the file, or 304 if the client already has it. */
 export function fileAnswers(description: string, types: string[], ...more: Parameters<typeof headersOf>) {
   const content = Object.fromEntries(types.map((type) => [type, { schema: z.string() }]));
   return { 200: { description, headers: headersOf("ETag", ...more), content }, 304: notModifiedAnswer };

@@ -3,7 +3,7 @@ import type { ServiceStatus } from "../../schema/run/run.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError } from "../http/problem.ts";
 
-/** The answers by pool, in no order, and the health of each pool, in the order of the question. */
+/** The answers by pool, in any order, and the health of each pool, in the order of the question. */
 export interface PoolAnswers<Answer> {
   answers: Map<string, Answer>;
   service: ServiceStatus[];
@@ -32,7 +32,7 @@ export async function askPools<Answer>(
   return { answers, service };
 }
 
-/** A listed pool without a configuration is not initialized; with any other error a pool is unhealthy. */
+/** Any error makes a pool unhealthy. `unknown_pool`: the pool is listed, but has no configuration yet. */
 function health(error: unknown): Omit<ServiceStatus, "pool"> {
   if (error === undefined) return { initialized: true, healthy: true };
   const { code, message } = asDroverError(error);

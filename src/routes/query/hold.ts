@@ -9,11 +9,11 @@ const PAUSES = { firstMs: 100, longestMs: 1_000 };
 /**
  * The time for which a request waits for its answer. Meanwhile the platform may move, reset or redeploy
  * objects (platform.md#lifetime), which ends all waits in them. So each call is repeated until it is
- * answered: it asks about the current state, so nothing is missed.
+ * answered. No change is missed, since a call asks about the current state.
  */
 export class Hold {
   readonly #endsAt: number;
-  /** Whether the request waits at all. If not, no call is worth a pause. */
+  /** Whether the request waits at all. If not, a failed call is not repeated. */
   readonly #waits: boolean;
 
   constructor(waitMs: number) {

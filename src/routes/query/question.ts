@@ -1,4 +1,4 @@
-// What does a query for runs ask, and what is found at one moment?
+// What does a query for runs ask, and what does it find at one moment?
 import type { RunList, RunState, RunSummary } from "../../schema/run/run.ts";
 import type { Position } from "./cursor.ts";
 
@@ -12,7 +12,7 @@ export interface RunQuestion {
   pools: readonly string[];
   /** Whether only runs of these pools can match. */
   onlyThesePools: boolean;
-  /** Wait until all selected runs are in one of the states, instead of one run. */
+  /** Whether to wait for all selected runs, not just one, to be in one of the states. */
   all: boolean;
   waitMs: number;
   limit: number;
@@ -20,7 +20,7 @@ export interface RunQuestion {
 }
 
 /**
- * A call that waits at an object. It resolves at a change, with the runs that have matched since the look;
+ * A call that waits in an object for a change. It resolves with the runs that have matched since the `Look`;
  * null: look again.
  */
 export type Wait = (leftMs: number) => Promise<{ items: RunSummary[] } | null>;
@@ -29,10 +29,10 @@ export type Wait = (leftMs: number) => Promise<{ items: RunSummary[] } | null>;
 export interface Look {
   /** The answer for this moment. */
   answer: RunList;
-  /** Whether to give that answer now: there is a match, or there can be none. */
+  /** Whether to give that answer now, since a run matches or no run can ever match. */
   isOver: boolean;
-  /** What to wait for: until all waits of one of these groups have resolved. */
+  /** Groups of waits. It is time to look again when all waits of any one group have resolved. */
   waits: Wait[][];
-  /** Selects the runs of the answer from those that match, in the right order. */
+  /** Selects the runs for the answer from runs that a wait reported, in the right order. */
   select: (news: RunSummary[]) => RunSummary[];
 }

@@ -38,9 +38,10 @@ const list = operation({
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The runs that match, newest first, or in the order of the ids",
   description:
-    "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those " +
-    "that do not exist. With `wait` it is held until something matches; with `all`, too, until all runs " +
-    "that the ids, labels and pool select are in one of the states, and `all` in the answer says whether.",
+    "Without `id` the query is about all runs. With ids the answer has no pages, and 404 `unknown_run` " +
+    "names the ids that do not exist. With `wait` the answer is held until a run matches; with `wait` and " +
+    "`all`, until all runs that the ids, labels and pool select are in one of the states. `all` in the " +
+    "answer says whether they are.",
   request: {
     query: z.strictObject({
       id: repeatable(Name).pipe(z.array(Name).max(MAX_QUERY_IDS)).optional(),
@@ -48,7 +49,7 @@ const list = operation({
       label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
       pool: Name.optional(),
       all: Flag.optional().meta({
-        description: "`wait` waits until all that are selected are in one of the states",
+        description: "`wait` waits until all selected runs are in one of the states",
       }),
       wait: Wait.optional(),
       limit: Limit,
@@ -65,7 +66,7 @@ const query = operation({
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Query runs by a long list of ids",
-  description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
+  description: "Without `runs` and `allRuns` nothing matches. With `allRuns`, `runs` is ignored.",
   request: { body: jsonBody(RunQuery) },
   responses: answers,
 });

@@ -1,4 +1,4 @@
-// Which runs with the given ids match, which still can, and which objects report that?
+// Which runs with the given ids match, which can still match, and which objects report their changes?
 import type { Objects } from "../../objects/rpc.ts";
 import type { RunSummary, ServiceStatus } from "../../schema/run/run.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -24,7 +24,7 @@ export function lookAtIds(
     const inOrder = ids.flatMap((id) => runs.get(id) ?? []);
     return inOrder.filter((run) => states.includes(run.state) && isSelected(run, question));
   };
-  // Only the first look doubts the pools: later changes come from their own waits.
+  // Only the first look doubts the rows of pools: the waits report all later changes.
   let isDoubtful = ({ state }: RunSummary) => !states.includes(state);
   return async () => {
     const found = await lookUp(objects, { ids: distinct, pools }, isDoubtful, summaries);
@@ -59,9 +59,9 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
 }
 
 /**
- * The waits, each of which ends at a change. A pool watches all ids of its runs, even those of ended runs,
- * which may be deleted. The allocation itself is asked about a run that its pool lacks, and about a single
- * run, since the allocation knows first.
+ * The waits, each of which ends at a change. A pool watches its runs among the ids, even ended runs, which
+ * may be deleted. A run is watched by its own allocation if its pool lacks it, or if it is the only run: the
+ * allocation is the first to know.
  */
 function waitsFor(
   objects: Objects,
@@ -85,16 +85,17 @@ function waitsFor(
     const asked = { ids: runs.map(({ id }) => id), states, labels, all };
     return mark === undefined ? [] : [[(leftMs) => objects.pool(name).wait(asked, leftMs, mark)]];
   });
-  // When waiting for all runs, the first end is no reason to look again.
+  // With `all`, looking again makes sense only when all of these runs have changed.
   const groups = all && ofRuns.length > 0 ? [ofRuns] : ofRuns.map((one) => [one]);
   return [...groups, ...ofPools];
 }
 
-/** The runs with these ids, and which of them their pools list. */
+/** The runs that were found by their ids. */
 interface Found {
   known: Map<string, RunSummary>;
+  /** The ids that pools list. */
   inPools: Set<string>;
-  /** The mark of each pool from before it was asked. */
+  /** The mark of each pool's first answer. */
   marks: Map<string, string>;
   service: ServiceStatus[];
 }
@@ -116,7 +117,7 @@ async function lookUp(
   const known = new Map(rows.map((run) => [run.id, run]));
   const unsure = ids.filter((id) => {
     const row = known.get(id);
-    // An end is final, so the pool's word is enough. A run that its pool lacks may have been deleted.
+    // A terminal state is final, so the row of the pool is enough. A run without a row may be deleted.
     return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
   });
   await askAllocations(objects, unsure, summaries);

@@ -1,4 +1,4 @@
-// Which runs that labels and pools select match: any, or all of them?
+// Queries by labels and pools: which selected runs match, and do all of them?
 import type { Objects } from "../../objects/rpc.ts";
 import type { RunList } from "../../schema/run/run.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -9,7 +9,7 @@ import type { Hold } from "./hold.ts";
 import type { Look, RunQuestion } from "./question.ts";
 import { listRuns, placeOf } from "./run-list.ts";
 
-/** Finds the runs of pools that match, newest first. */
+/** Finds the matching runs of pools, newest first. */
 export function lookAtPools(objects: Objects, question: RunQuestion): () => Promise<Look> {
   const { states, labels, pools, limit, position } = question;
   const filter = { states, labels };
@@ -33,14 +33,14 @@ export function lookAtPools(objects: Objects, question: RunQuestion): () => Prom
 
 /**
  * Waits until all runs that the labels and pools select are in one of the states (api.md#wait-for-all). The
- * answer has the runs that have reached one, and says whether these are all.
+ * answer has the runs that are in one of the states, and says whether these are all selected runs.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
   const { states, labels, pools, limit, position } = question;
   const asked = { states, labels, all: true };
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
-    /** What is missing in each pool, now or after a wait until nothing is; null: look again. */
+    /** Asks each pool whether its runs match: now, or with `waits` once that is decided. Null: look again. */
     const missingIn = (waits: boolean) =>
       Promise.all(
         pools.map((name) => {
@@ -54,7 +54,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
         }),
       );
     let missing = await missingIn(!ended.missed);
-    // A pool whose runs matched early may have new runs by now.
+    // While one pool was waited for, another may have got new runs.
     if (pools.length > 1) missing = await missingIn(false);
     const counts = missing.filter((one) => one !== null);
     const open = counts.reduce((sum, one) => sum + one.open, 0);
@@ -68,8 +68,8 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
 }
 
 /**
- * Whether a selected run has ended in another state, and the mark of each pool at that moment, since pools
- * watch only live runs. The result is uncertain while a pool does not answer.
+ * Looks for a selected run that has ended in another state, since the waits of pools watch only live runs.
+ * Also returns the mark of each pool at that moment. The result is unsure while a pool does not answer.
  */
 async function lookAtEnded(
   objects: Objects,

@@ -18,12 +18,12 @@ export async function answerQuery(objects: Objects, question: RunQuestion): Prom
   let news: RunSummary[] = [];
   for (;;) {
     const { answer, isOver, waits, select } = await hold.ask(look);
-    // The run has matched meanwhile, even if a short state is over by now.
+    // These runs have matched since the last look, even if they have already left that state.
     if (answer.items.length === 0 && news.length > 0) return { ...answer, items: news.slice(0, limit) };
     if (isOver || hold.leftMs === 0) return answer;
     const groups = waits.map((group) => Promise.all(group.map((wait) => hold.ask(wait))));
     news = select((await firstOf(groups)).flatMap((one) => one?.items ?? []));
-    // Nothing matched before, and only one object was asked: its matches are all there are.
+    // Nothing matched before, and only one object was asked, so there are no other matches.
     if (waits.length === 1 && news.length > 0 && news.length <= limit) return { ...answer, items: news };
   }
 }

@@ -46,7 +46,7 @@ export interface LogSpan {
 
 /**
  * Parses the requested bytes. A `Range` in another unit is ignored (RFC 9110 §14.2). A malformed or
- * multi-part `Range` is a 400, as is a `Range` together with `tail`. A suffix of zero bytes is 416.
+ * multi-part `Range` is a 400, and so is a `Range` together with `tail`. A suffix of zero bytes is a 416.
  */
 export function spanOf(range: string | undefined, tail: string | undefined): LogSpan {
   if (range === undefined || !range.startsWith("bytes=")) {

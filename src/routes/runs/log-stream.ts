@@ -15,13 +15,13 @@ export interface LogSource {
   to: number;
   follow: boolean;
   read: (from: number, maxBytes: number, waitMs: number) => Promise<LogChunk>;
-  /** The bucket with the objects that a read may name instead of bytes. */
+  /** The bucket. Instead of bytes, a read may return the name of an object in it. */
   bucket: Pick<LogBucket, "get">;
 }
 
 /**
  * Streams a log: each read waits until the client has taken the previous bytes, and a client that disconnects
- * ends the reading. A final failure aborts the stream, so that a part never looks like the whole.
+ * ends the reading. A final failure aborts the stream, so that a partial log never looks complete.
  */
 export function logStream(source: LogSource): ReadableStream<Uint8Array> {
   const { readable, writable } = newPipe();
@@ -40,7 +40,7 @@ export function logStream(source: LogSource): ReadableStream<Uint8Array> {
  * log would stay for a while.
  */
 function newPipe(): TransformStream<Uint8Array, Uint8Array> {
-  // Only workerd has this class, and not all type sets know it.
+  // Only workerd has this class, and not all type definitions declare it.
   const runtime = globalThis as { IdentityTransformStream?: typeof TransformStream }; // see above
   const Native = runtime.IdentityTransformStream;
   return Native === undefined ? new TransformStream() : new Native();
@@ -62,7 +62,7 @@ async function copy(source: LogSource, to: WritableStream<Uint8Array>): Promise<
   }
 }
 
-/** Passes on the bytes of a read, or of the bucket object that it names. Returns how many. */
+/** Writes the bytes of a read, or of the bucket object that the read names. Returns their number. */
 async function pass(
   { data, object }: LogChunk,
   maxBytes: number,

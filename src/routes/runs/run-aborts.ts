@@ -11,7 +11,7 @@ import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { Cursor } from "../query/cursor.ts";
 import { answerQuery } from "../query/run-query.ts";
 
-/** The default `limit` of runs per call. */
+/** The default `limit`. */
 const MOST_AT_ONCE = 1_000;
 
 const abortMany = operation({
@@ -68,7 +68,7 @@ function positionOf(cursor: string) {
   throw invalid([{ pointer: "/cursor", detail: "must be the `next` of an earlier answer, unchanged" }]);
 }
 
-/** Aborts one run. Undefined if the run has been deleted meanwhile, which is just as good. */
+/** Aborts one run. Undefined if the run has been deleted meanwhile: then nothing is left to abort. */
 async function abortOne(
   objects: Objects,
   { id }: RunSummary,

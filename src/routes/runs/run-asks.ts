@@ -35,7 +35,7 @@ const restart = operation({
   summary: "Restart tasks of a run",
   description:
     "One task, or all running tasks; with `all`, ended tasks, too, in the order of their lifecycle. " +
-    "It does not count towards the restart policy. Running tasks are stopped first.",
+    "These restarts do not count towards the restart policy. Running tasks are stopped first.",
   request: { ...target, body: { content: { "application/json": { schema: RestartRequest } } } },
 });
 
@@ -55,7 +55,7 @@ async function askOf(what: string, body: object, key: string | undefined): Promi
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
 }
 
-/** Answers with the run, and says so if the request was a repetition. */
+/** Answers with the run, and marks the answer to a repeated request. */
 function answerOf(c: EdgeContext, { status, replayed }: RequestAnswer) {
   if (replayed) c.header("Idempotency-Replayed", "true");
   return c.json(status, 200);

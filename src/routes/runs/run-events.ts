@@ -21,9 +21,9 @@ const events = operation({
   codes: ["unknown_run", "expired_run"],
   summary: "What happened to a run: a list, or a stream",
   description:
-    "With `Accept: text/event-stream` they come as they happen, each as `event: event`, until " +
-    "`event: end`; a stream that ends without it was cut off. Their `id` is the event's number: " +
-    "`Last-Event-ID` (or `after`) resumes after it. `event: dropped` means that older ones are gone.",
+    "With `Accept: text/event-stream` the events come as they happen, each as `event: event`, until " +
+    "`event: end`; a stream that ends without it was cut off. The `id` is the event's number: " +
+    "`Last-Event-ID` (or `after`) resumes after it. `event: dropped` means that older events are gone.",
   request: {
     params: RunParams,
     query: z.strictObject({

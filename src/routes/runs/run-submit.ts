@@ -85,9 +85,9 @@ export function submitRoutes(app: EdgeApp): void {
 }
 
 /**
- * Stores all runs, or throws an error that says which are stored. The first run goes ahead alone. With a key,
- * it carries the hash of the whole body, so a different body with the same key stores nothing; and its
- * refusal mostly applies to the others, too.
+ * Stores all runs, or throws an error that says which are stored. The first run is submitted alone, for two
+ * reasons. With a key, it carries the hash of the whole body, so a different body with the same key stores
+ * nothing. And a refusal of the first run usually applies to the others, too.
  */
 async function store(
   objects: Objects,
@@ -119,7 +119,7 @@ function isStored(outcome: Outcome): outcome is Stored {
   return outcome !== undefined && "status" in outcome;
 }
 
-/** With a key, Drover derives the id, so a clash of ids means a different body under the same key. */
+/** Drover derives ids from a key, so a clash of ids means a different body under the same key. */
 function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof asDroverError> {
   if (error.code !== "run_exists") return error;
   return new DroverError(
@@ -134,8 +134,9 @@ function onlyError(outcomes: readonly Outcome[]): unknown {
 }
 
 /**
- * The error for a batch that is not completely stored. A final error keeps its code; otherwise it is the
- * first run's error if nothing is stored, and 503 if a part is stored. `stored` names the runs that exist.
+ * The error for a batch that is not completely stored. It has the code of the first final error. Without a
+ * final error, it has the code of the first error if nothing is stored, and 503 if a part is stored. `stored`
+ * names the runs that exist.
  */
 function batchError(
   outcomes: readonly Outcome[],

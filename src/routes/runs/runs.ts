@@ -70,8 +70,8 @@ const update = operation({
   codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
   summary: "Change the spec of a run in place",
   description:
-    "`spec` is the complete new spec; `specIndex` must be the run's. Policies, time limits, labels, " +
-    "priority, env and meta of later attempts can change; a task that is removed is stopped.",
+    "`spec` is the complete new spec; `specIndex` must be the run's current index. Policies, time limits, " +
+    "labels, priority, env and meta of later attempts can change; a task that is removed is stopped.",
   request: { params: RunParams, body: jsonBody(UpdateRequest) },
   responses: oneRun,
 });
@@ -85,7 +85,7 @@ const remove = operation({
   summary: "Delete a run that has ended",
   description:
     "Deletes its history and logs, too. For 30 days every request for its id is answered with 410. A pool " +
-    "does the same when its `retention` is over. With `force=1` a run that has not ended is aborted with " +
+    "deletes ended runs by itself when its `retention` is over. With `force=1` a live run is aborted with " +
     "`force` first. A run on a silent machine ends with its lease; until then the answer is 409.",
   request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
   responses: { 204: { description: "it is deleted" } },
@@ -109,7 +109,7 @@ const stats = operation({
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_task"],
   summary: "What the tasks of a run use",
-  description: "The latest sample of each running task, at most some seconds old, and their sum.",
+  description: "The latest sample of each running task, at most a few seconds old, and their sum.",
   request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
   responses: { 200: jsonAnswer("the usage", RunStats) },
 });

@@ -17,7 +17,7 @@ interface SnapshotField {
 /**
  * Throws `unknown_snapshot` if a named snapshot is missing, and `no_bucket` if snapshots or outputs are used
  * without a bucket: better now than on a machine. A run that exists already is not refused, even if its
- * snapshot has been deleted since: a repeated request must find it.
+ * snapshot has been deleted since: a repeated request must find the run.
  */
 export async function checkSnapshots(
   objects: Objects,
@@ -37,10 +37,7 @@ export async function checkSnapshots(
   if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates));
 }
 
-/**
- * The runs that an earlier try of this submission has stored. Submitting an existing run finds it and adds
- * none.
- */
+/** The runs that an earlier try of this submission has stored. Submitting an existing run only finds it. */
 async function storedBefore(objects: Objects, candidates: readonly Candidate[]): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
     const { id, spec, hash } = candidate;
@@ -56,7 +53,7 @@ async function storedBefore(objects: Objects, candidates: readonly Candidate[]):
   return found.flat();
 }
 
-/** Each snapshot costs a lookup in the bucket, and a request has a bounded number of them. */
+/** Limits the snapshots of a submission: each costs a lookup in the bucket. */
 function refuseTooMany(fields: readonly SnapshotField[]): void {
   const ids = new Set<string>();
   for (const { id, pointer } of fields) {
@@ -77,7 +74,7 @@ function namesIn(candidate: Candidate, at: string): SnapshotField[] {
   return fields.flatMap(({ id, pointer }) => (id === undefined ? [] : [{ id, pointer, candidate }]));
 }
 
-/** Looks each snapshot up once, however often it is named. */
+/** The fields whose snapshot is missing. Each snapshot is looked up once, even if several fields name it. */
 async function withoutSnapshot(
   store: SnapshotStore,
   fields: readonly SnapshotField[],
@@ -88,7 +85,7 @@ async function withoutSnapshot(
   return fields.filter(({ id }) => missing.has(id));
 }
 
-/** Whether the run exists or existed: then its object knows the answer. */
+/** Whether the run exists or has been deleted: then its object decides what to answer. */
 async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boolean> {
   if (fresh) return false;
   try {

@@ -29,10 +29,10 @@ export interface RawSubmission {
 const encoder = new TextEncoder();
 
 /**
- * Gives each run its id and hash (api.md#idempotency). With a key the hash covers the whole body, which the
- * key stands for. Without one it covers the single spec, so that a run with a chosen id is found again in
- * another batch. Throws `invalid_request` for a key together with an id, a duplicate id, and a spec that is
- * too large.
+ * Gives each run its id and hash (api.md#idempotency). With a key, the hash covers the whole body, since the
+ * key stands for the body. Without a key, it covers the single spec, so that a run with a chosen id is found
+ * again in another batch. Throws `invalid_request` for a key together with an id, a duplicate id, and a spec
+ * that is too large.
  */
 export async function candidates(submission: RawSubmission): Promise<Candidate[]> {
   const errors: FieldError[] = [];
@@ -40,7 +40,7 @@ export async function candidates(submission: RawSubmission): Promise<Candidate[]
   checkIds(submission, errors);
   if (errors.length > 0) throw invalid(errors);
   const { key, specs, batch, now } = submission;
-  // Canonical JSON sorts keys; this object has a single one.
+  // Canonical JSON sorts keys, but this object has only one key.
   const body = () => (batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
   const ofBody = key === undefined ? undefined : await sha256(body());
   const make = async (spec: RunSpec, index: number) => ({
@@ -56,14 +56,14 @@ function at({ batch }: RawSubmission, index: number): string {
   return batch ? `/runs/${index}` : "";
 }
 
-/** Throws `invalid_request` for a spec, as it was sent, that is too large or is not valid Unicode. */
+/** Throws `invalid_request` if a spec, as the client sent it, is too large or is not valid Unicode. */
 export function checkText(raw: unknown, pointer: string): void {
   const errors: FieldError[] = [];
   canonical(raw, pointer, errors);
   if (errors.length > 0) throw invalid(errors);
 }
 
-/** A spec as canonical JSON (RFC 8785); notes an error if it is too large or is not valid Unicode. */
+/** A spec as canonical JSON (RFC 8785). Adds to `errors` if it is too large or is not valid Unicode. */
 function canonical(raw: unknown, pointer: string, errors: FieldError[]): string {
   try {
     const text = canonicalize(raw) ?? "";
@@ -110,7 +110,7 @@ const RANDOM_CHARS = 10;
 function mintId(now: Instant, index: number): string {
   const time = now.toString(36).padStart(TIME_CHARS, "0");
   const place = index.toString(36).padStart(INDEX_CHARS, "0");
-  // 32 of the 36 digits are used, so that each random byte maps to one without bias.
+  // 32 of the 36 digits are used, so that each random byte maps to a digit without bias.
   const random = Array.from(crypto.getRandomValues(new Uint8Array(RANDOM_CHARS)), (byte) =>
     (byte % 32).toString(32),
   ).join("");

@@ -54,7 +54,7 @@ const Fields = z.strictObject({
     .optional()
     .describe(
       "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
-        "worker is preferred; any other gets them from a snapshot",
+        "worker is preferred; on any other worker, the files come from a snapshot",
     ),
   compat: z
     .enum(["nomad"])
@@ -68,8 +68,8 @@ const Fields = z.strictObject({
 
 /**
  * A run (api.md#forms-and-defaults). The short form has `argv`, one command; the long form has `tasks`, a
- * group that is placed on one worker. In the long form a task inherits from the group what it omits (`env`,
- * `meta`, `dir`, `resources`, `restart`, how it is stopped).
+ * group that is placed on one worker. In the long form, a task inherits omitted fields from the group: `env`,
+ * `meta`, `dir`, `resources`, `restart`, and how it is stopped.
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.

@@ -90,7 +90,7 @@ const Placement = z
     cause: z
       .enum(["interruption"])
       .optional()
-      .describe("the machine was interrupted, and its host had announced it"),
+      .describe("the machine was interrupted, as its host had announced"),
     rate: z.number().optional().describe("cost per hour; absent: unknown"),
   })
   .meta({ id: "Placement" });
@@ -136,7 +136,7 @@ const AnyRun = z.object({
 export type AnyRun = z.infer<typeof AnyRun>;
 
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
-/** An abort in progress, or one that failed: an unkillable run is `failed`, or `unknown` if it was lost. */
+/** An abort that is in progress or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
 const AskedAbort = Abort.nullable().describe("an abort was requested");
 export const Failure = z
   .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
@@ -157,7 +157,7 @@ const refs = { stdoutRef: LogRef, stderrRef: LogRef };
 const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
 /** For a run whose tasks have ended by themselves. */
 const result = {
-  exitCode: z.int().nullable().describe("null: several main tasks and no leader, or no exit"),
+  exitCode: z.int().nullable().describe("null: several main tasks without a leader, or no exit"),
   signal: z.string().nullable(),
   ...ended,
   snapshot: Result,
@@ -238,7 +238,7 @@ export type ServiceStatus = z.infer<typeof ServiceStatus>;
 /** For a query with `all`: whether all selected runs are in one of the states. */
 const AllOf = z.object({
   holds: z.boolean(),
-  open: z.int().describe("runs that are in none of the states yet, but can still reach one"),
+  open: z.int().describe("runs that are in none of the states yet, but can still reach one of them"),
   possible: z.boolean().describe("false: a run has ended in another state, so `holds` can never become true"),
 });
 
@@ -272,9 +272,9 @@ const StateWords = z
 export const AbortManyRequest = z
   .strictObject({
     ids: z.array(Name).max(1_000).optional(),
-    labels: TextMap.default({}).describe("all of them"),
+    labels: TextMap.default({}).describe("only runs with all of these labels"),
     pool: Name.optional(),
-    states: StateWords.describe("only runs in one of these; ended runs are left as they are"),
+    states: StateWords.describe("only runs in one of these states; ended runs are left as they are"),
     all: z.boolean().default(false).describe("all runs"),
     reason: z.string().max(1_024).optional(),
     force: Force,
@@ -298,7 +298,7 @@ export const AbortManyRequest = z
     }
   });
 
-/** The runs that were asked to end, with their states at that time, and those that could not be asked. */
+/** The runs that were asked to end, with their states at that time, and the runs that could not be asked. */
 export const AbortedList = z
   .object({
     items: z.array(z.object({ id: z.string(), state: RunState })),
@@ -325,7 +325,7 @@ export const SignalRequest = z.strictObject({
   signal: Signal,
 });
 
-/** A complete new spec, and the index of the one that it replaces. */
+/** A complete new spec, and the index of the spec that it replaces. */
 export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
 
 /** The body of a query by ids (`POST /v1/runs/query`). */

@@ -12,7 +12,7 @@ import {
 import { resultTaskOf } from "../../shared/result-task.ts";
 import type { TaskInput } from "./task.ts";
 
-/** Notes a field that breaks a rule: its place, and what is allowed there. */
+/** Reports a field that breaks a rule: its path, and what is allowed there. */
 type Add = (path: (string | number)[], message: string) => void;
 
 /** The fields of a spec that the rules check. */
@@ -25,7 +25,7 @@ interface Ruled {
   outputs?: string[];
 }
 
-/** Notes what is wrong with a spec whose fields are valid one by one (api.md#refused-specs). */
+/** Reports all broken rules of a spec whose single fields are valid (api.md#refused-specs). */
 export function addFaults(spec: Ruled, add: Add): void {
   const { argv, tasks } = spec;
   if (argv !== undefined && tasks !== undefined)

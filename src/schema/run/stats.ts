@@ -17,7 +17,7 @@ export const RunStats = z
         usage: Sample.nullable(),
       }),
     ),
-    total: Sample.nullable().describe("sum of the running tasks, as far as they were measured"),
+    total: Sample.nullable().describe("sum of all running tasks that were measured"),
   })
   .meta({ id: "RunStats" });
 export type RunStats = z.infer<typeof RunStats>;

@@ -8,7 +8,7 @@ import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../comm
 export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
 export type SignalName = z.output<typeof Signal>;
 
-/** The name of a task: a part of paths, and of the ids of attempts. */
+/** The name of a task. It is part of paths and of attempt ids. */
 export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
 
 /** Tasks in one group (api.md#forms-and-defaults). */
@@ -71,7 +71,7 @@ export const ResourcesWanted = z
 export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id: "TaskResources" });
 
 /**
- * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
+ * A path below the task's directory, or an absolute path, which only a pool with `allowHostPaths` accepts.
  */
 export const Directory = ProcessText.min(1)
   .max(4_096)
@@ -136,7 +136,7 @@ export const Artifact = z
   .meta({ id: "Artifact" });
 export type Artifact = z.output<typeof Artifact>;
 
-/** Which files of a task's directory become the result: globs, relative to it. */
+/** The files that become the result: globs, relative to the task's directory. */
 export const Outputs = z
   .array(RelativePath.max(1_024))
   .min(1, "must have at least 1 glob")
@@ -163,7 +163,7 @@ export const FakeInput = z
         recoverable: z.boolean().default(false),
       })
       .optional(),
-    /** It ends as if out of memory. */
+    /** The task ends as if it ran out of memory. */
     oomKilled: z.boolean().optional(),
     blockStart: Duration.default("0s"),
     ignoreSignals: z.boolean().default(false),
@@ -221,7 +221,7 @@ export interface TaskSpec {
   killSignal: SignalName;
   /** The script to simulate, for the fake driver. */
   fake?: FakeScript;
-  /** The user that the task runs as; the agent's own if absent. */
+  /** The user that the task runs as; the agent's user if absent. */
   user?: string;
   /** The task's umask, in octal digits; 022 if absent. */
   umask?: string;
