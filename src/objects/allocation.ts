@@ -77,10 +77,10 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     const left = state.record ?? state.tombstone;
     if (left !== undefined) {
       this.#store.write(left);
-      return;
+    } else {
+      this.#store.remove();
+      this.#shell.emptied();
     }
-    this.#store.remove();
-    this.#shell.emptied();
   }
 
   override async alarm(): Promise<void> {
@@ -186,7 +186,10 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async storeLog(chunk: StoredChunk): Promise<ChunkAnswer> {
-    return answerChunk(this.#shell.enter({ type: "chunk", chunk }), chunk);
+    this.#shell.enter();
+    const text = "the run has not heard in time from its pool where it is placed; send the chunk again";
+    await acknowledged(this.#actor, () => hasHeardPool(this.#actor.state), text);
+    return answerChunk(this.#actor.apply({ type: "chunk", chunk }), chunk);
   }
 
   async deliver(message: Message<"allocation">): Promise<Answer<"allocation">> {

@@ -199,9 +199,14 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
   return {
     ...(problem ?? { class: classOf(response.status) }),
     text: (problem === null ? unknown : veil(problem.text)).slice(0, MAX_TEXT_CHARS),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs: pauseOf(retryAfterMs) }),
     ...(isRefused ? { refused: true } : {}),
   };
+}
+
+/** A pause that a provider asks for: bounded, and in whole milliseconds, as all stored instants are. */
+function pauseOf(retryAfterMs: number): number {
+  return Math.ceil(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
 }
 
 /** Normalizes JSON, which can spell a secret in many ways, so that the veil finds it. */

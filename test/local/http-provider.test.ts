@@ -195,6 +195,7 @@ describe("when to ask again (cases.md#case-20, RFC 9110 §10.2.3)", () => {
     ["a date that has passed", "", { "retry-after": dateIn(-9_000), date: dateIn(0) }, 0],
     ["no time at all", "", { "retry-after": "soon" }, undefined],
     ["the service's own word", { ...slow, retryAfterMs: 1_500 }, {}, 1_500],
+    ["a fraction of a millisecond, rounded up", { ...slow, retryAfterMs: 0.5 }, {}, 1],
     ["which counts more than the header", { ...slow, retryAfterMs: 1_500 }, { "retry-after": "7" }, 1_500],
     ["the header beside a body without a time", slow, { "retry-after": "7" }, 7_000],
     ["the longest", "", { "retry-after": String(MAX_RETRY_AFTER_MS / 1_000) }, MAX_RETRY_AFTER_MS],

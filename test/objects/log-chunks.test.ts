@@ -1,3 +1,4 @@
+import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
 import type { LogRequest, SignedChunk } from "../../src/objects/rpc.ts";
@@ -59,6 +60,18 @@ async function read(from = 0): Promise<Uint8Array> {
 }
 
 const keys = async () => (await bindings.LOGS?.list())?.objects.map(({ key }) => key) ?? [];
+
+test("a chunk that comes before any report is stored, though the run has forgotten its place (rules.md#invariant-7)", async () => {
+  await makePool();
+  await submit("first");
+  const { worker, host } = await bootMachine(world.cloud);
+  await eventually(async () => ((await host.report()).attempts.length > 0 ? true : undefined));
+  // Its first placement is stored with the pool alone, which a run that was just loaded has not heard yet.
+  await evictDurableObject(bindings.ALLOCATION.getByName("first"));
+  expect(await put(worker, 0, 5_000)).toBe(5_000);
+  await report(host, { from: 5_000, size: 5_000 });
+  expect(Buffer.compare(await read(), bytesOf(0, 5_000))).toBe(0);
+});
 
 describe("a chunk is in the bucket before it is acknowledged (R1)", () => {
   test("rows, objects and the tail are one stream, from wherever it is read", async () => {
