@@ -75,9 +75,8 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
     const left = state.record ?? state.tombstone;
-    if (left !== undefined) {
-      this.#store.write(left);
-    } else {
+    if (left !== undefined) this.#store.write(left);
+    else {
       this.#store.remove();
       this.#shell.emptied();
     }
