@@ -20,8 +20,9 @@ const scripts = {
     id.endsWith(".sh") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))};` : undefined,
 };
 
-// Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores.
-const patience = { testTimeout: 60_000, hookTimeout: 60_000 };
+// Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores. A
+// wait of its own (`test/local/support/scratch.ts`) is shorter, since it says what it has waited for.
+const patience = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {

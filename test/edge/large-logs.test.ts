@@ -15,8 +15,8 @@ import { watchPeaks } from "./support/peaks.ts";
 
 const SIZE = process.env.DROVER_LOG_SIZE ?? sized("64MiB", "256MiB");
 const BYTES = parseSize(SIZE) ?? 0;
-/** What each part may have resident, however large the log is. */
-const MAX_RESIDENT_BYTES = 200_000_000;
+/** What each part may have resident, however large the log is: less than the 256 MiB of the long version. */
+const MAX_RESIDENT_BYTES = 250_000_000;
 
 let home: string;
 let up: RunningDrover | undefined;

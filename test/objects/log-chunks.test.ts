@@ -61,7 +61,7 @@ async function read(from = 0): Promise<Uint8Array> {
 
 const keys = async () => (await bindings.LOGS?.list())?.objects.map(({ key }) => key) ?? [];
 
-test("a chunk that comes before any report is stored, though the run has forgotten its place (rules.md#invariant-7)", async () => {
+test("a chunk before any report is stored by a run that was just loaded (rules.md#invariant-7)", async () => {
   await makePool();
   await submit("first");
   const { worker, host } = await bootMachine(world.cloud);
