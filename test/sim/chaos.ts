@@ -76,6 +76,8 @@ const RATES: Record<Fault, number> = {
   staleLock: 0.1,
   notice: 0,
   drain: 0,
+  forcedKill: 0,
+  forcedDeletion: 0,
   ownMachine: 0,
   liar: 0,
   planeAway: 0,

@@ -97,16 +97,16 @@ export class Cloud {
   }
 
   /** All machines that there have ever been: from when to when they were paid for. */
-  *lives(): Generator<{ worker: string; bornAt: number; endedAt: number }> {
-    for (const [worker, { bornAt, endedAt }] of this.#machines) {
-      yield { worker, bornAt, endedAt: endedAt ?? this.#world.now };
+  *lives(): Generator<{ worker: string; type: string; bornAt: number; endedAt: number }> {
+    for (const [worker, { bornAt, endedAt, instance }] of this.#machines) {
+      yield { worker, type: instance.instanceType, bornAt, endedAt: endedAt ?? this.#world.now };
     }
   }
 
   /** The machines that exist now, by their workers. */
-  *living(): Generator<{ worker: string; late: boolean; bornAt: number }> {
-    for (const [worker, { endedAt, late, bornAt }] of this.#machines) {
-      if (endedAt === undefined) yield { worker, late, bornAt };
+  *living(): Generator<{ worker: string; instance: string; late: boolean; bornAt: number }> {
+    for (const [worker, { endedAt, late, bornAt, instance }] of this.#machines) {
+      if (endedAt === undefined) yield { worker, instance: instance.id, late, bornAt };
     }
   }
 

@@ -62,6 +62,10 @@ export const FAULTS = {
   notice: 0.01,
   /** An operator drains a worker. */
   drain: 0.15,
+  /** An operator kills a worker by its name, most often by force. */
+  forcedKill: 0.05,
+  /** An operator deletes the pool by force, and puts it again later. */
+  forcedDeletion: 0.01,
   /** A self-hosted machine joins the pool, and reboots instead of dying. */
   ownMachine: 0.4,
   /** A host lies: it says anything, of any run, as often as it likes. */
