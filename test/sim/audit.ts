@@ -284,6 +284,8 @@ export class Audit implements ObjectsAudit {
         this.#isFoundInTime(machine, isLost);
         continue;
       }
+      // A second machine of a worker is left alone while that lives; at last nothing may live (`unfinished`).
+      if (machine.second) continue;
       if (this.force.isLeft(worker, instance, record, isLost || row?.phase === "gone", world.now)) {
         this.#isFoundAgain(worker);
         continue;
@@ -325,7 +327,9 @@ export class Audit implements ObjectsAudit {
     const run = [...this.acknowledged].find((name) => !this.ended.has(name));
     if (run !== undefined) this.#world.violated(`1: the pool is gone, and ${run} has not ended`, "pool", run);
     const living = [...(this.cloud?.living() ?? [])];
-    const known = living.filter(({ worker, late }) => !late && !this.force.isToldOf(worker));
+    const known = living.filter(
+      ({ worker, late, second }) => !late && !second && !this.force.isToldOf(worker),
+    );
     const missing = unnamed(known, left)?.worker;
     if (missing !== undefined)
       this.#world.violated(`3: the pool is gone, and names no machine of ${missing}`, "pool", missing);
@@ -342,7 +346,8 @@ export class Audit implements ObjectsAudit {
     const { config, tally } = this.objects?.pool.disk.value ?? {};
     const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
     let [cost, dearest] = [0, 0];
-    for (const { worker, type, bornAt, endedAt } of this.cloud?.lives() ?? []) {
+    for (const { worker, type, bornAt, endedAt, second } of this.cloud?.lives() ?? []) {
+      if (second) continue; // a worker counts one machine: the other is shown, and costs what nobody asked for
       // What force has left behind may end before anybody sees it again.
       const seenUntil = Math.max(bornAt, this.force.leftSince(worker) ?? endedAt);
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;

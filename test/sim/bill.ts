@@ -19,12 +19,12 @@ export function billOf(
   cloud: Cloud,
   { hosts, force }: { hosts: ReadonlyMap<string, Host>; force: Force },
 ): MachineBill[] {
-  return [...cloud.lives()].map(({ worker, bornAt, endedAt }) => {
-    const host = hosts.get(worker);
+  return [...cloud.lives()].map(({ worker, bornAt, endedAt, second }) => {
+    const host = second ? undefined : hosts.get(worker);
     const processes = [...(host?.processes.values() ?? [])];
     const spans = processes.map((one) => [one.startedAt, Math.min(one.endedAt, endedAt)] as const);
     const [paidMs, busyMs] = [endedAt - bornAt, lengthOf(spans)];
-    const leftMs = force.leftMs(worker, endedAt);
+    const leftMs = second ? 0 : force.leftMs(worker, endedAt);
     return { worker, ill: host?.ill ?? null, paidMs, busyMs, starts: processes.length, leftMs };
   });
 }

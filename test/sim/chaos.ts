@@ -63,6 +63,7 @@ const RATES: Record<Fault, number> = {
   lostCreate: 0.05,
   refusedCreate: 0,
   lateMachine: 0,
+  secondMachine: 0,
   createError: 0.1,
   omission: 0.1,
   idleDestroy: 0.05,

@@ -35,6 +35,8 @@ export const FAULTS = {
    * A create call is answered with a machine that comes to be only minutes later: its worker has given it up.
    */
   lateMachine: 0.04,
+  /** A create call makes a second machine under the same name, which nothing ever runs on. */
+  secondMachine: 0.05,
   /** Listings miss an instance that exists, for less than the consistency window. */
   omission: 0.1,
   /** A destroy call does nothing. */

@@ -193,7 +193,9 @@ export class Objects {
         return { type: "create_answered", answer };
       }
       case "destroy": {
-        const answer = await world.call(name, "cloud", "destroy", async () => this.#theCloud.destroy(name));
+        const answer = await world.call(name, "cloud", "destroy", async () =>
+          this.#theCloud.destroy(name, message.body.instance),
+        );
         return { type: "destroy_answered", answer };
       }
       case "observed":

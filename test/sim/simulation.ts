@@ -131,7 +131,7 @@ class Simulation {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
       end: (instance: string, why: string) => this.#end(instance, why),
     };
-    this.#cloud = new Cloud(this.#world, boot, setting.account);
+    this.#cloud = new Cloud(this.#world, boot, new Chance(options.seed ^ 0x7f4a7c15), setting.account);
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.objects = this.#objects;
