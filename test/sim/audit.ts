@@ -2,9 +2,12 @@ import type { AllocationRecord, Tombstone } from "../../src/core/allocation/stat
 import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.ts";
 import { remaining } from "../../src/core/resources.ts";
 import type { Group } from "../../src/core/spec.ts";
+import type { WorkerRecord } from "../../src/core/worker/state.ts";
 import type { Resources } from "../../src/schema/common.ts";
+import type { LeftBehind } from "../../src/schema/pool.ts";
 import type { Cloud } from "./cloud.ts";
 import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
+import { Force, unnamed } from "./force.ts";
 import type { Host } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { Process } from "./player.ts";
@@ -25,8 +28,18 @@ const ON_ITS_WAY_MS = 60_000;
  */
 const FOUND_WITHIN_MS = 600_000;
 
+/**
+ * What force has left behind is looked for by nobody: a pool that has no machines asks each hour. The one
+ * listing may miss it, then it is found by the next.
+ */
+const LEFT_FOR_MS = 2 * 3_600_000 + FOUND_WITHIN_MS;
+
 /** After every step the audit looks at all of so many machines; at all of more as much less often. */
 const LOOKED_AT_EACH_STEP = 16;
+
+const HOUR_MS = 3_600_000;
+/** Costs are sums of shares of an hour. */
+const COUNTED_TO = 1e-4;
 
 /** Epochs that a run may need in a simulation: more, and it is placed again and again in vain. */
 const MOST_EPOCHS = 20;
@@ -42,6 +55,7 @@ export class Audit implements ObjectsAudit {
   /** Each run as it was when it ended. */
   readonly ended = new Map<string, AllocationRecord>();
   readonly pleas: Pleas;
+  readonly force = new Force();
   /** Each run as it is stored. */
   readonly #stored = new Map<string, AllocationRecord>();
   /** What was submitted, by run. */
@@ -95,8 +109,9 @@ export class Audit implements ObjectsAudit {
     else if (after.ended) this.#endsWell(name, after);
   }
 
-  worker(): void {
-    // What a worker stores is looked at after the step, together with what exists.
+  /** The rest of what a worker stores is looked at after the step, together with what exists. */
+  worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void {
+    this.force.stored(name, before, after, this.#world.now);
   }
 
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
@@ -122,6 +137,9 @@ export class Audit implements ObjectsAudit {
     if (this.onLiar.has(name)) return;
     if (outcome?.state !== "complete" || (outcome.exitCode === null && outcome.signal === null)) return;
     const theirs = this.#of(name).filter((process) => process.epoch === record.endedEpoch);
+    const killed = theirs.find(({ worker, endedAt }) => endedAt > this.force.killedAt(worker));
+    if (killed !== undefined && theirs.length === 1)
+      world.violated(`4: ${name} ends complete, by ${killed.id} on a killed machine`, name, killed.worker);
     const match = theirs.some(
       ({ exit }) => exit !== null && (exit.signal ?? exit.code) === (outcome.signal ?? outcome.exitCode),
     );
@@ -238,8 +256,9 @@ export class Audit implements ObjectsAudit {
     }
   }
 
-  /** A machine is about to be destroyed: nothing may live on it (invariant 4). */
+  /** A machine is about to be destroyed: nothing may live on it, unless it was killed (invariant 4). */
   destroyed(worker: string): void {
+    if (this.force.mayDestroy(worker)) return;
     const host = this.hosts.get(worker);
     const alive = [...(host?.processes.values() ?? [])].find((process) => process.alive);
     if (alive !== undefined)
@@ -251,13 +270,24 @@ export class Audit implements ObjectsAudit {
     this.#steps += 1;
     if (this.#steps % Math.ceil((this.#living + 1) / LOOKED_AT_EACH_STEP) !== 0) return;
     const world = this.#world;
+    if (this.force.isDeleting)
+      for (const { worker, phase } of this.workerRows())
+        if (phase !== "gone") this.force.killsWithPool(worker);
     let living = 0;
     for (const machine of this.cloud?.living() ?? []) {
-      const { worker } = machine;
-      const phase = this.objects?.workers.get(worker)?.disk.value?.phase;
+      const { worker, instance } = machine;
+      const record = this.objects?.workers.get(worker)?.disk.value;
+      const phase = record?.phase;
       const row = this.#workerRow(worker);
+      const isLost = phase === undefined || phase === "gone";
       if (machine.late) {
-        this.#isFoundInTime(machine, phase === undefined || phase === "gone");
+        this.#isFoundInTime(machine, isLost);
+        continue;
+      }
+      // A second machine of a worker is left alone while that lives; at last nothing may live (`unfinished`).
+      if (machine.second) continue;
+      if (this.force.isLeft(worker, instance, record, isLost || row?.phase === "gone", world.now)) {
+        this.#isFoundAgain(worker);
         continue;
       }
       living += 1;
@@ -279,6 +309,53 @@ export class Audit implements ObjectsAudit {
     const since = Math.max(bornAt, awayUntil, readOnlyUntil, this.cloud?.refusesUntil ?? 0);
     if (isLost && now > since + FOUND_WITHIN_MS)
       this.#world.violated(`3: the machine of ${worker} came late, and nobody has seen it`, worker);
+  }
+
+  /** What force has left behind is ended once a listing shows it, as long as there is a pool that lists. */
+  #isFoundAgain(worker: string): void {
+    const leftAt = this.force.leftSince(worker);
+    if (leftAt === undefined || this.force.isDeleting) return;
+    const { now, awayUntil, readOnlyUntil } = this.#world;
+    const refusesUntil = this.cloud?.refusesUntil ?? 0;
+    const since = Math.max(leftAt, this.force.backAt, awayUntil, readOnlyUntil, refusesUntil);
+    if (now > since + LEFT_FOR_MS)
+      this.#world.violated(`3: the machine of ${worker} was left behind, and nobody finds it`, worker);
+  }
+
+  /** A pool that was deleted by force is gone: so are its runs, and it has named what it may leave behind. */
+  poolIsGone(left: readonly LeftBehind[]): void {
+    const run = [...this.acknowledged].find((name) => !this.ended.has(name));
+    if (run !== undefined) this.#world.violated(`1: the pool is gone, and ${run} has not ended`, "pool", run);
+    const living = [...(this.cloud?.living() ?? [])];
+    const known = living.filter(
+      ({ worker, late, second }) => !late && !second && !this.force.isToldOf(worker),
+    );
+    const missing = unnamed(known, left)?.worker;
+    if (missing !== undefined)
+      this.#world.violated(`3: the pool is gone, and names no machine of ${missing}`, "pool", missing);
+  }
+
+  /** What can only be judged when everything has ended. `lossless`: nothing could be lost on the way. */
+  afterAll(lossless: boolean): void {
+    this.pleas.afterAll(lossless);
+    if (this.#world.violation === undefined) this.#isCounted();
+  }
+
+  /** The pool has counted what its machines cost, and what force had left behind too (pool.md#prices). */
+  #isCounted(): void {
+    const { config, tally } = this.objects?.pool.disk.value ?? {};
+    const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
+    let [cost, dearest] = [0, 0];
+    for (const { worker, type, bornAt, endedAt, second } of this.cloud?.lives() ?? []) {
+      if (second) continue; // a worker counts one machine: the other is shown, and costs what nobody asked for
+      // What force has left behind may end before anybody sees it again.
+      const seenUntil = Math.max(bornAt, this.force.leftSince(worker) ?? endedAt);
+      cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;
+      dearest += (priceOf(type) * this.#world.planeJumpedMs) / HOUR_MS;
+    }
+    const { spent = 0 } = tally?.counts ?? {};
+    if (spent < cost - dearest - COUNTED_TO)
+      this.#world.violated(`8: machines have cost ${cost}, and the pool has counted ${spent}`, "pool");
   }
 
   #checkResources(): void {
@@ -321,7 +398,7 @@ export class Audit implements ObjectsAudit {
     }
     const [toCome] = this.cloud?.toCome ?? [];
     if (toCome !== undefined) return { text: `3: the machine of ${toCome} never comes`, about: [toCome] };
-    const row = this.#workerRows().find((one) => one.phase !== "gone");
+    const row = this.workerRows().find((one) => one.phase !== "gone");
     if (row !== undefined)
       return { text: `5: worker ${row.worker} stays ${row.phase} for ever`, about: [row.worker] };
     const open = this.#runRows().find(isOpen);
@@ -338,7 +415,7 @@ export class Audit implements ObjectsAudit {
     return this.#table<RunRow>("runs");
   }
 
-  #workerRows(): WorkerRow[] {
+  workerRows(): WorkerRow[] {
     return this.#table<WorkerRow>("workers");
   }
 

@@ -1,4 +1,5 @@
 import type { Cloud } from "./cloud.ts";
+import type { Force } from "./force.ts";
 import type { Host, Ill } from "./host.ts";
 
 /** One machine of the cloud: for how long it was paid for, and for how much of that anything ran on it. */
@@ -9,16 +10,22 @@ export interface MachineBill {
   busyMs: number;
   /** Processes that were started on it. */
   starts: number;
+  /** For how much of that a forced end had left it behind: nobody knew of it. */
+  leftMs: number;
 }
 
 /** What the machines of a story have cost, and what that was good for. */
-export function billOf(cloud: Cloud, hosts: ReadonlyMap<string, Host>): MachineBill[] {
-  return [...cloud.lives()].map(({ worker, bornAt, endedAt }) => {
-    const host = hosts.get(worker);
+export function billOf(
+  cloud: Cloud,
+  { hosts, force }: { hosts: ReadonlyMap<string, Host>; force: Force },
+): MachineBill[] {
+  return [...cloud.lives()].map(({ worker, bornAt, endedAt, second }) => {
+    const host = second ? undefined : hosts.get(worker);
     const processes = [...(host?.processes.values() ?? [])];
     const spans = processes.map((one) => [one.startedAt, Math.min(one.endedAt, endedAt)] as const);
     const [paidMs, busyMs] = [endedAt - bornAt, lengthOf(spans)];
-    return { worker, ill: host?.ill ?? null, paidMs, busyMs, starts: processes.length };
+    const leftMs = second ? 0 : force.leftMs(worker, endedAt);
+    return { worker, ill: host?.ill ?? null, paidMs, busyMs, starts: processes.length, leftMs };
   });
 }
 

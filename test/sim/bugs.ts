@@ -92,6 +92,43 @@ export const BUGS: Record<string, Machines> = {
       },
     },
   },
+  /** A forced end does not wait for the lease of what may still run there (workers.md#kills). */
+  "force that waits for no lease": {
+    ...REAL_MACHINES,
+    worker: {
+      ...REAL_MACHINES.worker,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.worker.apply(before, event, now);
+        const isForced = event.type === "destroy_answered" && (state.record?.forced ?? null) !== null;
+        if (!isForced || state.record === null) return state;
+        return goneNow({ ...state, record: state.record }, "its end was forced", now);
+      },
+    },
+  },
+  /** A pool that is deleted by force tells each run once, whether the run has heard it or not (rule R1). */
+  "an end by force that is said once": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.pool.apply(before, event, now);
+        if (event.type !== "configure" && state.record?.forced !== undefined) takeAsTold(state, now);
+        return state;
+      },
+    },
+  },
+  /** A pool that is deleted by force does not say which machines it may leave behind. */
+  "machines left behind in silence": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.pool.apply(before, event, now);
+        if (state.record?.forced === undefined) return state;
+        return { ...state, record: { ...state.record, forced: { ...state.record.forced, left: [] } } };
+      },
+    },
+  },
   /** The allocation takes the word of any host for that of the worker that was ordered to run it (X5). */
   "runs for whoever claims them": {
     ...REAL_MACHINES,
@@ -163,6 +200,12 @@ function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
     ...event,
     body: { ...event.body, ended: row?.opened ?? 0, version: event.body.version + 1 },
   };
+}
+
+function takeAsTold({ runs }: PoolState, now: number): void {
+  for (const row of [...runs.live()])
+    if (row.endAcknowledged !== true)
+      runs.set(runKey(row.submittedAt, row.run), { ...row, endAcknowledged: true }, now);
 }
 
 function asIfUnneeded(event: WorkerEvent): WorkerEvent {

@@ -34,6 +34,14 @@ interface Machine {
   missableFrom: number;
   /** It came to be long after the answer that named it. */
   late: boolean;
+  /** Another machine has its name, and is the one that its worker was answered with. */
+  second: boolean;
+}
+
+/** A machine that exists now. */
+export interface LivingMachine extends Pick<Machine, "late" | "second" | "bornAt"> {
+  worker: string;
+  instance: string;
 }
 
 /** What a machine of this cloud runs: set by the simulation. `dead`: it comes to be, and that is all. */
@@ -83,13 +91,18 @@ export class Cloud {
   readonly #account: Account;
   readonly #beganAt: number;
   readonly #machines = new Map<string, Machine>();
+  /** Second machines under the name of a worker. */
+  readonly #seconds = new Map<string, Machine>();
+  readonly #chance: Chance;
   /** What was promised, and is still to come to be, by worker. */
   readonly #toCome = new Map<string, Instance>();
   #refusal: { until: number; failure: ProviderFailure } | undefined;
   /** When it was called, and for what. */
   readonly calls: { what: "create" | "destroy" | "list"; at: number }[] = [];
 
-  constructor(world: World, boot: Boot, account: Account = {}) {
+  /** `chance`: for what must move no other fault. */
+  constructor(world: World, boot: Boot, chance: Chance, account: Account = {}) {
+    this.#chance = chance;
     this.#world = world;
     this.#boot = boot;
     this.#account = account;
@@ -97,17 +110,21 @@ export class Cloud {
   }
 
   /** All machines that there have ever been: from when to when they were paid for. */
-  *lives(): Generator<{ worker: string; bornAt: number; endedAt: number }> {
-    for (const [worker, { bornAt, endedAt }] of this.#machines) {
-      yield { worker, bornAt, endedAt: endedAt ?? this.#world.now };
+  *lives(): Generator<{ worker: string; type: string; second: boolean; bornAt: number; endedAt: number }> {
+    for (const [worker, { bornAt, endedAt, second, instance }] of this.#all()) {
+      yield { worker, type: instance.instanceType, second, bornAt, endedAt: endedAt ?? this.#world.now };
     }
   }
 
   /** The machines that exist now, by their workers. */
-  *living(): Generator<{ worker: string; late: boolean; bornAt: number }> {
-    for (const [worker, { endedAt, late, bornAt }] of this.#machines) {
-      if (endedAt === undefined) yield { worker, late, bornAt };
+  *living(): Generator<LivingMachine> {
+    for (const [worker, { endedAt, late, second, bornAt, instance }] of this.#all()) {
+      if (endedAt === undefined) yield { worker, instance: instance.id, late, second, bornAt };
     }
+  }
+
+  #all(): [worker: string, machine: Machine][] {
+    return [...this.#machines, ...this.#seconds];
   }
 
   /** The workers of machines that were promised, and are still to come to be. */
@@ -207,8 +224,13 @@ export class Cloud {
 
   #begin(intent: CreateWorker, instance: Instance, late: boolean): Instance {
     const { worker } = intent;
-    const known = { instance, bornAt: this.#world.now, endedAt: undefined, late };
-    this.#machines.set(worker, { ...known, missedUntil: 0, missableFrom: 0 });
+    const common = { bornAt: this.#world.now, endedAt: undefined, missedUntil: 0, missableFrom: 0 };
+    this.#machines.set(worker, { ...common, instance, late, second: false });
+    if (this.#world.strikes("secondMachine", this.#chance)) {
+      const other = { ...instance, id: `${instance.id}-second` };
+      this.#seconds.set(worker, { ...common, instance: other, late: false, second: true });
+      this.#world.tell(worker, `the cloud creates ${other.id}, a second machine of its name`);
+    }
     this.#world.tell(worker, `the cloud creates ${instance.id}`);
     this.#boot.boot(worker, this.#isDeadOnArrival(intent));
     return instance;
@@ -219,7 +241,10 @@ export class Cloud {
     if (refused !== undefined) return refused;
     const { now: beganAt } = this.#world;
     const items: Instance[] = [];
-    for (const [worker, machine] of this.#machines) {
+    const machines = this.#all();
+    // Of two machines of one name either may come first.
+    if (this.#seconds.size > 0 && this.#chance.chance(0.5)) machines.reverse();
+    for (const [worker, machine] of machines) {
       const young = beganAt - machine.bornAt < LIST_CONSISTENCY_MS && !this.#world.quiet;
       if (young && this.#world.chance.chance(0.5)) continue;
       if (machine.endedAt !== undefined && beganAt - machine.endedAt >= LIST_CONSISTENCY_MS) continue;
@@ -243,10 +268,11 @@ export class Cloud {
     return now < machine.missedUntil;
   }
 
-  async destroy(worker: string): Promise<DestroyAnswer> {
+  async destroy(worker: string, instance: string): Promise<DestroyAnswer> {
     const refused = this.#called("destroy");
     if (refused !== undefined) return refused;
-    const machine = this.#machines.get(worker);
+    const machines = [this.#machines.get(worker), this.#seconds.get(worker)];
+    const machine = machines.find((one) => one?.instance.id === instance);
     if (machine === undefined || machine.endedAt !== undefined) return { kind: "asked" };
     if (this.#world.strikes("destroyError")) {
       this.#world.tell(worker, "the cloud fails to destroy its machine");
@@ -256,8 +282,17 @@ export class Cloud {
       this.#world.tell(worker, "the cloud says that it destroys the machine, and does nothing");
       return { kind: "asked" };
     }
-    this.#world.time.after(this.#world.chance.between(10, 5_000), () => this.end(worker, "it is destroyed"));
+    this.#world.time.after(this.#world.chance.between(10, 5_000), () => {
+      if (machine.second) this.#endSecond(worker, machine);
+      else this.end(worker, "it is destroyed");
+    });
     return { kind: "asked" };
+  }
+
+  #endSecond(worker: string, machine: Machine): void {
+    this.#world.tell(worker, `${machine.instance.id} is destroyed`);
+    machine.endedAt ??= this.#world.now;
+    machine.instance = { ...machine.instance, state: "terminated" };
   }
 
   /** A machine ends: destroyed, or by itself. */

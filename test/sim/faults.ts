@@ -35,6 +35,8 @@ export const FAULTS = {
    * A create call is answered with a machine that comes to be only minutes later: its worker has given it up.
    */
   lateMachine: 0.04,
+  /** A create call makes a second machine under the same name, which nothing ever runs on. */
+  secondMachine: 0.05,
   /** Listings miss an instance that exists, for less than the consistency window. */
   omission: 0.1,
   /** A destroy call does nothing. */
@@ -62,6 +64,10 @@ export const FAULTS = {
   notice: 0.01,
   /** An operator drains a worker. */
   drain: 0.15,
+  /** An operator kills a worker by its name, most often by force. */
+  forcedKill: 0.05,
+  /** An operator deletes the pool by force, and puts it again later. */
+  forcedDeletion: 0.01,
   /** A self-hosted machine joins the pool, and reboots instead of dying. */
   ownMachine: 0.4,
   /** A host lies: it says anything, of any run, as often as it likes. */

@@ -13,6 +13,14 @@ import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
+import {
+  poolsOf,
+  type RegistryEvent,
+  type RegistryMessage,
+  type RegistryRecord,
+  type RegistryState,
+  registryMachine,
+} from "../../src/core/registry/machine.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
@@ -35,6 +43,7 @@ type StoredRun = AllocationRecord | Tombstone;
 export type AllocationNode = Node<StoredRun, AllocationState, AllocationEvent, AllocationMessage>;
 export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEvent, WorkerMessage>;
 export type PoolNode = Node<PoolRecord, PoolState, PoolEvent, PoolMessage>;
+type RegistryNode = Node<RegistryRecord, RegistryState, RegistryEvent, RegistryMessage>;
 
 /** The machines under test: the real ones, or ones with a bug put in by hand. */
 export interface Machines {
@@ -64,6 +73,8 @@ export class Objects {
   readonly allocations = new Map<string, AllocationNode>();
   readonly workers = new Map<string, WorkerNode>();
   readonly pool: PoolNode;
+  /** It is told of the pool when somebody wants to delete that: before, nothing of a story is up to it. */
+  readonly registry: RegistryNode;
   /** What the platform keeps for workers: their hosts' sockets; and each process's side of the exchange. */
   readonly #sockets = new Map<string, SimSocket[]>();
   readonly lines = new WeakMap<WorkerActor, HostSocketSession>();
@@ -79,12 +90,23 @@ export class Objects {
     this.#machines = machines;
     this.#audit = audit;
     this.pool = this.#newPool();
+    this.registry = this.#newRegistry();
   }
 
   *all(): Generator<{ name: string; kill(): void; bury(): void; clockJumped(): void }> {
     yield this.pool;
+    if (this.registry.disk.value !== null) yield this.registry;
     yield* this.allocations.values();
     yield* this.workers.values();
+  }
+
+  /** What the cron trigger pokes: the registry, and each pool that there is (messages.md#self-repair). */
+  *poked(): Generator<{
+    serve(handle: (actor: { apply(event: { type: "tick" }): unknown }) => void): Promise<void>;
+  }> {
+    const { value: record } = this.registry.disk;
+    if (record !== null) yield this.registry;
+    if (record === null || poolsOf({ record, refusals: {} }).length > 0) yield this.pool;
   }
 
   allocation(run: string): AllocationNode {
@@ -171,7 +193,9 @@ export class Objects {
         return { type: "create_answered", answer };
       }
       case "destroy": {
-        const answer = await world.call(name, "cloud", "destroy", async () => this.#theCloud.destroy(name));
+        const answer = await world.call(name, "cloud", "destroy", async () =>
+          this.#theCloud.destroy(name, message.body.instance),
+        );
         return { type: "destroy_answered", answer };
       }
       case "observed":
@@ -204,6 +228,23 @@ export class Objects {
       },
     );
     return node;
+  }
+
+  #newRegistry(): RegistryNode {
+    return new Node(
+      this.#world,
+      "registry",
+      { type: "tick" },
+      {
+        machine: registryMachine,
+        load: (disk) => ({ record: disk.value, refusals: {} }),
+        save: (disk, { record }) => {
+          disk.value = record;
+        },
+        stored: () => undefined,
+        send: (message) => post(this.#mailboxes("registry"), message),
+      },
+    );
   }
 
   async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {

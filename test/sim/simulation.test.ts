@@ -135,6 +135,19 @@ describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", ()
     expect(spoiled).toMatchObject({ complete: expect.any(Number), failed: expect.any(Number) });
   });
 
+  test("what force leaves behind is paid for until a listing shows it (workers.md#kills)", async () => {
+    const leftMs: number[] = [];
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const faults: Fault[] = ["forcedKill", "forcedDeletion", "idleDestroy"];
+      const setting = { rates: { forcedKill: 0.5, forcedDeletion: 0.1, idleDestroy: 0.7 } };
+      const { violation, bill } = await simulate({ ...DEFAULTS, seed, steps: STEPS, faults, setting });
+      expect(violation?.message).toBeUndefined();
+      leftMs.push(...bill.map((one) => one.leftMs));
+      expect(bill.every((one) => one.leftMs <= one.paidMs)).toBe(true);
+    }
+    expect(Math.max(...leftMs)).toBeGreaterThan(0);
+  });
+
   test("every fault strikes: a fault that never happens would prove nothing", async () => {
     const marks = [
       "is lost",
@@ -152,6 +165,10 @@ describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", ()
       "it takes no writes",
       "its disk is full",
       "drains it",
+      "kills it by force",
+      "kills it by name",
+      "deletes it by force",
+      "puts it again",
       "are lost",
       "falls silent",
       "the control plane is away",

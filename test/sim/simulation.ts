@@ -15,6 +15,7 @@ import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { Liar } from "./liar.ts";
 import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
+import { NAMES, Operator } from "./operator.ts";
 import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
@@ -111,6 +112,7 @@ class Simulation {
   readonly #truth: Truth;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
+  readonly #operator: Operator;
   #ownBoots = 1;
   #liar: Liar | undefined;
   readonly #jobs = new Map<string, Job>();
@@ -129,11 +131,13 @@ class Simulation {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
       end: (instance: string, why: string) => this.#end(instance, why),
     };
-    this.#cloud = new Cloud(this.#world, boot, setting.account);
+    this.#cloud = new Cloud(this.#world, boot, new Chance(options.seed ^ 0x7f4a7c15), setting.account);
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.objects = this.#objects;
     this.#audit.cloud = this.#cloud;
+    const { pool = POOL } = setting;
+    this.#operator = new Operator(this.#world, this.#objects, this.#audit, pool, options.seed);
   }
 
   async run(): Promise<number> {
@@ -148,7 +152,7 @@ class Simulation {
     for (; steps < last && this.#audit.unfinished() !== undefined && (await this.#step()); steps += 1);
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
-    this.#audit.pleas.afterAll(this.#options.faults.length === 0);
+    this.#audit.afterAll(this.#options.faults.length === 0);
     return steps;
   }
 
@@ -167,7 +171,7 @@ class Simulation {
       ends[end] = (ends[end] ?? 0) + 1;
     }
     const { violation, story } = this.#world;
-    const bill = billOf(this.#cloud, this.#audit.hosts);
+    const bill = billOf(this.#cloud, this.#audit);
     return {
       violation,
       story,
@@ -207,9 +211,9 @@ class Simulation {
   #begin(): void {
     const { time, chance } = this.#world;
     const { pool: config = POOL } = this.#setting;
-    const configure = { pool: "default", revision: 1, config, seed: "sim" };
+    const configure = { ...NAMES, revision: 1, config };
     this.#audit.retentionMs = durationMs(config.retention.runs);
-    void this.#retrying(() =>
+    void this.#world.retrying(() =>
       this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", body: configure })),
     );
     const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
@@ -262,7 +266,7 @@ class Simulation {
   async #makeCode(worker: string): Promise<void> {
     this.#world.tell(worker, "a self-hosted machine may join");
     const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS };
-    await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
+    await this.#world.retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
   }
 
   /** A host that lies joins, with nothing on it but its agent. */
@@ -293,13 +297,14 @@ class Simulation {
       const over = this.#world.quiet && this.#audit.isAllEnded();
       if (!over) continue;
       unplug();
-      await this.#retrying(() => this.#objects.worker(worker).serve((actor) => void actor.apply(KILL)));
+      await this.#world.retrying(() => this.#objects.worker(worker).serve((actor) => void actor.apply(KILL)));
     }
+    unplug();
   }
 
   /** A client that goes on until it is told that its run is stored. */
   async #submit({ id, spec }: Job): Promise<void> {
-    await this.#retrying(() =>
+    await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
           actor.apply({ type: "submitted", id, spec, hash: id });
@@ -320,7 +325,7 @@ class Simulation {
       this.#objects
         .allocation(id)
         .serve((actor) => void actor.apply({ type: "abort", reason: "enough", by: "user" }));
-    await this.#retrying(() => this.#world.call("client", id, "abort", apply));
+    await this.#world.retrying(() => this.#world.call("client", id, "abort", apply));
   }
 
   /** As the object serves it: what was refused is told, and what was done is not done again. */
@@ -336,7 +341,7 @@ class Simulation {
         actor.apply({ ...plea, key: ask });
         return "done";
       });
-    await this.#retrying(async () => {
+    await this.#world.retrying(async () => {
       const answer = await this.#world.call("client", id, plea.type, serve);
       this.#world.tell(
         id,
@@ -362,19 +367,10 @@ class Simulation {
     signaled: (process) => this.#audit.pleas.signaled(process),
   };
 
-  async #retrying(attempt: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await attempt();
-      } catch {
-        await this.#world.time.sleep(1_000);
-      }
-    }
-  }
-
   #cron(): void {
     this.#world.time.after(CRON_MS, () => {
-      void this.#objects.pool.serve((actor) => void actor.apply({ type: "tick" })).catch(() => undefined);
+      for (const node of this.#objects.poked())
+        void node.serve((actor) => void actor.apply({ type: "tick" })).catch(() => undefined);
       this.#cron();
     });
   }
@@ -396,6 +392,7 @@ class Simulation {
     const fullMs = world.chance.between(1_000, LONGEST_FULL_MS);
     if (world.strikes("fullDisk")) this.#fail(0, fullMs);
     if (world.strikes("planeAway")) this.#leave();
+    this.#operator.strike();
     if (world.strikes("planeClock")) this.#setClock(world.chance.between(-MOST_OFF_MS, MOST_OFF_MS));
     if (host === undefined) return;
     if (world.strikes("fullHost")) host.fillDisk(fullMs);
@@ -427,6 +424,7 @@ class Simulation {
     const byMs = aheadMs - this.#world.planeAheadMs;
     this.#world.tell("platform", `the control plane's clock jumps by ${Math.round(byMs / 1_000)} s`);
     this.#world.planeAheadMs = aheadMs;
+    this.#world.planeJumpedMs += Math.abs(byMs);
     this.#world.jumpedAt = this.#world.now;
     for (const node of this.#objects.all()) node.clockJumped();
   }

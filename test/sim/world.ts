@@ -38,6 +38,8 @@ export class World {
   awayUntil = 0;
   /** By how much the control plane's clock is ahead. */
   planeAheadMs = 0;
+  /** By how much that clock has jumped, in all. */
+  planeJumpedMs = 0;
   /** When any clock last jumped. */
   jumpedAt = Number.NEGATIVE_INFINITY;
   /** Until then no storage takes a write. */
@@ -114,6 +116,17 @@ export class World {
         }, fail);
       });
     });
+  }
+
+  /** Asks again, a second later, until there is a reply. */
+  async retrying(attempt: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch {
+        await this.time.sleep(1_000);
+      }
+    }
   }
 
   /** The doubled request arrives whenever it likes: long after the first, perhaps. */

@@ -152,10 +152,10 @@ describe("two machines of one worker, which a provider made by mistake (cases.md
     ]);
   });
 
-  test("one that lives counts more than one that does not", () => {
+  test("the end of the one that it knows is told, with the other that lives", () => {
     const items = [{ ...one, state: "terminated" as const }, two];
     expect(owed(at(known(), T0, listed(...items)), T0, "sighting")).toMatchObject([
-      { body: { instance: { id: "i-2" } } },
+      { body: { instance: { id: "i-w1", state: "terminated" }, doubles: ["i-2"] } },
     ]);
   });
 });

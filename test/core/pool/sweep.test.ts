@@ -108,7 +108,6 @@ describe("each worker hears what a listing says of its machine, if that can be n
       [instance("w1")],
       true,
     ],
-    ["it is another instance", one(), [instance("w1", { id: "i-2" })], true],
     ["it is merely asked for", one("asked"), [instance("w1")], false],
     ["it was taken for gone, and lives", one("gone"), [instance("w1")], true],
     ["it is gone, as known", one("gone"), [instance("w1", { state: "terminated" })], false],
@@ -118,6 +117,12 @@ describe("each worker hears what a listing says of its machine, if that can be n
     const after = at(state, T0, listed(items));
     expect(sightings(after).map(({ worker }) => worker)).toEqual(told ? ["w1"] : []);
     if (told && items.length > 0) expect(sightings(after)[0]?.instance).toEqual(items[0]);
+  });
+
+  test("that another machine is there in place of its own, which is missing (cases.md#case-1)", () => {
+    const after = at(one(), T0, listed([instance("w1", { id: "i-2" })]));
+    expect(sightings(after)).toMatchObject([{ worker: "w1", missingSince: T0, doubles: ["i-2"] }]);
+    expect(sightings(after)[0]?.instance).toBeUndefined();
   });
 
   test("a machine without our tag is known by its name", () => {

@@ -158,6 +158,27 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
       { spent: 0.25 },
     ],
     [
+      "of which nobody has learned the id, and whose host was ready (pool.md#prices)",
+      [
+        { ...ready, instance: null },
+        { ...ready, ...gone, instance: null },
+      ],
+      { spent: 0.1 },
+    ],
+    [
+      "of which nobody knows anything, and whose end was forced: it may be there (pool.md#prices)",
+      [
+        { ...boots, instance: null },
+        { ...gone, instance: null, forced: true },
+      ],
+      { spent: 0.1 },
+    ],
+    [
+      "that force has left behind, from its permit to its end (pool.md#prices)",
+      [{ ...boots, instance: null }, { ...gone, instance: null, forced: true }, shutdown, gone],
+      { spent: 0.2 },
+    ],
+    [
       "a whole life",
       [boots, ready, { ...ready, ...shutdown }, { ...ready, ...gone }],
       { "boot success": 1, destroys: 1, "disappeared shutdown": 1, "shutdown seconds": 60, spent: 0.2 },
@@ -178,5 +199,16 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
     expect(told).toMatchObject(counts);
     const outcomes = Object.keys(told).filter((name) => name.startsWith("boot "));
     expect(outcomes.length).toBeLessThanOrEqual(1);
+  });
+
+  test.each<[string, Partial<WorkerUpsert>]>([
+    ["nobody has seen, and two listings omit", {}],
+    [
+      "the provider has refused, though its end was forced",
+      { failure: capacity, unmade: true, forced: true },
+    ],
+  ])("a machine that %s has cost nothing (pool.md#prices)", (_what, more) => {
+    const unseen = { instance: null, ...more };
+    expect(said({ ...boots, ...unseen }, { ...gone, ...unseen })).not.toHaveProperty("spent");
   });
 });

@@ -198,6 +198,42 @@ describe("no omission counts too soon after a call that can have changed what ex
   });
 });
 
+describe("another machine in place of the known one (rules.md#r4)", () => {
+  const TWIN = { ...INSTANCE, id: "i-twin" };
+  const swapped = () => at(holding(["a"]), T0, listing(T0, { instance: TWIN }));
+
+  test("is a double, and the worker keeps its machine", () => {
+    expect(swapped().record).toMatchObject({ phase: "ready", instance: { id: INSTANCE.id } });
+    expect(statusOf(swapped(), T0).doubles).toEqual(["i-twin"]);
+  });
+
+  test("ends, and the worker's runs go on", () => {
+    const ended = at(swapped(), T0 + 1, listing(T0 + 1, { instance: { ...TWIN, state: "terminated" } }));
+    expect(ended.record.phase).toBe("ready");
+    expect(livePlacements(ended)).toHaveLength(1);
+  });
+
+  test("takes the place of the known one if that ends first: the host may run on it", () => {
+    const own = { ...INSTANCE, state: "terminated" as const };
+    const state = at(holding(["a"]), T0, listing(T0, { instance: own, doubles: ["i-twin"] }));
+    expect(state.record).toMatchObject({ phase: "ready", instance: { id: "i-twin" }, doubles: [] });
+    expect(livePlacements(state)).toHaveLength(1);
+    const ended = { ...TWIN, state: "terminated" as const };
+    expect(at(state, T0 + 1, listing(T0 + 1, { instance: ended, doubles: [] })).record.phase).toBe("gone");
+  });
+
+  test("becomes its machine once two listings have omitted its own after the lease, and is ended", () => {
+    const first = T0 + LEASE + LEASE_MARGIN_MS;
+    const shown = (beganAt: number) => listing(beganAt, { instance: TWIN, missingSince: T0 });
+    const once = at(swapped(), first, shown(first));
+    expect(once.record).toMatchObject({ phase: "ready", instance: { id: INSTANCE.id } });
+    const twice = at(once, first + CONSISTENCY, shown(first + CONSISTENCY));
+    expect(twice.record.phase).toBe("gone");
+    const back = at(twice, first + 2 * CONSISTENCY, shown(first + 2 * CONSISTENCY));
+    expect(back.record).toMatchObject({ phase: "shutdown", instance: { id: "i-twin" } });
+  });
+});
+
 describe("A6 story1-twice-seen: another machine under the worker's name", () => {
   const seen = (beganAt: number, doubles?: string[]) => listing(beganAt, { instance: INSTANCE, doubles });
   const doubled = () => at(holding(["a"]), T0, seen(T0, ["i-twin"]));

@@ -114,6 +114,14 @@ function timeCounts(name: string, ms: number): Count[] {
   ];
 }
 
+/**
+ * Whether a worker that is gone may have had a machine: its id is known, its host has called, or nobody has
+ * seen that there was none, since its end was forced (pool.md#prices).
+ */
+function mayHaveBeen({ instance, bootOutcome, forced }: WorkerRow): boolean {
+  return instance !== null || bootOutcome !== null || forced;
+}
+
 /** The events of a machine between two versions of its row. */
 function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const counts: Count[] = [];
@@ -128,11 +136,12 @@ function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const outcome = isFirst ? after.bootOutcome : null;
   if (outcome !== null) counts.push([`boot ${outcome}`, 1]);
   if (outcome === "success") counts.push(...timeCounts("ready", (after.readyAt ?? now) - after.askedAt));
-  if (after.instance === null || before.phase === after.phase) return counts;
+  if (before.phase === after.phase) return counts;
+  if (after.phase === "gone" && mayHaveBeen(after)) counts.push(["spent", spentSince(after, now)]);
+  if (after.instance === null) return counts;
   if (after.phase === "shutdown") counts.push(["destroys", 1]);
   if (after.phase !== "gone") return counts;
   counts.push([`disappeared ${before.phase === "asked" ? "booting" : before.phase}`, 1]);
-  counts.push(["spent", spentSince(after, now)]);
   if (before.phase === "shutdown") counts.push(...timeCounts("shutdown", now - (before.endingAt ?? now)));
   return counts;
 }

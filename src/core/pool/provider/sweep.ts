@@ -41,17 +41,16 @@ export function foldListing(
     const { worker } = row;
     const instance = unknown.get(worker);
     unknown.delete(worker);
-    if (instance === undefined && answer.partial !== undefined) continue;
+    const isPartial = answer.partial !== undefined;
+    const doubles = doublesOf(row, others.get(worker), isPartial);
+    strangers.push(...doubles);
+    if (instance === undefined && isPartial) continue;
     const missingSince = instance === undefined ? (row.missingSince ?? answer.beganAt) : null;
     if (missingSince !== row.missingSince) state.workers.set(worker, { ...row, missingSince }, now);
-    if (instance === undefined) note(worker, { missingSince: missingSince ?? answer.beganAt });
-    else {
-      const doubles = doublesOf(row, instance, others.get(worker), answer.partial !== undefined);
-      const isOther = doubles.some((id) => !row.doubles.includes(id));
-      const isKnown = !isOther && doubles.length === row.doubles.length;
-      if (!isKnown || isNews(row, instance)) note(worker, { instance, doubles });
-      strangers.push(...doubles);
-    }
+    const isOther = doubles.some((id) => !row.doubles.includes(id));
+    const isKnown = !isOther && doubles.length === row.doubles.length;
+    if (instance === undefined) note(worker, { missingSince: missingSince ?? answer.beganAt, doubles });
+    else if (!isKnown || isNews(row, instance)) note(worker, { instance, doubles });
   }
   for (const [worker, instance] of unknown) {
     const known = state.workers.get(worker);
@@ -67,41 +66,37 @@ export function foldListing(
 
 /** Other machines under the worker's name. A partial listing may omit known ones. */
 function doublesOf(
-  { doubles }: WorkerRow,
-  { id }: Instance,
+  { doubles, instance }: WorkerRow,
   seen: readonly string[] = [],
   isPartial: boolean,
 ): string[] {
   const all = new Set(isPartial ? [...seen, ...doubles] : seen);
-  all.delete(id);
+  if (instance !== null) all.delete(instance);
   return [...all].sort().slice(0, MAX_STRANGERS_SHOWN);
 }
 
 /**
- * The listed machines by worker. If a worker has two machines, its own is the one that it knows
- * (cases.md#case-1); the end of the other proves nothing. `others`: the ids of further living machines.
+ * The listed machines by worker. The machine of a worker that knows its own is that one alone, even if another
+ * is listed in its place (cases.md#case-1): the end of the other proves nothing, and its life neither. If the
+ * worker knows none, a living machine counts more than an ended one. `others`: the ids of further living
+ * machines.
  */
 function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
   const others = new Map<string, string[]>();
   for (const instance of items) {
     const worker = instance.tags[WORKER_TAG] ?? instance.name;
-    const known = workers.get(worker)?.instance ?? null;
-    if (instance.state === "terminated" && known !== null && instance.id !== known) continue;
+    const row = workers.get(worker);
+    const known = row === undefined || row.phase === "gone" ? null : row.instance;
     const other = machines.get(worker);
-    const better = other === undefined || isBetter(instance, other, known);
-    if (better) machines.set(worker, instance);
-    const left = better ? other : instance;
+    const isOwn =
+      known === null ? other === undefined || other.state === "terminated" : instance.id === known;
+    if (isOwn) machines.set(worker, instance);
+    const left = isOwn ? other : instance;
     if (left === undefined || left.state === "terminated") continue;
     others.set(worker, [...(others.get(worker) ?? []), left.id]);
   }
   return { machines, others };
-}
-
-/** A living machine is better than an ended one; otherwise the machine that the worker knows is better. */
-function isBetter(one: Instance, other: Instance, known: string | null): boolean {
-  if ((one.state === "terminated") !== (other.state === "terminated")) return other.state === "terminated";
-  return one.id === known;
 }
 
 /** States that a machine does not leave by itself (decisions/workers.md#d28). */

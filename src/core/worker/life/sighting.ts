@@ -19,19 +19,19 @@ export const MAX_PRICES = 50;
  * after the host's lease, and only in two listings. The first must begin a consistency window after our
  * latest call, the second a window after the first. Listings of another provider prove nothing.
  */
-export function foldSighting(before: ExistingWorker, sighting: Sighting, now: Instant): WorkerState {
+export function foldSighting(before: ExistingWorker, listed: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
-  if (intent.kind === "self-hosted" || isOtherProvider(intent.provider, sighting.provider)) return before;
+  if (intent.kind === "self-hosted" || isOtherProvider(intent.provider, listed.provider)) return before;
+  const { sighting, isListed } = ownSighting(before.record, listed);
   const state = withDoubles(withProvider(before, sighting.provider), sighting);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
   if (instance?.state === "terminated") {
-    return isAnother(record, instance.id)
-      ? state
-      : goneNow(state, "the provider says that it is terminated", now);
+    if (isAnother(record, instance.id)) return state;
+    return withNextDouble(state) ?? goneNow(state, "the provider says that it is terminated", now);
   }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
-  if (record.phase === "gone") return state;
+  if (record.phase === "gone" || isListed) return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
   const { unlistedMs } = record.intent.settings;
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
@@ -42,6 +42,25 @@ export function foldSighting(before: ExistingWorker, sighting: Sighting, now: In
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/**
+ * The listing as it concerns the worker's own machine: another machine in place of the known one is a double.
+ * If the double took its place, the end of the double would count as the end of the worker, whose host may
+ * still run its tasks (rules.md#r4). `isListed`: the known machine is among the doubles, because the pool does
+ * not know yet which one is the worker's.
+ */
+function ownSighting(record: WorkerRecord, sighting: Sighting): { sighting: Sighting; isListed: boolean } {
+  const { instance, doubles = [] } = sighting;
+  if (instance === undefined || record.phase === "gone" || !isAnother(record, instance.id)) {
+    return { sighting, isListed: false };
+  }
+  const living = instance.state === "terminated" ? doubles : [...doubles, instance.id];
+  const others = living.filter((id) => id !== record.instance?.id);
+  return {
+    sighting: { ...sighting, instance: undefined, doubles: others },
+    isListed: others.length < living.length,
+  };
 }
 
 /**
@@ -65,6 +84,16 @@ export function doublesText(doubles: readonly string[]): string {
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {
   return some.length === others.length && some.every((id) => others.includes(id));
+}
+
+/**
+ * The worker with another living machine of its name in place of the one that ended; undefined if there is
+ * none. Its host may run on the other, and the other must be ended with the worker (rules.md#invariant-3).
+ */
+function withNextDouble(state: ExistingWorker): ExistingWorker | undefined {
+  const [id, ...doubles] = state.record.doubles;
+  if (id === undefined || state.record.phase === "gone") return undefined;
+  return { ...state, record: { ...state.record, instance: { id, address: null }, doubles } };
 }
 
 /** Notes a new price of the machine (pool.md#prices). */
@@ -107,7 +136,7 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
-  if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
+  if (record.phase !== "gone") return foldLifecycle(found, instance, now);
   // The machine certainly exists, so its end must be observed even if it was forced before.
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
   return {
