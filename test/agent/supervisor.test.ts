@@ -110,6 +110,7 @@ beforeEach(() => {
     stateDir: dir,
     instance: undefined,
     noticeCommand: undefined,
+    secretsOf: () => [],
     tell: (event) => void log.push(event.type),
   });
 });
