@@ -71,18 +71,21 @@ export class Automaton {
     return this.#depth[node] ?? 0;
   }
 
-  /** Walks the tree from `from` until beyond `to`, and on while a needle may have begun. Returns where it stops. */
+  /**
+   * Walks the tree from `from` until beyond `to`, and on while more than the bytes before a window have
+   * matched. Returns where the first needle may begin that is not found yet.
+   */
   #walk(bytes: Uint8Array, from: number, to: number, found: (end: number, length: number) => void): number {
-    const ends = this.#ends;
+    const [ends, depth] = [this.#ends, this.#depth];
     const { length } = bytes;
     let node = ROOT;
     let at = from;
-    for (; at < length && (at <= to || node !== ROOT); at += 1) {
+    for (; at < length && (at <= to || (depth[node] ?? 0) >= STRIDE); at += 1) {
       node = this.#next(node, bytes[at] ?? 0);
       const needle = ends[node] ?? 0;
       if (needle > 0) found(at + 1, needle);
     }
-    return at;
+    return at - Math.min(depth[node] ?? 0, STRIDE - 1);
   }
 
   /** The node after one more byte. */
