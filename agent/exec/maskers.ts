@@ -25,12 +25,10 @@ export class Maskers {
     return masker;
   }
 
-  /** A text about these attempts, without their secrets (redaction.md#texts). */
-  maskText(ids: readonly string[], text: string): string {
-    return ids.reduce((masked, id) => {
-      const masker = this.of(id);
-      return masker === undefined ? masked : maskedText(masker, masked);
-    }, text);
+  /** A text about an attempt, without its secrets (redaction.md#texts). */
+  maskText(id: string, text: string): string {
+    const masker = this.of(id);
+    return masker === undefined ? text : maskedText(masker, text);
   }
 
   /** Drops the masker of an attempt that is deleted, and with it the secrets. */

@@ -258,9 +258,10 @@ export class Supervisor {
   #masked(event: HostEvent): HostEvent {
     const idsOf = (placement: string) =>
       this.#options.store.found().filter((id) => placementOf(id) === placement);
+    const ofAttempt = (id: string, text: string) => this.#maskers.maskText(id, text);
     return withMaskedTexts(event, {
-      ofAttempt: (id, text) => this.#maskers.maskText([id], text),
-      ofPlacement: (placement, text) => this.#maskers.maskText(idsOf(placement), text),
+      ofAttempt,
+      ofPlacement: (placement, text) => idsOf(placement).reduce((masked, id) => ofAttempt(id, masked), text),
     });
   }
 
