@@ -1,5 +1,5 @@
-// `npm run bench:redaction`: how fast does the agent read, hash and upload a large log with no secret, and
-// with ten (redaction.md#needles)? In turns. Asserts nothing. Defaults: -- --mib 1024 --rounds 5 --secrets 10.
+// `npm run bench:redaction`: how fast does the agent read, hash and upload a log with no secret, and with ten
+// (redaction.md#needles)? In turns. Asserts nothing. Defaults: -- --mib 1024 --rounds 5 --secrets 10.
 import { fork } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";

@@ -16,7 +16,7 @@ import type { Bytes } from "./http.ts";
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
 
-/** Uploads one chunk of a log, without secrets, and returns the answer as the event to apply. Never rejects. */
+/** Uploads one chunk of a log without its secrets, and returns the event of the answer. Never rejects. */
 export async function shipLog(
   plane: ControlPlane,
   message: MessageOf<"ship_log">,

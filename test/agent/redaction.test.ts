@@ -87,7 +87,7 @@ describe("what leaves the machine has no secret (redaction.md#equal-length)", ()
     expect(filesWith(SECRET)).toEqual([]);
   });
 
-  test("in chunks, over every cut, while the disk below is given back (redaction.md#re-reading)", async () => {
+  test("in chunks, over every cut, as the disk is given back (redaction.md#re-reading)", async () => {
     const content = fullOfSecrets(2 * PUNCH_STEP_BYTES + 3 * MAX_LOG_CHUNK_BYTES);
     start();
     bench.plane.order([run(ID, printing(content))]);
@@ -96,7 +96,7 @@ describe("what leaves the machine has no secret (redaction.md#equal-length)", ()
     expect(same(bench.plane.stored(ID), masked(content))).toBe(true);
   });
 
-  test("an agent that is killed before an answer reads the same bytes again (redaction.md#re-reading)", async () => {
+  test("a killed agent's next start sends the same bytes again (redaction.md#re-reading)", async () => {
     const content = fullOfSecrets(12_000_000);
     // The first chunk is stored, the second one is not.
     bench.plane.override = (call) => (isChunk(call) && call.offset > 0 ? { status: 503 } : undefined);
@@ -123,7 +123,7 @@ describe("what leaves the machine has no secret (redaction.md#equal-length)", ()
     expect(bench.plane.stored(other).toString()).toBe(`mine is ${SECRET}`);
   });
 
-  test("a secret that comes while the attempt runs is masked from then on (redaction.md#secrets)", async () => {
+  test("a secret that comes later is masked from then on (redaction.md#secrets)", async () => {
     start();
     const [, file = ""] = printing("later-secret\n");
     bench.plane.order([run(ID, ["sh", "-c", `cat ${file}; ${then(`cat ${file}`)}`])]);
@@ -139,7 +139,7 @@ describe("while something may write, the beginning of a secret waits (redaction.
   const [head, tail] = [SECRET.slice(0, 10), SECRET.slice(10)];
   const sizeOf = () => bench.plane.attempt(ID)?.log?.stdout?.size;
 
-  test("a secret that comes in two writes is masked whole; what stands before it is sent at once", async () => {
+  test("a secret in two writes is masked whole; what stands before it is sent at once", async () => {
     start();
     const [, first = "", second = ""] = printing(`password: ${head}`, `${tail}!`);
     bench.plane.order([run(ID, ["sh", "-c", `cat ${first}; ${then(`cat ${second}`)}`])]);

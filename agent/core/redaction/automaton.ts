@@ -6,7 +6,7 @@ const WINDOW_BYTES = 3;
 /** Each needle has a window at one of every so many places, however it lies. */
 const STRIDE = SHORTEST_NEEDLE_BYTES - WINDOW_BYTES + 1;
 
-/** The windows are spread over a table of so many bits by multiplication: 2^32 divided by the golden ratio. */
+/** Windows are spread over a table of so many bits by multiplying: with 2^32 through the golden ratio. */
 const TABLE_BITS = 16;
 const SPREAD = 0x9e3779b1;
 

@@ -18,7 +18,7 @@ export interface Masker {
   openBytes(bytes: Uint8Array): number;
 }
 
-/** The masker of an attempt with these secrets; undefined if there is nothing to mask (redaction.md#needles). */
+/** The masker of an attempt with these secrets; undefined: nothing is to be masked (redaction.md#needles). */
 export function maskerOf(secrets: readonly Uint8Array[]): Masker | undefined {
   const needles = needlesOf(secrets);
   if (needles.length === 0) return undefined;

@@ -102,7 +102,7 @@ describe("however the reads are cut (redaction.md#re-reading)", () => {
     );
   });
 
-  test("a stream that is sent while it grows is like one that is read at its end (redaction.md#hold-back)", () => {
+  test("sent while it grows, it is like one that is read at its end (redaction.md#hold-back)", () => {
     const writes = fc.array(fc.nat({ max: 20 }), { maxLength: 40 });
     fc.assert(
       fc.property(story, writes, ({ secrets, output }, sizes) => {
