@@ -100,6 +100,6 @@ function hexOf(value: string): string {
   return bytesOf(value).toString("hex");
 }
 
-function bytesOf(value: string): Buffer {
+function bytesOf(value: string) {
   return Buffer.from(value, "latin1");
 }
