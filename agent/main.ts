@@ -30,6 +30,7 @@ import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
 import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
+import { secretsOf } from "./secrets.ts";
 import { ensureWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
 declare const DROVER_VERSION: string;
@@ -150,6 +151,7 @@ async function startAgent(
     stateDir,
     instance,
     noticeCommand: notice,
+    secretsOf,
     tell: (event) => agent.tell(event),
   });
   const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);

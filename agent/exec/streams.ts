@@ -4,51 +4,56 @@ import type { StreamName } from "../../src/schema/host.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import { STREAMS } from "../core/reports/logs.ts";
+import type { Maskers } from "./maskers.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
 
+/** `written`: the size of the file at the latest look. `told`: the size of the latest event. */
+interface Sizes {
+  written: number;
+  told: number;
+}
+
 /**
- * Watches the files of the attempts' output streams. A command can delete or replace its own files: an error
- * there must not keep other attempts from being reported.
+ * Watches the files of the attempts' output streams, and reads them without the attempts' secrets. A command
+ * can delete or replace its own files: an error there must not keep other attempts from being reported.
  */
 export class Streams {
   readonly #store: AttemptStore;
+  readonly #maskers: Maskers;
   readonly #tell: (event: HostEvent) => void;
-  /** Attempts whose streams may grow, with the sizes of the latest events. */
-  readonly #sizes = new Map<string, Record<StreamName, number>>();
+  /** Attempts whose streams may grow. */
+  readonly #sizes = new Map<string, Record<StreamName, Sizes>>();
   #polling: NodeJS.Timeout | undefined;
 
-  constructor(store: AttemptStore, tell: (event: HostEvent) => void) {
+  constructor(store: AttemptStore, maskers: Maskers, tell: (event: HostEvent) => void) {
     this.#store = store;
+    this.#maskers = maskers;
     this.#tell = tell;
   }
 
   /** Begins to watch the streams of an attempt, by polling: that is more reliable than file events. */
   watch(id: string): void {
-    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#sizes.set(id, { stdout: { written: 0, told: 0 }, stderr: { written: 0, told: 0 } });
     this.#polling ??= setInterval(() => {
       for (const watched of this.#sizes.keys()) this.look(watched);
     }, OUTPUT_REPORT_DELAY_MS).unref();
   }
 
-  /** Looks at the streams for the last time: nothing writes to them any more. */
+  /** Looks at the streams for the last time: nothing writes to them any more, so nothing is held back. */
   unwatch(id: string): void {
-    this.look(id);
+    this.#look(id, true);
     this.#sizes.delete(id);
     if (this.#sizes.size > 0) return;
     clearInterval(this.#polling);
     this.#polling = undefined;
   }
 
-  /** Emits an event for each stream of an attempt whose size has changed. */
+  /**
+   * Emits an event for each stream of an attempt that has more to send. What may be the beginning of a secret
+   * is held back until more comes (redaction.md#hold-back).
+   */
   look(id: string): void {
-    const known = this.#sizes.get(id);
-    if (known === undefined) return;
-    for (const stream of STREAMS) {
-      const size = sizeOf(this.fileOf(id, stream));
-      if (size === known[stream]) continue;
-      known[stream] = size;
-      this.#tell({ type: "output", id, stream, size });
-    }
+    this.#look(id, false);
   }
 
   /** The file of a stream. */
@@ -56,19 +61,60 @@ export class Streams {
     return this.#store.dirsOf(id)[stream];
   }
 
-  /** Up to `bytes` of a stream, from offset `from` on; empty if its file cannot be read. */
+  /** Whether the attempt has secrets: then only `read` may be used to send what it has written. */
+  isMasked(id: string): boolean {
+    return this.#maskers.of(id) !== undefined;
+  }
+
+  /**
+   * Up to `bytes` of a stream, from offset `from` on, without secrets (redaction.md#equal-length); empty if
+   * its file cannot be read.
+   */
   read(id: string, stream: StreamName, from: number, bytes: number): Buffer {
-    try {
-      const file = openSync(this.fileOf(id, stream), "r");
-      try {
-        const buffer = Buffer.allocUnsafe(bytes);
-        return buffer.subarray(0, readSync(file, buffer, 0, bytes, from));
-      } finally {
-        closeSync(file);
-      }
-    } catch {
-      return Buffer.alloc(0);
+    const file = this.fileOf(id, stream);
+    const masker = this.#maskers.of(id);
+    if (masker === undefined) return readPart(file, from, bytes);
+    const start = Math.max(0, from - masker.context);
+    const around = readPart(file, start, from + bytes + masker.context - start);
+    masker.mask(around);
+    return around.subarray(from - start, from - start + bytes);
+  }
+
+  #look(id: string, isLast: boolean): void {
+    const known = this.#sizes.get(id);
+    if (known === undefined) return;
+    for (const stream of STREAMS) {
+      const file = this.fileOf(id, stream);
+      const written = sizeOf(file);
+      if (written === known[stream].written && !isLast) continue;
+      const size = isLast ? written : this.#releasable(id, file, written);
+      const isNew = size !== known[stream].told;
+      known[stream] = { written, told: size };
+      if (isNew) this.#tell({ type: "output", id, stream, size });
     }
+  }
+
+  /** How much of a stream that still grows may be sent: what follows cannot make more of it a secret. */
+  #releasable(id: string, file: string, written: number): number {
+    const masker = this.#maskers.of(id);
+    if (masker === undefined) return written;
+    const start = Math.max(0, written - masker.context);
+    return written - masker.openBytes(readPart(file, start, written - start));
+  }
+}
+
+/** Up to `bytes` of a file from offset `from` on; empty if it cannot be read. */
+function readPart(path: string, from: number, bytes: number): Buffer {
+  try {
+    const file = openSync(path, "r");
+    try {
+      const buffer = Buffer.allocUnsafe(bytes);
+      return buffer.subarray(0, readSync(file, buffer, 0, bytes, from));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return Buffer.alloc(0);
   }
 }
 

@@ -1,9 +1,11 @@
 // How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
 import type { DriverName } from "../../src/schema/run/task.ts";
+import { placementOf } from "../core/attempts/placements.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { HostMessage, MessageOf } from "../core/messages.ts";
+import { withMaskedTexts } from "../core/redaction/texts.ts";
 import type { RawUsage } from "../core/types.ts";
 import { type Driver, driverOf, type OnTaskEnd, type TaskEnd } from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
@@ -12,6 +14,7 @@ import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
 import { punchLog } from "./files/punch.ts";
 import type { StickyData } from "./files/sticky-data.ts";
+import { Maskers, type SecretsOf } from "./maskers.ts";
 import { lookForNotice } from "./notice.ts";
 import type { Prestart } from "./prestart.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
@@ -45,6 +48,8 @@ export interface SupervisorOptions {
   instance: string | undefined;
   /** Asks the provider whether it takes the machine back. */
   noticeCommand: string | undefined;
+  /** The secret values that must not leave this machine in what an attempt writes. */
+  secretsOf: SecretsOf;
   /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
 }
@@ -55,6 +60,7 @@ export interface SupervisorOptions {
  */
 export class Supervisor {
   readonly streams: Streams;
+  readonly #maskers: Maskers;
   readonly #options: SupervisorOptions;
   readonly #drivers: Drivers;
   /** The driver that has started or recovered an attempt. */
@@ -65,7 +71,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    this.streams = new Streams(options.store, options.tell);
+    this.#maskers = new Maskers(options.secretsOf);
+    this.streams = new Streams(options.store, this.#maskers, options.tell);
     this.#drivers = options.drivers((id, end) => this.#reportEnd(id, end));
   }
 
@@ -101,7 +108,7 @@ export class Supervisor {
     const stop = new AbortController();
     this.#inFlight.set(key, { kind: message.kind, stop });
     const queue = "placement" in message ? runOf(message.placement) : message.to;
-    const done = this.#inOrder(queue, () => this.#act(message, stop.signal));
+    const done = this.#inOrder(queue, async () => this.#masked(await this.#act(message, stop.signal)));
     return done.finally(() => this.#inFlight.delete(key));
   }
 
@@ -128,6 +135,7 @@ export class Supervisor {
         return this.#kill(message);
       case "forget":
         await store.forget(message.id);
+        this.#maskers.forget(message.id);
         return { type: "forgotten", id: message.id };
       case "collect":
       case "begin":
@@ -243,8 +251,20 @@ export class Supervisor {
 
   #reportEnd(id: string, end: TaskEnd): void {
     this.streams.look(id);
-    if ("startError" in end) this.#options.tell({ type: "launch_failed", id, startError: end.startError });
-    else this.#options.tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
+    const { tell } = this.#options;
+    if ("startError" in end) tell(this.#masked({ type: "launch_failed", id, startError: end.startError }));
+    else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
+  }
+
+  /** The event as it may leave this machine, and be written into the journal (redaction.md#texts). */
+  #masked(event: HostEvent): HostEvent {
+    const idsOf = (placement: string) =>
+      this.#options.store.found().filter((id) => placementOf(id) === placement);
+    const ofAttempt = (id: string, text: string) => this.#maskers.maskText(id, text);
+    return withMaskedTexts(event, {
+      ofAttempt,
+      ofPlacement: (placement, text) => idsOf(placement).reduce((masked, id) => ofAttempt(id, masked), text),
+    });
   }
 
   /** Carries out calls with the same id one after the other. */

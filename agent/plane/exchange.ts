@@ -68,7 +68,7 @@ export class Exchange {
 
   /** Uploads a chunk of a large log. */
   ship(message: MessageOf<"ship_log">): void {
-    void shipLog(this.plane, message, this.#streams.fileOf(message.id, message.stream)).then(this.#tell);
+    void shipLog(this.plane, message, this.#streams).then(this.#tell);
   }
 
   async #post(message: MessageOf<"report">): Promise<void> {

@@ -2,33 +2,32 @@
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { Readable } from "node:stream";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { SENT_AT_ONCE_BYTES } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { MessageOf } from "../core/messages.ts";
+import type { Streams } from "../exec/streams.ts";
 import { say } from "../say.ts";
 import { type ControlPlane, membersOf, Refusal } from "./control-plane.ts";
+import type { Bytes } from "./http.ts";
 
 /** A chunk without an answer after this time has failed. */
 const CHUNK_TIMEOUT_MS: Millis = 60_000;
 
-/** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */
+/** Uploads one chunk of a log without its secrets, and returns the event of the answer. Never rejects. */
 export async function shipLog(
   plane: ControlPlane,
   message: MessageOf<"ship_log">,
-  file: string,
+  streams: Streams,
 ): Promise<HostEvent> {
-  const { id, stream, from, bytes } = message;
+  const { id, stream, from } = message;
   try {
-    // The announced length must be true, but a task can truncate its file.
-    const { size } = await stat(file);
-    if (size < from + bytes) throw new Error(`${stream} of ${id} has become shorter`);
+    const body = streams.isMasked(id) ? maskedChunk(message, streams) : await plainChunk(message, streams);
     const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
-    const end = from + bytes - 1;
-    const open = () => createReadStream(file, { start: from, end, highWaterMark: SENT_AT_ONCE_BYTES });
     const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
-    const stored = storedIn(await plane.put(url, "log", { bytes, open }, signal));
+    const stored = storedIn(await plane.put(url, "log", body, signal));
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
     const { isFinal: refused = false, retryAfterMs } = error instanceof Refusal ? error : {};
@@ -36,6 +35,36 @@ export async function shipLog(
       say(`a chunk of ${stream} of ${id} is refused, so it goes into reports: ${errorText(error)}`);
     return { type: "chunk_failed", id, stream, random: Math.random(), refused, retryAfterMs };
   }
+}
+
+/** The bytes of a chunk as they are in the file, which is read twice: for the digest, and to be sent. */
+async function plainChunk(
+  { id, stream, from, bytes }: MessageOf<"ship_log">,
+  streams: Streams,
+): Promise<Bytes> {
+  const file = streams.fileOf(id, stream);
+  const { size } = await stat(file);
+  if (size < from + bytes) throw shorter(id, stream);
+  const end = from + bytes - 1;
+  return {
+    bytes,
+    open: () => createReadStream(file, { start: from, end, highWaterMark: SENT_AT_ONCE_BYTES }),
+  };
+}
+
+/** The bytes of a chunk with its secrets masked, which costs time: they stay in memory for both readings. */
+function maskedChunk({ id, stream, from, bytes }: MessageOf<"ship_log">, streams: Streams): Bytes {
+  const content = streams.read(id, stream, from, bytes);
+  if (content.length < bytes) throw shorter(id, stream);
+  const parts = Array.from({ length: Math.ceil(bytes / SENT_AT_ONCE_BYTES) }, (_, index) =>
+    content.subarray(index * SENT_AT_ONCE_BYTES, (index + 1) * SENT_AT_ONCE_BYTES),
+  );
+  return { bytes, open: () => Readable.from(parts) };
+}
+
+/** The announced length must be true, but a task can truncate its file. */
+function shorter(id: string, stream: string): Error {
+  return new Error(`${stream} of ${id} has become shorter`);
 }
 
 function storedIn(answer: unknown): number {

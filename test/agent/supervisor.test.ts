@@ -80,6 +80,7 @@ let exec: NotingDriver;
 let supervisor: Supervisor;
 let tellEnd: OnTaskEnd;
 let snapshots: Snapshots | undefined;
+let secrets: Record<string, string[]>;
 
 async function perform(message: LocalMessage): Promise<HostEvent> {
   const event = await supervisor.perform(message);
@@ -94,6 +95,7 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drover-supervisor-"));
   log = [];
   snapshots = undefined;
+  secrets = {};
   fake = new NotingDriver("fake", log);
   exec = new NotingDriver("exec", log);
   const allocs = new AllocDirs(dir);
@@ -110,6 +112,7 @@ beforeEach(() => {
     stateDir: dir,
     instance: undefined,
     noticeCommand: undefined,
+    secretsOf: (id) => (secrets[id] ?? []).map((value) => Buffer.from(value)),
     tell: (event) => void log.push(event.type),
   });
 });
@@ -210,6 +213,35 @@ describe("whatever the driver", () => {
     await perform({ kind: "pass_on", to: ID, id: ID, signal: "SIGHUP", n: 1 });
     tellEnd(ID, { lost: true });
     expect(log).toEqual(["exec starts", "passing_on", "exec sends SIGHUP", "exited"]);
+  });
+});
+
+describe("what is told of an attempt has none of its secrets (redaction.md#texts)", () => {
+  beforeEach(() => {
+    secrets = { [ID]: ["who-is-it", "control plane"] };
+  });
+
+  test.each([
+    ["a start that fails", "who-is-it?", "*********?"],
+    ["one of which the end of the text was cut", "who-is-i", "********"],
+  ])("%s", async (_, text, expected) => {
+    exec.starts = () => Promise.reject(new StartFault("user_not_found", text));
+    expect(await start(ID, COMMAND)).toMatchObject({ startError: { text: expected } });
+  });
+
+  test("outputs that cannot be stored, and the data of its placement", async () => {
+    await start(ID, COMMAND);
+    const error = expect.stringContaining("the ************* has no bucket");
+    const collected = await perform({ kind: "collect", to: ID, id: ID, globs: ["*"] });
+    expect(collected).toMatchObject({ outputs: { error } });
+    const saved = await perform({ kind: "save", to: "build-17/1", placement: "build-17/1" });
+    expect(saved).toMatchObject({ outcome: { error } });
+  });
+
+  test("another attempt has secrets of its own", async () => {
+    const other = "build-17/main/1.2";
+    exec.starts = () => Promise.reject(new StartFault("user_not_found", "who-is-it?"));
+    expect(await start(other, COMMAND)).toMatchObject({ startError: { text: "who-is-it?" } });
   });
 });
 

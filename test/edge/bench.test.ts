@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { percentile } from "../../bench/table.ts";
 
 const MAIN = join(import.meta.dirname, "../../bench/main.ts");
+const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
   const args = [MAIN, "--runs", "3", "--users", "2", "--trivial", "4", "--hosts", "3"];
@@ -15,6 +16,13 @@ test("the benchmark runs, and prints what it has measured (budgets.md#budgets)",
   expect(stdout).toMatch(/\| throughput, 2 at once \| 4 \| [\d.]+ runs\/s \|/);
   expect(stdout).toMatch(/\| 3 hosts cut off at once → answered again \| 3 \| \d+ ms \| \d+ ms \|/);
   expect(stdout).toMatch(/load before/);
+});
+
+test("the benchmark of redaction uploads the same log both ways (redaction.md#needles)", async () => {
+  const args = [REDACTION, "--mib", "8", "--rounds", "1"];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stdout).toMatch(/\| no secret \| 1 × 8 MiB \| \d+ \| [\d.]+ \|/);
+  expect(stdout).toMatch(/\| 10 secrets \| 1 × 8 MiB \| \d+ \| [\d.]+ \|/);
 });
 
 test.each([

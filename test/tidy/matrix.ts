@@ -75,10 +75,19 @@ export const MATRIX: Zone[] = [
     values: [SHARED, "client/", "disk/", "posix/", "src/schema/", "src/providers/provider.ts"],
     types: [],
   },
-  // It measures the built package from outside, as a user would, and how long the core takes to decide.
+  // It measures the built package from outside, as a user would, and how long the core takes to decide and
+  // the agent to upload a log.
   {
     of: "bench/",
-    values: [SHARED, "src/core/", "src/schema/", "src/signing/", "agent/core/", "agent/plane/"],
+    values: [
+      SHARED,
+      "src/core/",
+      "src/schema/",
+      "src/signing/",
+      "agent/core/",
+      "agent/exec/",
+      "agent/plane/",
+    ],
     types: [],
   },
   { of: "scripts/", values: [], types: [] },

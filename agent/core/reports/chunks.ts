@@ -4,6 +4,7 @@ import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/shared/limits.t
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";
 import type { HostMessage } from "../messages.ts";
+import { LONGEST_NEEDLE_BYTES } from "../redaction/needles.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { STREAMS, streamsOf, travelsInReports, unackedBytes } from "./logs.ts";
 import { retryDelayMs, withNews } from "./pace.ts";
@@ -110,15 +111,16 @@ function withStream(attempt: AttemptState, stream: StreamName, log: StreamState)
 
 /**
  * The messages that give back disk space: of log bytes that the control plane has stored, and of log bytes
- * beyond the cap. Attempts that are about to be deleted are left out.
+ * beyond the cap, but not next to bytes that are still to be sent, where both may belong to one secret
+ * (redaction.md#re-reading). Attempts that are about to be deleted are left out.
  */
 export function duePunches(state: HostState): HostMessage[] {
   if (!state.punches) return [];
   return streamsOf(...Object.values(state.attempts)).flatMap(
     ({ attempt: { id, wanted }, stream, log }): HostMessage[] => {
       if (wanted === "nothing") return [];
-      const stored = { from: log.punched ?? 0, end: log.acked };
-      const beyond = { from: log.dropped ?? MAX_LOG_BYTES, end: log.size };
+      const stored = { from: log.punched ?? 0, end: log.acked - LONGEST_NEEDLE_BYTES };
+      const beyond = { from: log.dropped ?? MAX_LOG_BYTES + LONGEST_NEEDLE_BYTES, end: log.size };
       const range = [stored, beyond].find(({ from, end }) => end - from >= PUNCH_STEP_BYTES);
       return range === undefined ? [] : [{ to: `${id} ${stream}`, kind: "punch", id, stream, ...range }];
     },

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { OUTPUT_REPORT_DELAY_MS } from "../../../agent/core/bounds.ts";
 import type { HostEvent } from "../../../agent/core/events.ts";
 import type { HostMessage } from "../../../agent/core/messages.ts";
+import { LONGEST_NEEDLE_BYTES } from "../../../agent/core/redaction/needles.ts";
 import {
   CHUNK_REFUSED_MS,
   LEAST_CHUNK_BYTES,
@@ -185,42 +186,44 @@ test("the last byte of what has ended is reported at once: only a report lets th
 
 describe("the disk under what is stored is given back (decisions/files.md#holes)", () => {
   const punch = (driven: Driven) => driven.message("punch");
+  /** What lies next to bytes that are still to be sent stays (redaction.md#re-reading). */
+  const MARGIN = LONGEST_NEEDLE_BYTES;
   const storedUpTo = (bytes: number, size = bytes) =>
     host()
       .tell(output(size))
       .order([run()], { logs: { [ID]: { stdout: bytes } } });
 
   test.each([
-    [PUNCH_STEP_BYTES - 1, undefined],
-    [PUNCH_STEP_BYTES, { from: 0, end: PUNCH_STEP_BYTES }],
+    [PUNCH_STEP_BYTES + MARGIN - 1, undefined],
+    [PUNCH_STEP_BYTES + MARGIN, { from: 0, end: PUNCH_STEP_BYTES }],
   ])("with %d bytes stored: %j", (bytes, range) => {
     const found = punch(storedUpTo(bytes));
     expect(found && { from: found.from, end: found.end }).toEqual(range);
   });
 
   test("once, and from there on", () => {
-    const driven = storedUpTo(PUNCH_STEP_BYTES);
+    const driven = storedUpTo(PUNCH_STEP_BYTES + MARGIN);
     driven.tell({ type: "punched", ...ship, from: 0, end: PUNCH_STEP_BYTES });
     expect(punch(driven)).toBeUndefined();
-    driven
-      .tell(output(2 * PUNCH_STEP_BYTES))
-      .order([run()], { logs: { [ID]: { stdout: 2 * PUNCH_STEP_BYTES } } });
+    const bytes = 2 * PUNCH_STEP_BYTES + MARGIN;
+    driven.tell(output(bytes)).order([run()], { logs: { [ID]: { stdout: bytes } } });
     expect(punch(driven)).toMatchObject({ from: PUNCH_STEP_BYTES, end: 2 * PUNCH_STEP_BYTES });
   });
 
   test("what lies beyond the cap is of no use to anybody", () => {
-    const size = MAX_LOG_BYTES + PUNCH_STEP_BYTES;
+    const from = MAX_LOG_BYTES + MARGIN;
+    const size = from + PUNCH_STEP_BYTES;
     const driven = host().tell(output(size));
-    expect(punch(driven)).toMatchObject({ from: MAX_LOG_BYTES, end: size });
-    driven.tell({ type: "punched", ...ship, from: MAX_LOG_BYTES, end: size });
+    expect(punch(driven)).toMatchObject({ from, end: size });
+    driven.tell({ type: "punched", ...ship, from, end: size });
     expect(punch(driven)).toBeUndefined();
   });
 
   test("a machine that cannot is not asked again", () => {
-    expect(punch(storedUpTo(PUNCH_STEP_BYTES).tell({ type: "punch_failed" }))).toBeUndefined();
+    expect(punch(storedUpTo(PUNCH_STEP_BYTES + MARGIN).tell({ type: "punch_failed" }))).toBeUndefined();
   });
 
   test("what is about to be deleted needs none", () => {
-    expect(punch(storedUpTo(PUNCH_STEP_BYTES).order([]))).toBeUndefined();
+    expect(punch(storedUpTo(PUNCH_STEP_BYTES + MARGIN).order([]))).toBeUndefined();
   });
 });

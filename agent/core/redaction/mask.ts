@@ -1,0 +1,52 @@
+// Which bytes of output are masked, and how many at its growing end must wait?
+import { Automaton } from "./automaton.ts";
+import { needlesOf } from "./needles.ts";
+
+/** What stands for each byte of a secret: `*`. */
+export const STAR = 0x2a;
+
+/** What masks the secrets of an attempt: a pure function of the bytes and of the secrets. */
+export interface Masker {
+  /**
+   * How many bytes before and after a stretch can decide what is masked in it. The end of a stream that
+   * still grows is held back by as many bytes at most (redaction.md#hold-back).
+   */
+  readonly context: number;
+  /** Masks what stands for a secret, in place; what lies outside of these bytes is not known to it. */
+  mask(bytes: Uint8Array): void;
+  /** How many bytes at the end of these may be the beginning of what stands for a secret. */
+  openBytes(bytes: Uint8Array): number;
+}
+
+/** The masker of an attempt with these secrets; undefined: nothing is to be masked (redaction.md#needles). */
+export function maskerOf(secrets: readonly Uint8Array[]): Masker | undefined {
+  const needles = needlesOf(secrets);
+  if (needles.length === 0) return undefined;
+  const automaton = new Automaton(needles);
+  return {
+    context: automaton.longest - 1,
+    mask: (bytes) => {
+      for (const { from, to } of masked(automaton, bytes)) bytes.fill(STAR, from, to);
+    },
+    openBytes: (bytes) => automaton.openBytes(bytes),
+  };
+}
+
+interface Range {
+  from: number;
+  to: number;
+}
+
+/** The union of all matches, as ranges that do not touch (redaction.md#equal-length). */
+function masked(automaton: Automaton, bytes: Uint8Array): Range[] {
+  const ranges: Range[] = [];
+  automaton.scan(bytes, (to, length) => {
+    let from = to - length;
+    for (let last = ranges.at(-1); last !== undefined && last.to >= from; last = ranges.at(-1)) {
+      from = Math.min(from, last.from);
+      ranges.pop();
+    }
+    ranges.push({ from, to });
+  });
+  return ranges;
+}
