@@ -25,6 +25,7 @@ import { addSignal } from "./verbs/signal.ts";
 import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
+import { addTokens } from "./verbs/tokens.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
 import { addWhy } from "./verbs/why.ts";
@@ -82,6 +83,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addEvents(program, io);
   addApply(program, io);
   addSnapshots(program, io);
+  addTokens(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

@@ -82,13 +82,19 @@ export function several(text: string, before: string[] = []): string[] {
   return [...before, text];
 }
 
-/** One of the allowed words; the flag may be repeated. */
-export function words<Word>(allowed: readonly Word[]) {
-  return (text: string, before: Word[] = []): Word[] => {
-    const word = allowed.find((candidate) => String(candidate) === text);
-    if (word !== undefined) return [...before, word];
+/** One of the allowed words. */
+export function word<Word>(allowed: readonly Word[]) {
+  return (text: string): Word => {
+    const found = allowed.find((candidate) => String(candidate) === text);
+    if (found !== undefined) return found;
     throw new InvalidArgumentError(`It must be one of: ${allowed.join(", ")}.`);
   };
+}
+
+/** One of the allowed words; the flag may be repeated. */
+export function words<Word>(allowed: readonly Word[]) {
+  const one = word(allowed);
+  return (text: string, before: Word[] = []): Word[] => [...before, one(text)];
 }
 
 /** `name=value`; the flag may be repeated, and the last value of a name wins. */

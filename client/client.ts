@@ -4,6 +4,7 @@ import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { snapshotsOf } from "./snapshots.ts";
+import { tokensOf } from "./tokens.ts";
 import { type CallOptions, callStreamPatiently, type Target } from "./transport/http.ts";
 import { callOf } from "./transport/operations.ts";
 import { fetchFor } from "./transport/proven-fetch.ts";
@@ -55,6 +56,7 @@ export function createClient(options: ClientOptions) {
     workers: workersOf(target),
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
+    tokens: tokensOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named ones. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -1,6 +1,7 @@
 // Is the program at a local Drover's address really Drover? It must prove that it knows the token.
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, type Socket } from "node:net";
+import { parseToken } from "../../src/shared/access/token-text.ts";
 import { endpointOf, proofText } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 
@@ -17,15 +18,27 @@ export async function connectProven(address: string, token: string): Promise<Soc
   const nonce = randomBytes(NONCE_BYTES).toString("base64url");
   const socket = connect(endpointOf(address));
   try {
-    const answer = await exchange(socket, `GET /proof?nonce=${nonce} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
-    const due = createHmac("sha256", token).update(proofText(address, nonce)).digest();
-    const given = answer === undefined ? Buffer.alloc(0) : Buffer.from(proofIn(answer), "base64url");
-    if (given.length !== due.length || !timingSafeEqual(given, due)) throw new StrangerError(address);
+    const { query, key } = proofRequest(token);
+    const path = `/proof?nonce=${nonce}${query}`;
+    const answer = await exchange(socket, `GET ${path} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
+    const due = createHmac("sha256", key).update(proofText(address, nonce)).digest();
+    const isDue = (given: Buffer) => given.length === due.length && timingSafeEqual(given, due);
+    if (!proofsIn(answer ?? "").some(isDue)) throw new StrangerError(address);
     return socket;
   } catch (error) {
     socket.destroy();
     throw error;
   }
+}
+
+/**
+ * Of which token a proof is asked, and with which key it is made: Drover stores only the digest of a token
+ * that has an id (access.md#token-format).
+ */
+function proofRequest(token: string): { query: string; key: string } {
+  const parsed = parseToken(token);
+  if (parsed.kind !== "token") return { query: "", key: token };
+  return { query: `&token=${parsed.id}`, key: createHash("sha256").update(token).digest("base64") };
 }
 
 /** Sends a request and returns the body of the answer; undefined if the answer is not Drover's. */
@@ -73,6 +86,8 @@ function bodyOf(answer: string): string | undefined {
   return body.length === Number(length) ? body : undefined;
 }
 
-function proofIn(body: string): string {
-  return /"proof":"([\w-]+)"/.exec(body)?.[1] ?? "";
+function proofsIn(body: string): Buffer[] {
+  return [...body.matchAll(/"(?:proof|older)":"([\w-]+)"/g)].map(([, proof = ""]) =>
+    Buffer.from(proof, "base64url"),
+  );
 }

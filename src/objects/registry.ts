@@ -3,38 +3,48 @@ import { DurableObject } from "cloudflare:workers";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
 import {
-  poolsOf,
   type RegistryEvent,
   type RegistryMessage,
-  type RegistryRecord,
   type RegistryState,
   registryMachine,
 } from "../core/registry/machine.ts";
+import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
+import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
+import { Rows } from "../core/rows.ts";
+import type { Token } from "../schema/access/token.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import type { Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
+import { TokenCalls } from "./reads/token-calls.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
-import { ValueStore } from "./store.ts";
+import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
 
 /** How many random characters tell a pool's workers from those of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
-/** The one Durable Object that owns the pools' configurations. */
+/** The one Durable Object that owns the pools' configurations and the tokens. */
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
+  readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
-    load: () => ({ record: this.#store.read(), refusals: {} }),
+    load: () => ({
+      record: this.#store.read(),
+      refusals: {},
+      tokens: new Rows(this.#tokens, isLiveToken),
+    }),
     save: (state) => {
+      state.tokens.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => post(peersOf(this.env), message),
   });
   readonly #actor = this.#shell.actor;
+  readonly #tokenCalls = new TokenCalls(this.#shell);
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -72,6 +82,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return poolsOf(this.#shell.enter())
       .map(([name]) => name)
       .sort();
+  }
+
+  async createToken(token: NewTokenRow): Promise<Token> {
+    return this.#tokenCalls.create(token);
+  }
+
+  async rotateToken(id: string, digest: string, overlapMs: number): Promise<Token> {
+    return this.#tokenCalls.rotate(id, digest, overlapMs);
+  }
+
+  async revokeToken(id: string, by: string): Promise<Token> {
+    return this.#tokenCalls.revoke(id, by);
+  }
+
+  async tokens(): Promise<Token[]> {
+    return this.#tokenCalls.list();
+  }
+
+  async token(id: string): Promise<Token> {
+    return this.#tokenCalls.read(id);
+  }
+
+  async grant(id: string): Promise<TokenGrant | null> {
+    return this.#tokenCalls.grant(id);
   }
 
   #entry(name: string) {

@@ -6,7 +6,9 @@ import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
+import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
+import type { Token } from "../schema/access/token.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -25,6 +27,7 @@ import type { DroverError } from "../shared/errors.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
+export type { TokenGrant } from "../core/registry/tokens.ts";
 
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
@@ -284,6 +287,21 @@ export interface RegistryApi {
   removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
+  /** Stores a new token. Codes: `token_exists`, `busy`. */
+  createToken(token: NewTokenRow): Promise<Token>;
+  /**
+   * Gives a token another secret; the one before stays valid for `overlapMs`. Codes: `unknown_token`,
+   * `token_ended`.
+   */
+  rotateToken(id: string, digest: string, overlapMs: number): Promise<Token>;
+  /** Ends a token. One that has ended stays as it is. Code: `unknown_token`. */
+  revokeToken(id: string, by: string): Promise<Token>;
+  /** All tokens, newest first, and those that ended in the last 90 days. */
+  tokens(): Promise<Token[]>;
+  /** Code: `unknown_token`. */
+  token(id: string): Promise<Token>;
+  /** What the edge needs to judge requests with a token, and notes its use; null: no such token is valid. */
+  grant(id: string): Promise<TokenGrant | null>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

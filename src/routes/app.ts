@@ -6,6 +6,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { DroverError } from "../shared/errors.ts";
 import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../shared/limits.ts";
 import { formatSize } from "../shared/size.ts";
+import { Access } from "./access/access.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
@@ -34,6 +35,7 @@ import { runLogRoutes } from "./runs/run-logs.ts";
 import { submitRoutes } from "./runs/run-submit.ts";
 import { runRoutes } from "./runs/runs.ts";
 import { snapshotRoutes } from "./snapshots.ts";
+import { tokenRoutes } from "./tokens.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
@@ -50,17 +52,21 @@ export function createApp(agent: AgentBundle): EdgeApp {
   installMessages();
   const app = new OpenAPIHono<EdgeTypes>({ defaultHook: refuse() });
   const pools = new PoolDirectory();
+  const access = new Access();
+  const needsToken = requireToken(access);
   answerMistakes(app);
   app.use(async (c, next) => {
-    c.set("pools", pools);
+    c.set("objects", c.env.objects);
+    c.set("pools", pools.of(c.env));
+    c.set("access", access);
     await next();
     // Hosts and the command correct their clocks by the date of an answer. The headers of a socket's answer
     // cannot be changed.
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
-  app.use("/v1/*", except(HOSTS, requireToken));
+  app.use("/v1/*", except(HOSTS, needsToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
-  app.use("/metrics", requireToken);
+  app.use("/metrics", needsToken);
   app.use(HOSTS, signAnswers);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
   submitRoutes(app);
@@ -73,6 +79,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   poolRoutes(app);
   workerRoutes(app);
   enrollmentRoutes(app);
+  tokenRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

@@ -3,7 +3,9 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
-import type { PoolDirectory } from "./pool-directory.ts";
+import type { Access } from "./access/access.ts";
+import type { Caller } from "./access/caller.ts";
+import type { PoolNames } from "./pool-directory.ts";
 
 /** The Worker's static files, by request path. */
 export interface Assets {
@@ -30,9 +32,13 @@ export interface EdgeBindings {
 export interface EdgeTypes {
   Bindings: EdgeBindings;
   Variables: {
-    /** The caller: the name of its token. Set by `requireToken`. */
-    actor: string;
-    pools: PoolDirectory;
+    /** Who sends the request. Set by `requireToken`. */
+    caller: Caller;
+    /** The objects as they exist for the caller (access.md#walls). */
+    objects: Objects;
+    /** The pools as they exist for the caller. */
+    pools: PoolNames;
+    access: Access;
     /** The key that signs the answer. Set once the call is known to come from a host. */
     signer: { key: string; keyid: string } | undefined;
   };

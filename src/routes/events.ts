@@ -20,6 +20,7 @@ const events = operation({
   method: "get",
   path: "/v1/events",
   operationId: "listPoolEvents",
+  access: "runs:read",
   tag: "Pools",
   codes: ["unknown_pool"],
   summary: "What changes in a pool: a list, or a stream",
@@ -56,12 +57,12 @@ export function eventRoutes(app: EdgeApp): void {
     const number = from === undefined ? null : Number(from);
     if (wantsStream(c)) return streamChanges(c, pool, number);
     const hold = new Hold(waitMs(wait));
-    return c.json(await hold.ask((leftMs) => c.env.objects.pool(pool).events(number, leftMs)), 200);
+    return c.json(await hold.ask((leftMs) => c.var.objects.pool(pool).events(number, leftMs)), 200);
   });
 }
 
 async function streamChanges(c: EdgeContext, pool: string, from: number | null): Promise<Response> {
-  const read = (after: number | null, holdMs: number) => c.env.objects.pool(pool).events(after, holdMs);
+  const read = (after: number | null, holdMs: number) => c.var.objects.pool(pool).events(after, holdMs);
   // Read before the answer begins, so that an unknown pool is still a 404.
   let batch = await read(from, 0);
   const writeEvents = async (stream: SSEStreamingApi) => {

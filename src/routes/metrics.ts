@@ -14,6 +14,7 @@ const route = operation({
   method: "get",
   path: "/metrics",
   operationId: "getMetrics",
+  access: "metrics:read",
   tag: "Service",
   codes: ["unknown_pool"],
   summary: "Metrics for Prometheus",
@@ -29,9 +30,9 @@ const route = operation({
 /** Adds the metrics (api.md#metrics). */
 export function metricsRoutes(app: EdgeApp): void {
   app.openapi(route, async (c) => {
-    const { objects } = c.env;
+    const { objects } = c.var;
     const requested = c.req.valid("query").pool;
-    const names = requested ?? (await c.var.pools.names(c.env));
+    const names = requested ?? (await c.var.pools.names());
     const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
     const silent = service.filter(({ healthy }) => !healthy);
     const down = silent.map(({ pool }): Sample => ({ name: "drover_pool_up", labels: { pool }, value: 0 }));

@@ -5,6 +5,13 @@ import type { Instant } from "../shared/machine.ts";
 /** How old a cached list of pools may be (design/README.md#owners, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
 
+/** The names of the pools that exist for a caller. */
+export interface PoolNames {
+  names(): Promise<string[]>;
+  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
+  forget(): void;
+}
+
 /** Caches the names of all pools for one app, so that most queries need no call to the Registry. */
 export class PoolDirectory {
   #known: { names: string[]; until: Instant } | undefined;
@@ -18,8 +25,13 @@ export class PoolDirectory {
     return names;
   }
 
-  /** Makes the next call ask the Registry again. Call this after putting or deleting a pool. */
-  forget(): void {
-    this.#known = undefined;
+  /** The names for one request. */
+  of(env: Parameters<PoolDirectory["names"]>[0]): PoolNames {
+    return {
+      names: () => this.names(env),
+      forget: () => {
+        this.#known = undefined;
+      },
+    };
   }
 }

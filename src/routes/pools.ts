@@ -13,6 +13,7 @@ const put = operation({
   method: "put",
   path: "/v1/pools/{name}",
   operationId: "putPool",
+  access: "pools:write",
   tag: "Pools",
   codes: ["pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
@@ -27,6 +28,7 @@ const list = operation({
   method: "get",
   path: "/v1/pools",
   operationId: "listPools",
+  access: "pools:read",
   tag: "Pools",
   summary: "All pools, by name",
   responses: { 200: jsonAnswer("the pools", PoolList) },
@@ -36,6 +38,7 @@ const read = operation({
   method: "get",
   path: "/v1/pools/{name}",
   operationId: "getPool",
+  access: "pools:read",
   tag: "Pools",
   codes: ["unknown_pool"],
   summary: "One pool: configuration, queue, workers, hold-offs",
@@ -50,6 +53,7 @@ const queue = operation({
   method: "get",
   path: "/v1/pools/{name}/queue",
   operationId: "listQueue",
+  access: "pools:read",
   tag: "Pools",
   codes: ["unknown_pool"],
   summary: "The runs that wait for a place, in queue order, each with the reason",
@@ -73,6 +77,7 @@ const remove = operation({
   method: "delete",
   path: "/v1/pools/{name}",
   operationId: "deletePool",
+  access: "pools:write",
   tag: "Pools",
   codes: ["unknown_pool", "pool_in_use", "not_acknowledged"],
   summary: "Delete an empty pool, or empty one first and then delete it",
@@ -105,7 +110,7 @@ export function poolRoutes(app: EdgeApp): void {
     put,
     async (c) => {
       const { name } = c.req.valid("param");
-      const { created, view } = await c.env.objects.registry().putPool(name, c.req.valid("json"));
+      const { created, view } = await c.var.objects.registry().putPool(name, c.req.valid("json"));
       c.var.pools.forget();
       if (!created) return c.json(view, 200);
       c.header("Location", `/v1/pools/${name}`);
@@ -117,24 +122,24 @@ export function poolRoutes(app: EdgeApp): void {
     const { drain, force } = c.req.valid("query");
     const how = isOn(force) ? "forced" : isOn(drain) ? "drained" : "empty";
     const { name } = c.req.valid("param");
-    const deletion = await c.env.objects.registry().removePool(name, how, c.var.actor);
+    const deletion = await c.var.objects.registry().removePool(name, how, c.var.caller.by);
     c.var.pools.forget();
     return c.json(deletion, 200);
   });
   app.openapi(list, async (c) => {
-    const names = await c.var.pools.names(c.env);
-    const { answers, service } = await askPools(names, (name) => c.env.objects.pool(name).view());
+    const names = await c.var.pools.names();
+    const { answers, service } = await askPools(names, (name) => c.var.objects.pool(name).view());
     const items = names.flatMap((name) => answers.get(name) ?? []);
     return c.json({ items, next: null, service }, 200);
   });
   app.openapi(queue, async (c) => {
     const { limit, cursor } = c.req.valid("query");
     const after = cursor === undefined ? undefined : placeOf(cursor);
-    const pool = c.env.objects.pool(c.req.valid("param").name);
+    const pool = c.var.objects.pool(c.req.valid("param").name);
     const { items, queued, isLast } = await pool.queue({ limit, after });
     const last = items.at(-1);
     const next = isLast || last === undefined ? null : cursorOf(last);
     return c.json({ items, next, queued }, 200);
   });
-  app.openapi(read, async (c) => c.json(await c.env.objects.pool(c.req.valid("param").name).view(), 200));
+  app.openapi(read, async (c) => c.json(await c.var.objects.pool(c.req.valid("param").name).view(), 200));
 }

@@ -1,5 +1,6 @@
 // Is a local Drover the right one? It proves that it knows the token, without revealing it.
 import { z } from "zod";
+import { TokenId } from "../schema/access/token.ts";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
 import { base64Url, keyOfText, mac } from "../signing/mac.ts";
@@ -18,6 +19,7 @@ const Proof = z
     proof: z
       .string()
       .describe("HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` with the token, in base64url"),
+    older: z.string().optional().describe("the same by the secret before, while a rotation overlaps"),
   })
   .meta({ id: "Proof" });
 
@@ -31,18 +33,37 @@ const proof = operation({
     "On loopback there is no certificate, and another program may have taken the port. A client that " +
     "knows the token compares the proof with its own, for the address to which it is connected, and sends " +
     "the token on that connection only. A Drover that is reached by HTTPS answers `not_found`.",
-  request: { query: z.strictObject({ nonce: Nonce }) },
+  request: {
+    query: z.strictObject({
+      nonce: Nonce,
+      token: TokenId.optional().describe(
+        "the id of a token, for a proof by the base64 of its SHA-256; by default the proof is by the " +
+          "Worker's own secret",
+      ),
+    }),
+  },
   responses: { 200: jsonAnswer("the proof", Proof) },
 });
 
 /** Adds the proof of a local Drover. It is open, and costs one short HMAC. */
 export function proofRoute(app: EdgeApp): void {
-  app.openapi(proof, (c) => {
+  app.openapi(proof, async (c) => {
     // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
     const address = provenAddress(c.env.adminToken ? c.env.url : "");
-    const text = proofText(address, c.req.valid("query").nonce);
-    return c.json({ address, proof: base64Url(mac(keyOfText(c.env.adminToken), text)) }, 200);
+    const { nonce, token } = c.req.valid("query");
+    const text = proofText(address, nonce);
+    const proofBy = (key: string) => base64Url(mac(keyOfText(key), text));
+    if (token === undefined) return c.json({ address, proof: proofBy(c.env.adminToken) }, 200);
+    const grant = await c.var.access.tokens.grant(token, c.env);
+    // Nobody knows the key of a token that is not valid, so this proof fits none.
+    const [key = crypto.randomUUID(), older] = (grant?.digests ?? []).map(({ digest }) => base64In(digest));
+    return c.json({ address, proof: proofBy(key), ...(older && { older: proofBy(older) }) }, 200);
   });
+}
+
+/** The digest in a value of `Content-Digest`. */
+function base64In(digest: string): string {
+  return digest.slice("sha-256=:".length, -1);
 }
 
 /** The loopback address that a proof is about. Throws `not_found` for a Drover with a certificate. */

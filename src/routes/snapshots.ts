@@ -47,6 +47,7 @@ const put = operation({
   method: "put",
   path: "/v1/snapshots/{snapshot}",
   operationId: "putSnapshot",
+  access: "runs:write",
   tag: "Snapshots",
   codes: ["digest_mismatch", "length_required", "no_bucket"],
   summary: "Store an archive of files for runs to begin with",
@@ -62,6 +63,7 @@ const get = operation({
   method: "get",
   path: "/v1/snapshots/{snapshot}",
   operationId: "getSnapshot",
+  access: "runs:logs",
   tag: "Snapshots",
   codes: ["unknown_snapshot", "range_not_satisfiable", "no_bucket"],
   summary: "An archive, as it was stored",
@@ -133,7 +135,7 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
   await verify();
   try {
     const bytes = lengthOf(c);
-    const { created } = await c.env.objects.snapshots().put(id, c.req.raw.body);
+    const { created } = await c.var.objects.snapshots().put(id, c.req.raw.body);
     if (!created) return c.json({ id, bytes }, 200);
     c.header("Location", c.req.path);
     return c.json({ id, bytes }, 201);
@@ -154,7 +156,7 @@ function lengthOf(c: EdgeContext): number {
 }
 
 async function getSnapshot(c: EdgeContext, id: string): Promise<Response> {
-  const store = c.env.objects.snapshots();
+  const store = c.var.objects.snapshots();
   const size = await store.size(id);
   if (size === null) throw new DroverError("unknown_snapshot", `there is no snapshot ${id}`);
   const etag = `"${id}"`;

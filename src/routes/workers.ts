@@ -23,6 +23,7 @@ const list = operation({
   method: "get",
   path: "/v1/workers",
   operationId: "listWorkers",
+  access: "pools:read",
   tag: "Workers",
   codes: ["unknown_pool"],
   summary: "Workers, newest first",
@@ -42,6 +43,7 @@ const read = operation({
   method: "get",
   path: "/v1/workers/{id}",
   operationId: "getWorker",
+  access: "pools:read",
   summary: "The full status of a worker",
 });
 
@@ -50,6 +52,7 @@ const why = operation({
   method: "get",
   path: "/v1/workers/{id}/why",
   operationId: "explainWorker",
+  access: "pools:read",
   summary: "Why a worker is in its state, and what happens next and when",
   responses: { 200: jsonAnswer("the reason", Why) },
 });
@@ -74,6 +77,7 @@ const kill = operation({
   method: "post",
   path: "/v1/workers/{id}/kill",
   operationId: "killWorker",
+  access: "workers:write",
   summary: "Destroy the machine now, whatever runs on it",
   description:
     "The worker is gone once the provider no longer lists its machine. With `force` it is gone after one " +
@@ -86,8 +90,8 @@ const kill = operation({
 export function workerRoutes(app: EdgeApp): void {
   app.openapi(list, async (c) => {
     const { pool, state, limit, cursor } = c.req.valid("query");
-    const { objects } = c.env;
-    const names = pool === undefined ? await c.var.pools.names(c.env) : [pool];
+    const { objects } = c.var;
+    const names = pool === undefined ? await c.var.pools.names() : [pool];
     const states = state ?? [...WORKER_STATES];
     const { answers, service } = await askPools(names, (name) => objects.pool(name).workers(states));
     const sorted = [...answers.values()]
@@ -98,8 +102,8 @@ export function workerRoutes(app: EdgeApp): void {
     const { items, next } = pageOf(sorted, limit);
     return c.json({ items: items.map(({ worker }) => worker), next, service }, 200);
   });
-  app.openapi(read, async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).read(), 200));
-  app.openapi(why, async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).why(), 200));
+  app.openapi(read, async (c) => c.json(await c.var.objects.worker(c.req.valid("param").id).read(), 200));
+  app.openapi(why, async (c) => c.json(await c.var.objects.worker(c.req.valid("param").id).why(), 200));
   for (const { verb, behavior, summary } of BEHAVIORS) {
     app.openapi(
       operation({
@@ -107,17 +111,18 @@ export function workerRoutes(app: EdgeApp): void {
         method: "post",
         path: `/v1/workers/{id}/${verb}`,
         operationId: `${verb}Worker`,
+        access: "workers:write",
         summary,
       }),
       async (c) => {
-        const worker = c.env.objects.worker(c.req.valid("param").id);
-        return c.json(await worker.setBehavior(behavior, c.var.actor), 200);
+        const worker = c.var.objects.worker(c.req.valid("param").id);
+        return c.json(await worker.setBehavior(behavior, c.var.caller.by), 200);
       },
     );
   }
   app.openapi(kill, async (c) => {
-    const worker = c.env.objects.worker(c.req.valid("param").id);
+    const worker = c.var.objects.worker(c.req.valid("param").id);
     const { reason = "", force = false } = c.req.valid("json");
-    return c.json(await worker.kill({ reason, by: c.var.actor, force }), 200);
+    return c.json(await worker.kill({ reason, by: c.var.caller.by, force }), 200);
   });
 }

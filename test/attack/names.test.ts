@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ownValue } from "../../src/core/own-value.ts";
 import { registryMachine } from "../../src/core/registry/machine.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
+import { registryOf } from "../core/support/registry.ts";
 import { at, holding, report, runningOf, T0 } from "../core/support/worker.ts";
 
 // Names that every JavaScript object has are names like any other.
@@ -21,7 +22,7 @@ describe("X18: a pool with such a name", () => {
     instanceTypes: { small: { vcpus: 2, memory: "2GiB" } },
   });
   test.each(NAMES.map((name) => name.toLowerCase()))("%s is not there before it is put", (pool) => {
-    const empty = { record: { pools: {} }, refusals: {} };
+    const empty = registryOf({ pools: {} });
     expect(registryMachine.apply(empty, { type: "remove", pool, how: "drained" }, T0)).toEqual(empty);
     const put = registryMachine.apply(empty, { type: "put", pool, config, seed: "ab12" }, T0);
     expect(put.record?.pools[pool]).toMatchObject({ revision: 1 });

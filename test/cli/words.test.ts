@@ -15,9 +15,18 @@ afterAll(() => bench.close());
 const RUNS = /^\/v1\/runs$/;
 const VERBS = (
   "up run ps stats status logs pull abort restart signal rm why workers hold drain resume kill enroll " +
-  "pools events apply snapshots provider version help"
+  "pools events apply snapshots tokens provider version help"
 ).split(" ");
-const BELOW = ["pools delete", "snapshots upload", "snapshots get", "provider test"];
+const BELOW = [
+  "pools delete",
+  "snapshots upload",
+  "snapshots get",
+  "tokens create",
+  "tokens list",
+  "tokens rotate",
+  "tokens revoke",
+  "provider test",
+];
 
 const said = async (...args: string[]) => {
   const { code, stdout, stderr } = await bench.run(args);

@@ -8,7 +8,8 @@ import { statusOf } from "../../src/core/allocation/read/status.ts";
 import { openPlacement } from "../../src/core/allocation/state.ts";
 import { poolMachine } from "../../src/core/pool/machine.ts";
 import { poolView } from "../../src/core/pool/read/views.ts";
-import { poolsOf, registryMachine } from "../../src/core/registry/machine.ts";
+import { registryMachine } from "../../src/core/registry/machine.ts";
+import { poolsOf } from "../../src/core/registry/pools.ts";
 import { Rows } from "../../src/core/rows.ts";
 import { type WorkerEvent, workerMachine } from "../../src/core/worker/machine.ts";
 import { statusOf as workerStatusOf } from "../../src/core/worker/read/status.ts";
@@ -29,6 +30,7 @@ import { Driven, idleHost, SETUP } from "../agent/core/drive.ts";
 import * as runs from "../core/support/allocation.ts";
 import { MapDisk } from "../core/support/map-disk.ts";
 import * as pools from "../core/support/pool.ts";
+import { registryOf } from "../core/support/registry.ts";
 import * as workers from "../core/support/worker.ts";
 import { NOW, type StoredHost, type StoredPool, type StoredWorker, saidNow, storedNow } from "./scenes.ts";
 
@@ -177,7 +179,7 @@ describe.each(releases)("what %s has stored", (release) => {
   });
 
   test("the registry knows its pools", () => {
-    const state = { record: lift(stored.registry), refusals: {} };
+    const state = registryOf(lift(stored.registry));
     expect(poolsOf(state).map(([name]) => name)).toEqual(["default"]);
     expect(registryMachine.due(state, NOW)).toHaveLength(1);
   });

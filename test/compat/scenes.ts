@@ -6,7 +6,8 @@ import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { upsertOf } from "../../src/core/allocation/summary.ts";
 import type { PoolRecord, RunRow, WorkerRow } from "../../src/core/pool/record.ts";
 import type { Configured } from "../../src/core/pool/state.ts";
-import { type RegistryRecord, registryMachine } from "../../src/core/registry/machine.ts";
+import { registryMachine } from "../../src/core/registry/machine.ts";
+import type { RegistryRecord } from "../../src/core/registry/pools.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
 import type { ExistingWorker, PlacementRow, WorkerRecord } from "../../src/core/worker/state.ts";
 import { busyHost, idleHost, run as runOrder } from "../agent/core/drive.ts";
@@ -14,6 +15,7 @@ import * as runs from "../core/support/allocation.ts";
 import { GroupStory, poststop, prestart, task } from "../core/support/group.ts";
 import * as pools from "../core/support/pool.ts";
 import { poolConfig } from "../core/support/pool-config.ts";
+import { registryOf } from "../core/support/registry.ts";
 import * as workers from "../core/support/worker.ts";
 
 /** When every scene plays. */
@@ -122,7 +124,7 @@ function hostScenes(): Record<string, StoredHost> {
 
 function registryScene(): RegistryRecord | null {
   const put = { type: "put" as const, pool: "default", config: poolConfig(), seed: "s" };
-  return registryMachine.apply({ record: null, refusals: {} }, put, NOW).record;
+  return registryMachine.apply(registryOf(null), put, NOW).record;
 }
 
 /** What objects store, and a host's journal. */

@@ -4,7 +4,8 @@ import type { AllocationRecord, AllocationState } from "../../src/core/allocatio
 import { poolMachine } from "../../src/core/pool/machine.ts";
 import type { PoolRecord, RunRow, WorkerRow } from "../../src/core/pool/record.ts";
 import { runKey } from "../../src/core/pool/record.ts";
-import { type PoolEntry, type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
+import { type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
+import type { PoolEntry } from "../../src/core/registry/pools.ts";
 import { workerMachine } from "../../src/core/worker/machine.ts";
 import type { PlacementRow, WorkerRecord } from "../../src/core/worker/state.ts";
 import { placementKey } from "../../src/shared/attempt-id.ts";
@@ -12,6 +13,7 @@ import { check, type Envelope, type Machine } from "../../src/shared/machine.ts"
 import * as ofRun from "./support/allocation.ts";
 import * as ofPool from "./support/pool.ts";
 import { poolConfig } from "./support/pool-config.ts";
+import { registryOf } from "./support/registry.ts";
 import * as ofWorker from "./support/worker.ts";
 
 const { T0 } = ofRun;
@@ -231,7 +233,7 @@ describe("the invariants of a pool (shell.md#assertions)", () => {
 describe("the invariants of the registry (shell.md#assertions)", () => {
   const config = poolConfig();
   const entry = { revision: 2, seed: "s", wanted: config, accepted: { revision: 2, config } };
-  const registry = (pools: Record<string, PoolEntry>): RegistryState => ({ record: { pools }, refusals: {} });
+  const registry = (pools: Record<string, PoolEntry>): RegistryState => registryOf({ pools });
 
   tryAll(registryMachine, [
     [

@@ -1,14 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigureAnswer } from "../../src/core/messages.ts";
-import {
-  poolsOf,
-  type RegistryEvent,
-  type RegistryState,
-  registryMachine,
-} from "../../src/core/registry/machine.ts";
+import { type RegistryEvent, type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
+import { poolsOf } from "../../src/core/registry/pools.ts";
 import { withSecret } from "../../src/core/registry/secret.ts";
 import { PoolConfig, type PutPoolConfig } from "../../src/schema/pool.ts";
 import { applied } from "./support/applied.ts";
+import { registryOf } from "./support/registry.ts";
 
 const small = configOf(1);
 const large = configOf(9);
@@ -35,7 +32,7 @@ const refused = (revision: number) =>
   answered({ kind: "refused", revision, code: "pool_in_use", text: "drain it" });
 
 function told(...events: RegistryEvent[]): RegistryState {
-  const nothing: RegistryState = { record: null, refusals: {} };
+  const nothing = registryOf(null);
   return events.reduce((state, event) => applied(registryMachine, state, event, 0), nothing);
 }
 
@@ -89,7 +86,7 @@ test("a tick changes nothing, and time alone never does", () => {
   const state = told(put(small));
   expect(registryMachine.apply(state, { type: "tick" }, 1)).toBe(state);
   expect(registryMachine.wakeAt(state)).toBeUndefined();
-  expect(registryMachine.due({ record: null, refusals: {} }, 0)).toEqual([]);
+  expect(registryMachine.due(registryOf(null), 0)).toEqual([]);
 });
 
 describe("a pool is deleted by a configuration that says so (api.md#pool-deletion)", () => {
@@ -119,7 +116,7 @@ describe("a pool is deleted by a configuration that says so (api.md#pool-deletio
     const wakeAt = registryMachine.wakeAt(state) ?? 0;
     expect(wakeAt).toBeGreaterThan(5);
     expect(registryMachine.due(state, wakeAt)).toHaveLength(1);
-    expect(registryMachine.due({ record: state.record, refusals: {} }, 6)).toHaveLength(1);
+    expect(registryMachine.due(registryOf(state.record), 6)).toHaveLength(1);
   });
 
   test("a refusal leaves it as it was", () => {

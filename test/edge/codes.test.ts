@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { TOKEN_RANDOM_BYTES, tokenText } from "../../src/shared/access/token-text.ts";
 import {
   DroverError,
   type ErrorCode,
@@ -95,6 +96,14 @@ function faulty(error: unknown, at = ""): Edge {
   return edge;
 }
 
+/** A token that may submit runs of priority 1, and nothing else. */
+async function weakToken(): Promise<Record<string, string>> {
+  made += 1;
+  const body = { name: `weak-${made}`, scopes: ["runs:write"], limits: { maxPriority: 1 } };
+  const { token } = await server.json(201, "POST", "/v1/tokens", body);
+  return { authorization: `Bearer ${token}` };
+}
+
 const DELETE_TEST = "test/edge/delete.test.ts";
 const NO_SNAPSHOT = `/v1/snapshots/sha256:${"0".repeat(64)}`;
 const BYTES = { "content-type": "application/octet-stream" };
@@ -116,6 +125,8 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     await server.json(200, "POST", `/v1/workers/${ending.worker}/kill`, {});
     return putLog(ending, "run/main/1.1");
   },
+  missing_scope: async () => ask("GET", "/v1/pools", undefined, await weakToken()),
+  beyond_limits: async () => ask("POST", "/v1/runs", { argv, pool: "own", priority: 2 }, await weakToken()),
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),
   unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),
@@ -123,6 +134,24 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unknown_pool: () => ask("GET", "/v1/pools/nobody"),
   unknown_worker: () => ask("GET", "/v1/workers/nobody"),
   unknown_snapshot: () => ask("GET", NO_SNAPSHOT),
+  unknown_token: () => ask("GET", "/v1/tokens/0123456789"),
+  token_exists: async () => {
+    await server.json(201, "POST", "/v1/tokens", { name: "taken", preset: "viewer" });
+    return post("/v1/tokens", { name: "taken", preset: "viewer" });
+  },
+  token_ended: async () => {
+    const { id } = await server.json(201, "POST", "/v1/tokens", { name: "ended", preset: "viewer" });
+    await server.json(200, "DELETE", `/v1/tokens/${id}`);
+    return post(`/v1/tokens/${id}/rotate`);
+  },
+  too_many_requests: async () => {
+    const wrong = () => {
+      const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)));
+      return server.send("GET", "/v1/runs", { authorization: `Bearer ${text}` });
+    };
+    for (let tries = 0; tries < 5; tries += 1) await (await wrong()).arrayBuffer();
+    return wrong();
+  },
   method_not_allowed: () => ask("DELETE", "/v1/runs"),
   run_exists: async () => run({ id: await submitted(), priority: 7 }),
   not_running: async () => {

@@ -347,7 +347,7 @@ export class Audit implements ObjectsAudit {
     const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
     let [cost, dearest] = [0, 0];
     for (const { worker, type, bornAt, endedAt, second } of this.cloud?.lives() ?? []) {
-      if (second) continue; // a worker counts one machine: the other is shown, and costs what nobody asked for
+      if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
       // What force has left behind may end before anybody sees it again.
       const seenUntil = Math.max(bornAt, this.force.leftSince(worker) ?? endedAt);
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;

@@ -14,13 +14,12 @@ import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/po
 import { isLiveRun, isLiveWorker, type PoolRecord } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
 import {
-  poolsOf,
   type RegistryEvent,
   type RegistryMessage,
-  type RegistryRecord,
   type RegistryState,
   registryMachine,
 } from "../../src/core/registry/machine.ts";
+import { poolsOf, type RegistryRecord } from "../../src/core/registry/pools.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
@@ -34,6 +33,7 @@ import type { WorkerActor } from "../../src/objects/host/exchange.ts";
 import { HostSocketSession, resumeAll } from "../../src/objects/host/host-socket-session.ts";
 import { type Mailboxes, post, receive } from "../../src/objects/messages/post.ts";
 import type { Machine } from "../../src/shared/machine.ts";
+import { registryOf } from "../core/support/registry.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
 import type { SimSocket } from "./socket.ts";
@@ -106,7 +106,7 @@ export class Objects {
   }> {
     const { value: record } = this.registry.disk;
     if (record !== null) yield this.registry;
-    if (record === null || poolsOf({ record, refusals: {} }).length > 0) yield this.pool;
+    if (record === null || poolsOf({ record }).length > 0) yield this.pool;
   }
 
   allocation(run: string): AllocationNode {
@@ -237,7 +237,7 @@ export class Objects {
       { type: "tick" },
       {
         machine: registryMachine,
-        load: (disk) => ({ record: disk.value, refusals: {} }),
+        load: (disk) => registryOf(disk.value),
         save: (disk, { record }) => {
           disk.value = record;
         },

@@ -17,6 +17,7 @@ const create = operation({
   method: "post",
   path: "/v1/enrollments",
   operationId: "createEnrollment",
+  access: "enroll",
   tag: "Workers",
   codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
   summary: "A one-time code with which a self-hosted machine can join a pool",
@@ -47,7 +48,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
     const request = c.req.valid("json");
     const key = c.req.valid("header")["idempotency-key"];
     const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
-    const { worker, code, expiresAt, replayed } = await c.env.objects
+    const { worker, code, expiresAt, replayed } = await c.var.objects
       .pool(request.pool)
       .invite({ ttlMs: durationMs(request.ttl), keyHash });
     const answer: Enrollment = {

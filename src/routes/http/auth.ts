@@ -1,19 +1,60 @@
-// Does a request carry a valid token (api.md#auth)?
+// Does a request carry a valid token, and may its holder do this (access.md)?
 import { createMiddleware } from "hono/factory";
+import { isFrom } from "../../schema/access/networks.ts";
+import { grants, type Scope } from "../../shared/access/scopes.ts";
+import { parseToken } from "../../shared/access/token-text.ts";
 import { DroverError } from "../../shared/errors.ts";
+import type { RateVerdict } from "../../shared/time/rate.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
-import type { EdgeTypes } from "../edge.ts";
+import type { Access, RateLimiter } from "../access/access.ts";
+import { ADMIN, type Caller, callerOf } from "../access/caller.ts";
+import { walledObjects } from "../access/walls.ts";
+import type { EdgeContext, EdgeTypes } from "../edge.ts";
+import { setRateHeaders } from "./rate-headers.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
-/** The name of the admin token, recorded for example in an abort's `by`. */
-const ADMIN = "admin";
-
 /**
- * Admits requests with the admin token (api.md#auth). Otherwise 401 `unauthorized`, with the same text for
- * every wrong token.
+ * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives them the
+ * objects as they exist for the caller (access.md#walls). A text that cannot be a token costs no object
+ * request (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`, `too_many_requests`.
  */
-export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
+export function requireToken(access: Access) {
+  return createMiddleware<EdgeTypes>(async (c, next) => {
+    const text = tokenOf(c);
+    if (isSameSecret(text, c.env.adminToken)) {
+      c.set("caller", ADMIN);
+      return next();
+    }
+    const confirm = () => callerWith(c, access, text);
+    const caller = await confirm();
+    const verdict = access.requests.take(caller.token ?? "", c.env.now());
+    if (!verdict.allowed) throw tooMany("this token makes too many requests", access.requests, verdict);
+    c.set("caller", caller);
+    c.set(
+      "objects",
+      walledObjects(c.env.objects, caller, async () => void (await confirm())),
+    );
+    const { pools } = caller.limits;
+    if (pools !== undefined) c.set("pools", limitedNames(c.var.pools, pools));
+    await next();
+    setRateHeaders(c.res.headers, access.requests.policy, verdict, c.env.now());
+  });
+}
+
+/** Refuses callers without the scope that an operation needs (access.md#scopes). Code: `missing_scope`. */
+export function requireScope(scope: Scope) {
+  return createMiddleware<EdgeTypes>(async (c, next) => {
+    const { by, scopes } = c.var.caller;
+    if (!grants(scopes, scope)) {
+      const text = `this needs the scope ${scope}, and ${by} has ${scopes.join(", ") || "none"}`;
+      throw new DroverError("missing_scope", text);
+    }
+    await next();
+  });
+}
+
+function tokenOf(c: EdgeContext): string {
   const header = c.req.header("authorization");
   if (header === undefined) {
     throw new DroverError(
@@ -22,15 +63,55 @@ export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
     );
   }
   const token = BEARER.exec(header)?.[1];
-  if (token === undefined) {
-    throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
+  if (token !== undefined) return token;
+  throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
+}
+
+/** The holder of a token. Throws if it is not valid here and now, or not from there. */
+async function callerWith(c: EdgeContext, access: Access, text: string): Promise<Caller> {
+  const parsed = parseToken(text);
+  if (parsed.kind !== "token") throw new DroverError("unauthorized", WHAT_IS_WRONG[parsed.kind]);
+  const address = c.req.header("cf-connecting-ip") ?? "";
+  const now = c.env.now();
+  if (access.tokens.remembered(parsed.id, now) === undefined) {
+    const verdict = access.wrongTokens.look(address, now);
+    if (!verdict.allowed) {
+      throw tooMany("too many wrong tokens came from this address", access.wrongTokens, verdict);
+    }
   }
-  if (!isSameSecret(token, c.env.adminToken)) {
-    throw new DroverError("unauthorized", "this token is not valid here; it may belong to another Drover");
+  const grant = await access.tokens.grant(parsed.id, c.env);
+  const digest = contentDigest(text);
+  const secret = grant?.digests.find((one) => isSame(one.digest, digest));
+  if (grant === null || secret === undefined || (secret.until !== null && secret.until <= now)) {
+    access.wrongTokens.take(address, now);
+    throw new DroverError(
+      "unauthorized",
+      "this token is not valid here: it was revoked or has expired, or it belongs to another Drover",
+    );
   }
-  c.set("actor", ADMIN);
-  await next();
-});
+  const { sources } = grant.limits;
+  if (sources !== undefined && !isFrom(sources, address)) {
+    const from = address === "" ? "an unknown address" : address;
+    throw new DroverError("beyond_limits", `this token is not accepted from ${from}`);
+  }
+  return callerOf(grant, secret.until);
+}
+
+const WHAT_IS_WRONG = {
+  typo: "this token has a typing error: its checksum does not match; copy it again",
+  cut: "this token is incomplete, or has something added: it must be drv_ and 48 letters and digits",
+  other: "this token is not valid here; it may belong to another Drover",
+};
+
+function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
+  const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
+  return new DroverError("too_many_requests", text, { retryAfterMs });
+}
+
+/** The names of the pools that exist for a token. */
+function limitedNames({ names, forget }: EdgeTypes["Variables"]["pools"], pools: readonly string[]) {
+  return { forget, names: async () => (await names()).filter((name) => pools.includes(name)) };
+}
 
 /**
  * Compares digests in constant time. An empty secret matches nothing, so a Worker without a token refuses

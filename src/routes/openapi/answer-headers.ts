@@ -14,6 +14,11 @@ const HEADERS = {
   ETag: "identifies these bytes, for `If-None-Match`",
   "Idempotency-Replayed": "`true`: the same request was made before",
   Location: "the path of the resource",
+  RateLimit:
+    "how many requests the token has left (`r`), and in how many seconds all of them (`t`), such as " +
+    '`"requests";r=99;t=7`',
+  "RateLimit-Policy":
+    'how many requests a token has (`q`) in how many seconds (`w`), such as `"requests";q=100;w=60`',
   "Repr-Digest": "the SHA-256 of the file (RFC 9530)",
   "Retry-After": "seconds after which the same request is worth sending again",
   Signature: "`drover=:<base64>:` proves that this answer belongs to this call (RFC 9421)",
@@ -23,6 +28,9 @@ const HEADERS = {
 
 /** Headers of answers to verified hosts. */
 export const SIGNED = ["Content-Digest", "Signature", "Signature-Input"] as const;
+
+/** Headers of answers to tokens (access.md#rate-limits). */
+export const RATED = ["RateLimit", "RateLimit-Policy"] as const;
 
 type HeaderName = keyof typeof HEADERS;
 

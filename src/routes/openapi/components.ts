@@ -1,5 +1,6 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
+import * as token from "../../schema/access/token.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
 import * as pool from "../../schema/pool.ts";
@@ -52,4 +53,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   pool.InstanceType,
   pool.PutPoolConfig,
   pool.ShownPoolConfig,
+  token.GrantedScope,
+  token.Scope,
+  token.TokenState,
+  token.TokenLimits,
 ];

@@ -1,8 +1,10 @@
 // How is a route declared, with its access, its errors and its place in the document?
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
 import { z } from "zod";
+import type { Scope } from "../../shared/access/scopes.ts";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
-import { headersOf, SIGNED } from "./answer-headers.ts";
+import { requireScope } from "../http/auth.ts";
+import { headersOf, RATED, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 import { problemAnswer } from "./params.ts";
 
@@ -16,18 +18,32 @@ export const TAGS = {
   Snapshots: "Archives of files: the files that runs begin with, and their results.",
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
+  Tokens: "Who may do what: tokens with scopes and limits.",
   Hosts: "The calls of agents to the control plane, signed by their hosts.",
   Service: "Health, metrics, and the files that Drover serves.",
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
-/** Who may call an operation: holders of the token, a host by its signature, or anyone. For the document. */
-const ACCESS = {
-  token: { security: [{ bearer: [] }], text: "Needs the token." },
-  host: { security: [{ hostSignature: [] }], text: "Needs the signature of the host." },
-  open: { security: [], text: "Open: needs no token." },
-};
-type Access = keyof typeof ACCESS;
+/**
+ * Who may call an operation: tokens with a scope, any valid token, a host by its signature, or anyone
+ * (access.md#scopes).
+ */
+export type AccessRule = Scope | "any_token" | "host" | "open";
+
+/** How the document says that. */
+function securityOf(access: AccessRule) {
+  if (access === "open") return { security: [], text: "Open: needs no token." };
+  if (access === "host")
+    return { security: [{ hostSignature: [] }], text: "Needs the signature of the host." };
+  const text = access === "any_token" ? "Needs a token." : `Needs a token with the scope \`${access}\`.`;
+  return { security: [{ bearer: [] }], text };
+}
+
+/** Enforces the scope before anything else of the request is looked at. */
+function guardOf(access: AccessRule) {
+  if (access === "open" || access === "host" || access === "any_token") return {};
+  return { middleware: requireScope(access) };
+}
 
 /** What the open routes have in common. */
 export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
@@ -38,8 +54,8 @@ export const SECURITY_SCHEMES = {
     type: "http",
     scheme: "bearer",
     description:
-      "The token of this Drover, `DROVER_ADMIN_TOKEN`: it grants full access. Drover has no other " +
-      "tokens.",
+      "A token that `POST /v1/tokens` made, with the scopes that it was given, or the secret of this " +
+      "Drover, `DROVER_ADMIN_TOKEN`, which grants full access.",
   },
   hostSignature: {
     type: "apiKey",
@@ -61,8 +77,7 @@ interface RouteNotes {
   summary: string;
   description?: string;
   tag: keyof typeof TAGS;
-  /** Who may call it; by default holders of the token. */
-  access?: Access;
+  access: AccessRule;
   /** Error codes specific to this route; common ones are derived. */
   codes?: readonly ErrorCode[];
 }
@@ -71,15 +86,19 @@ interface RouteNotes {
 export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & RouteNotes>(
   route: R,
 ) {
-  const { tag, access = "token", codes: own, description, request, responses, ...rest } = route;
+  const { tag, access, codes: own, description, request, responses, ...rest } = route;
+  const { security, text } = securityOf(access);
   const declared = {
     ...rest,
     tags: [tag],
-    security: ACCESS[access].security,
-    description: `${description ?? `${rest.summary}.`}\n\n${ACCESS[access].text}`,
+    ...guardOf(access),
+    security,
+    // For programs; the description says it to people.
+    "x-drover-access": access,
+    description: `${description ?? `${rest.summary}.`}\n\n${text}`,
     request: { query: z.strictObject({}), ...request },
     responses: {
-      ...(access === "host" ? withSignature(responses) : responses),
+      ...withHeadersOf(access, responses),
       default: problemAnswer,
       ...refusals([...new Set([...derivedCodes(access, request), ...(own ?? [])])], access),
     },
@@ -88,22 +107,31 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
   return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
 }
 
-/** Adds signature headers to JSON answers; the bytes of an archive are proven by its name. */
-function withSignature(responses: RouteConfig["responses"]): RouteConfig["responses"] {
+/**
+ * Adds the headers that follow from the caller: signatures of JSON answers to hosts (the bytes of an archive
+ * are proven by its name), and the rate limit of tokens.
+ */
+function withHeadersOf(access: AccessRule, responses: RouteConfig["responses"]): RouteConfig["responses"] {
+  const more = access === "host" ? headersOf(...SIGNED) : access === "open" ? {} : headersOf(...RATED);
   return Object.fromEntries(
     Object.entries(responses).map(([status, answer]) => {
-      if (!("content" in answer) || !("application/json" in (answer.content ?? {}))) return [status, answer];
-      return [status, { ...answer, headers: { ...answer.headers, ...headersOf(...SIGNED) } }];
+      if ("$ref" in answer || (access === "host" && !isJson(answer))) return [status, answer];
+      return [status, { ...answer, headers: { ...answer.headers, ...more } }];
     }),
   );
 }
 
+function isJson({ content = {} }: { content?: object }): boolean {
+  return "application/json" in content;
+}
+
 /** The error codes that follow from a route's access and body. */
-function derivedCodes(access: Access, request: RouteConfig["request"]): ErrorCode[] {
+function derivedCodes(access: AccessRule, request: RouteConfig["request"]): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
-  else if (access !== "open") codes.push("unauthorized");
+  else if (access !== "open") codes.push("unauthorized", "beyond_limits", "too_many_requests");
+  if (access !== "open" && access !== "host" && access !== "any_token") codes.push("missing_scope");
   const body = request?.body?.content;
   if (body !== undefined) codes.push("body_too_large");
   if (body !== undefined && "application/json" in body) codes.push("malformed_json");
@@ -111,9 +139,9 @@ function derivedCodes(access: Access, request: RouteConfig["request"]): ErrorCod
   return codes;
 }
 
-function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: Access) {
+function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: AccessRule) {
   const headers = {
-    ...(access === "host" ? headersOf(...SIGNED) : {}),
+    ...(access === "host" ? headersOf(...SIGNED) : access === "open" ? {} : headersOf(...RATED)),
     ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
     ...(codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
     ...(status === 416 ? headersOf("Content-Range") : {}),
@@ -122,7 +150,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: A
 }
 
 /** The responses for these codes, by status. `openapi.ts` adds the examples that they refer to. */
-function refusals(codes: readonly ErrorCode[], access: Access): RouteConfig["responses"] {
+function refusals(codes: readonly ErrorCode[], access: AccessRule): RouteConfig["responses"] {
   const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
   return Object.fromEntries(
     statuses.map((status) => {

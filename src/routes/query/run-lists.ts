@@ -34,6 +34,7 @@ const list = operation({
   method: "get",
   path: "/v1/runs",
   operationId: "listRuns",
+  access: "runs:read",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The runs that match, newest first, or in the order of the ids",
@@ -63,6 +64,7 @@ const query = operation({
   method: "post",
   path: "/v1/runs/query",
   operationId: "queryRuns",
+  access: "runs:read",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Query runs by a long list of ids",
@@ -84,14 +86,14 @@ export function runListRoutes(app: EdgeApp): void {
       ids: id,
       states: statesOf(state ?? ["all"]),
       labels: labelsOf(label ?? []),
-      pools: pool === undefined ? await c.var.pools.names(c.env) : [pool],
+      pools: pool === undefined ? await c.var.pools.names() : [pool],
       onlyThesePools: pool !== undefined,
       all: isOn(all),
       waitMs: waitMs(wait),
       limit,
       position: cursor,
     };
-    return c.json(await answerQuery(c.env.objects, question), 200);
+    return c.json(await answerQuery(c.var.objects, question), 200);
   });
   app.openapi(query, async (c) => {
     const { runs, allRuns, states, all, wait } = c.req.valid("json");
@@ -99,13 +101,13 @@ export function runListRoutes(app: EdgeApp): void {
       ids: allRuns ? undefined : runs,
       states: [...statesSelected(states)],
       labels: {},
-      pools: await c.var.pools.names(c.env),
+      pools: await c.var.pools.names(),
       onlyThesePools: false,
       all,
       waitMs: waitMs(wait),
       limit: ALL_RUNS_LIMIT,
     };
-    return c.json(await answerQuery(c.env.objects, question), 200);
+    return c.json(await answerQuery(c.var.objects, question), 200);
   });
 }
 

@@ -18,6 +18,7 @@ const abortMany = operation({
   method: "post",
   path: "/v1/runs/abort",
   operationId: "abortRuns",
+  access: "runs:write",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
@@ -34,9 +35,9 @@ export function runAbortsRoute(app: EdgeApp): void {
   app.openapi(abortMany, async (c) => {
     const { reason = "", force = false, ...filter } = c.req.valid("json");
     const { items, next, service } = await select(c, filter);
-    const { objects } = c.env;
+    const { objects } = c.var;
     const outcomes = await inParallel(items, (run) =>
-      abortOne(objects, run, { reason, force, by: c.var.actor }),
+      abortOne(objects, run, { reason, force, by: c.var.caller.by }),
     );
     return c.json({ ...partition(outcomes), next, service }, 200);
   });
@@ -48,12 +49,12 @@ type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["fa
 async function select(c: EdgeContext, filter: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
   const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = filter;
   const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
-  const { objects } = c.env;
+  const { objects } = c.var;
   return answerQuery(objects, {
     ids: ids === undefined ? undefined : [...new Set(ids)],
     labels,
     states: live,
-    pools: pool === undefined ? await c.var.pools.names(c.env) : [pool],
+    pools: pool === undefined ? await c.var.pools.names() : [pool],
     onlyThesePools: pool !== undefined,
     all: false,
     waitMs: 0,

@@ -32,6 +32,7 @@ const restart = operation({
   ...ask,
   path: "/v1/runs/{id}/restart",
   operationId: "restartRun",
+  access: "runs:write",
   summary: "Restart tasks of a run",
   description:
     "One task, or all running tasks; with `all`, ended tasks, too, in the order of their lifecycle. " +
@@ -43,6 +44,7 @@ const signal = operation({
   ...ask,
   path: "/v1/runs/{id}/signal",
   operationId: "signalRun",
+  access: "runs:write",
   summary: "Signal the process of a task",
   description: "One task, or all running tasks. The host sends it once, to the main process of the attempt.",
   request: { ...target, body: jsonBody(SignalRequest) },
@@ -66,13 +68,13 @@ export function runAskRoutes(app: EdgeApp): void {
   app.openapi(restart, async (c) => {
     const body = c.req.valid("json");
     const key = await askOf("restart", body, c.req.valid("header")["idempotency-key"]);
-    const run = c.env.objects.allocation(c.req.valid("param").id);
-    return answerOf(c, await run.restart({ ...body, by: c.var.actor }, key));
+    const run = c.var.objects.allocation(c.req.valid("param").id);
+    return answerOf(c, await run.restart({ ...body, by: c.var.caller.by }, key));
   });
   app.openapi(signal, async (c) => {
     const body = c.req.valid("json");
     const key = await askOf("signal", body, c.req.valid("header")["idempotency-key"]);
-    const run = c.env.objects.allocation(c.req.valid("param").id);
-    return answerOf(c, await run.signal({ ...body, by: c.var.actor }, key));
+    const run = c.var.objects.allocation(c.req.valid("param").id);
+    return answerOf(c, await run.signal({ ...body, by: c.var.caller.by }, key));
   });
 }

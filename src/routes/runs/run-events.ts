@@ -17,6 +17,7 @@ const events = operation({
   method: "get",
   path: "/v1/runs/{id}/events",
   operationId: "listRunEvents",
+  access: "runs:read",
   tag: "Output",
   codes: ["unknown_run", "expired_run"],
   summary: "What happened to a run: a list, or a stream",
@@ -51,7 +52,7 @@ export function runEventRoutes(app: EdgeApp): void {
     const from = Number(c.req.valid("header")["last-event-id"] ?? after ?? "0");
     if (wantsStream(c)) return streamEvents(c, id, from);
     const hold = new Hold(waitMs(wait));
-    return c.json(await hold.ask((leftMs) => c.env.objects.allocation(id).events(from, leftMs)), 200);
+    return c.json(await hold.ask((leftMs) => c.var.objects.allocation(id).events(from, leftMs)), 200);
   });
 }
 
@@ -62,7 +63,7 @@ export function wantsStream(c: EdgeContext): boolean {
 }
 
 async function streamEvents(c: EdgeContext, id: string, from: number): Promise<Response> {
-  const read = (after: number, holdMs: number) => c.env.objects.allocation(id).events(after, holdMs);
+  const read = (after: number, holdMs: number) => c.var.objects.allocation(id).events(after, holdMs);
   // Read before the answer begins, so that an unknown run is still a 404.
   let batch: EventList = await read(from, 0);
   const writeEvents = async (stream: SSEStreamingApi) => {

@@ -19,6 +19,7 @@ const logs = operation({
   method: "get",
   path: "/v1/runs/{id}/logs/{task}/{stream}",
   operationId: "getRunLog",
+  access: "runs:logs",
   tag: "Output",
   codes: [
     "unknown_run",
@@ -61,7 +62,7 @@ export function runLogRoutes(app: EdgeApp): void {
     let oldest = false;
     const read = async (from: number, maxBytes: number, waitMs: number) => {
       const query = { task, stream, attempt: pinnedAttempt, oldest, from, maxBytes, waitMs };
-      const chunk = await c.env.objects.allocation(id).log(query);
+      const chunk = await c.var.objects.allocation(id).log(query);
       pinnedAttempt ??= chunk.attempt;
       oldest = true;
       return chunk;
@@ -90,7 +91,7 @@ export function runLogRoutes(app: EdgeApp): void {
     const whole = !growing && to - from <= first.data.length;
     const body = whole
       ? first.data.slice(0, Math.max(0, to - from))
-      : logStream({ first, from, to, follow: growing, read, bucket: c.env.objects.logs() });
+      : logStream({ first, from, to, follow: growing, read, bucket: c.var.objects.logs() });
     return new Response(body, { status: span.ranged ? 206 : 200, headers });
   });
 }

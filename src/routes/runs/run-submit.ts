@@ -2,7 +2,10 @@
 import { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
+import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
+import type { Caller } from "../access/caller.ts";
+import { beyond, limitsRuns } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -19,6 +22,7 @@ const submit = operation({
   method: "post",
   path: "/v1/runs",
   operationId: "submitRuns",
+  access: "runs:write",
   tag: "Runs",
   codes: [
     "run_exists",
@@ -63,15 +67,17 @@ export function submitRoutes(app: EdgeApp): void {
     const raw = await c.req.json();
     const batch = "runs" in body;
     const key = c.req.valid("header")["idempotency-key"];
+    const specs = batch ? body.runs : [body];
+    refuseChosenIds(specs, c.var.caller, batch);
     const runs = await candidates({
-      specs: batch ? body.runs : [body],
+      specs,
       raw: batch ? raw.runs : [raw],
       batch,
-      key,
+      key: key === undefined ? undefined : keyOf(key, c.var.caller),
       now: c.env.now(),
     });
-    await checkSnapshots(c.env.objects, runs, batch);
-    const stored = await store(c.env.objects, runs, { keyed: key !== undefined, batch });
+    await checkSnapshots(c.var.objects, runs, batch);
+    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch });
     const [first] = stored;
     const answer =
       batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -82,6 +88,28 @@ export function submitRoutes(app: EdgeApp): void {
     c.header("Idempotency-Replayed", "true");
     return c.json(answer, 200);
   });
+}
+
+/** Ids that nobody guesses: as Drover and its client make them, by time and chance. */
+const MADE_BY_CHANCE = /^r[0-9a-z]{19,}$/;
+
+/**
+ * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
+ * would tell whether a hidden run has it (access.md#ids).
+ */
+function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: boolean): void {
+  if (!limitsRuns(limits)) return;
+  const index = specs.findIndex(({ id }) => id !== undefined && !MADE_BY_CHANCE.test(id));
+  if (index < 0) return;
+  const detail =
+    "cannot be a name with this token, which is limited to some runs: leave it out, or send an " +
+    "Idempotency-Key";
+  throw beyond(`${batch ? `/runs/${index}` : ""}/id`, detail);
+}
+
+/** The key as it counts: a token whose limits hide runs has keys of its own (access.md#ids). */
+function keyOf(key: string, { limits, token }: Caller): string {
+  return limitsRuns(limits) ? `${token} ${key}` : key;
 }
 
 /**

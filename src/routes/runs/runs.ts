@@ -28,6 +28,7 @@ const read = operation({
   method: "get",
   path: "/v1/runs/{id}",
   operationId: "getRun",
+  access: "runs:read",
   tag: "Runs",
   codes: ["unknown_run", "expired_run"],
   summary: "The full status of a run",
@@ -47,6 +48,7 @@ const abort = operation({
   method: "post",
   path: "/v1/runs/{id}/abort",
   operationId: "abortRun",
+  access: "runs:write",
   tag: "Runs",
   codes: ["unknown_run", "expired_run"],
   summary: "Stop a run",
@@ -66,6 +68,7 @@ const update = operation({
   method: "patch",
   path: "/v1/runs/{id}",
   operationId: "updateRun",
+  access: "runs:write",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
   summary: "Change the spec of a run in place",
@@ -80,6 +83,7 @@ const remove = operation({
   method: "delete",
   path: "/v1/runs/{id}",
   operationId: "deleteRun",
+  access: "runs:write",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
   summary: "Delete a run that has ended",
@@ -95,6 +99,7 @@ const why = operation({
   method: "get",
   path: "/v1/runs/{id}/why",
   operationId: "explainRun",
+  access: "runs:read",
   tag: "Runs",
   codes: ["unknown_run", "expired_run"],
   summary: "Why a run is in its state, and what happens next and when",
@@ -106,6 +111,7 @@ const stats = operation({
   method: "get",
   path: "/v1/runs/{id}/stats",
   operationId: "getRunStats",
+  access: "runs:read",
   tag: "Runs",
   codes: ["unknown_run", "expired_run", "unknown_task"],
   summary: "What the tasks of a run use",
@@ -121,7 +127,7 @@ const FORCED_WAIT_MS = 10_000;
 export function runRoutes(app: EdgeApp): void {
   app.openapi(read, async (c) => {
     // A new stub for each call: a stub that has failed keeps failing.
-    const run = () => c.env.objects.allocation(c.req.valid("param").id);
+    const run = () => c.var.objects.allocation(c.req.valid("param").id);
     const { wait, state } = c.req.valid("query");
     const ms = waitMs(wait);
     if (ms === 0) return c.json(await run().read(), 200);
@@ -132,24 +138,24 @@ export function runRoutes(app: EdgeApp): void {
     const { id } = c.req.valid("param");
     const { reason = "", force = false } = c.req.valid("json");
     const hold = new Hold(waitMs(c.req.valid("query").wait));
-    const by = c.var.actor;
+    const by = c.var.caller.by;
     const abort = (leftMs: number) =>
-      c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
+      c.var.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
     return c.json(await hold.ask(abort), 200);
   });
   app.openapi(update, async (c) => {
     const { spec, specIndex } = c.req.valid("json");
     checkText((await c.req.json()).spec, "/spec");
-    const run = c.env.objects.allocation(c.req.valid("param").id);
-    return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
+    const run = c.var.objects.allocation(c.req.valid("param").id);
+    return c.json(await run.update({ spec, specIndex, by: c.var.caller.by }), 200);
   });
   app.openapi(remove, async (c) => {
     const { id } = c.req.valid("param");
     const isForced = isOn(c.req.valid("query").force);
-    const run = c.env.objects.allocation(id);
+    const run = c.var.objects.allocation(id);
     const forcedAbort = {
       reason: "it is deleted by force",
-      by: c.var.actor,
+      by: c.var.caller.by,
       force: true,
       waitMs: FORCED_WAIT_MS,
     };
@@ -159,12 +165,12 @@ export function runRoutes(app: EdgeApp): void {
       const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
       throw new DroverError("not_terminal", text);
     }
-    await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
+    await c.var.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
     return c.body(null, 204);
   });
-  app.openapi(why, async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200));
+  app.openapi(why, async (c) => c.json(await c.var.objects.allocation(c.req.valid("param").id).why(), 200));
   app.openapi(stats, async (c) => {
-    const run = c.env.objects.allocation(c.req.valid("param").id);
+    const run = c.var.objects.allocation(c.req.valid("param").id);
     return c.json(await run.stats(c.req.valid("query").task), 200);
   });
 }

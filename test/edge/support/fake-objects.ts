@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
+import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
+import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import { Rows } from "../../../src/core/rows.ts";
+import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -21,6 +25,7 @@ import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
+import { MapDisk } from "../../core/support/map-disk.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -70,6 +75,8 @@ export interface FakeWorld {
   /** The existing snapshots, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
+  /** The real table of tokens. */
+  tokens: TokenCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -104,6 +111,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     objectsInBucket: new Map(),
     snapshots: new Map(),
     enrolled: [],
+    tokens: tokenTable(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -175,7 +183,7 @@ function guarded<Api extends object>(world: FakeWorld, name: string, api: Api): 
 function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi {
   const run = (): FakeRun => {
     const found = world.runs.get(id);
-    if (found === undefined) throw new DroverError("unknown_run", `There is no run "${id}".`);
+    if (found === undefined) throw new DroverError("unknown_run", `there is no run "${id}"`);
     return found;
   };
   const asked = ({ task = "main" }: { task?: string | undefined }, ask?: RequestKey) => {
@@ -195,7 +203,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
         return { created: false, status: existing.status };
       }
       if (!world.pools.has(spec.pool))
-        throw new DroverError("unknown_pool", `There is no pool "${spec.pool}".`);
+        throw new DroverError("unknown_pool", `there is no pool "${spec.pool}"`);
       const { status } = Object.assign(world.addRun(id, { spec, pool: spec.pool, labels: spec.labels }), {
         hash,
       });
@@ -267,7 +275,7 @@ async function readLog(run: () => FakeRun, request: LogRequest, until: Until): P
 
 function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
   const rows = ({ ids, states, labels }: RunFilter) => {
-    if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+    if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     return [...world.runs.values()]
       .flatMap(({ row }) => row ?? [])
       .filter((row) => row.pool === name && states.includes(row.state))
@@ -279,11 +287,11 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
   const markOf = () => JSON.stringify(rows({ states: [...RUN_STATES], labels: {} }));
   return {
     view: async () => {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return poolViewOf(name);
     },
     queue: async ({ limit, after }) => {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));
       return { items: items.slice(0, limit), queued: QUEUED.length, isLast: items.length <= limit };
     },
@@ -293,18 +301,18 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const items = all.filter((one) => one.number > (after ?? 0));
       let looks = 0;
       if (items.length === 0) await until(waitMs, () => looks++ > 0 || isGone() || undefined);
-      if (isGone()) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (isGone()) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return { items, next: 7 };
     },
     async metrics() {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return [{ name: "drover_pool_up", labels: { pool: name }, value: 1 }];
     },
     async forget({ run }) {
       world.runs.delete(run);
     },
     async invite({ ttlMs, keyHash }) {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       const worker = `${name}-${keyHash ?? "1"}`;
       const replayed = world.invited.has(worker);
       world.invited.add(worker);
@@ -344,7 +352,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
 
 function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
   const known = async () => {
-    if (id === "nobody") throw new DroverError("unknown_worker", `There is no worker "${id}".`);
+    if (id === "nobody") throw new DroverError("unknown_worker", `there is no worker "${id}"`);
     return workerOf(id, "default");
   };
   return {
@@ -418,6 +426,23 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
+/** The registry's own calls about tokens, over a table in memory. */
+function tokenTable(): TokenCalls {
+  let state: RegistryState = {
+    record: null,
+    refusals: {},
+    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+  };
+  return new TokenCalls({
+    now: () => Date.now(),
+    enter(event = { type: "tick" }) {
+      state = registryMachine.apply(state, event, Date.now());
+      state.tokens.flush();
+      return state;
+    },
+  });
+}
+
 function registryOf(world: FakeWorld): RegistryApi {
   return {
     async putPool(name, config) {
@@ -428,10 +453,16 @@ function registryOf(world: FakeWorld): RegistryApi {
       return { created, view: poolViewOf(name) };
     },
     async removePool(name, how) {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return { name, deleted: how === "empty" && world.pools.delete(name) };
     },
     pools: async () => [...world.pools.keys()].sort(),
+    createToken: async (...args) => world.tokens.create(...args),
+    rotateToken: async (...args) => world.tokens.rotate(...args),
+    revokeToken: async (...args) => world.tokens.revoke(...args),
+    tokens: async () => world.tokens.list(),
+    token: async (id) => world.tokens.read(id),
+    grant: async (id) => world.tokens.grant(id),
     poke: async () => undefined,
   };
 }

@@ -60,6 +60,20 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   "POST /v1/runs/{id}/signal": () => [{ task: "main", signal: "SIGHUP" }],
   "PUT /v1/pools/{name}": () => [config],
   "POST /v1/workers/{id}/kill": () => [{ reason: "enough" }],
+  "POST /v1/tokens": () => [
+    {
+      name: `fuzz-${crypto.randomUUID().slice(0, 8)}`,
+      preset: "viewer",
+      scopes: ["enroll"],
+      expiresIn: "1h",
+    },
+    {
+      name: `fuzz-${crypto.randomUUID().slice(0, 8)}`,
+      preset: "submitter",
+      limits: { pools: [QUEUE], labels: { team: "x" }, maxPriority: 50, sources: ["10.0.0.0/8"] },
+    },
+  ],
+  "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
   "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
   "POST /v1/hosts/enroll": () => [
     {

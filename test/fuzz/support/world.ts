@@ -33,6 +33,7 @@ export class World {
   #waiting: string[] = [];
   #ended: string[] = [];
   #workers: string[] = [];
+  #tokens: string[] = [];
   /** The host for each path: a join makes reports of an earlier start stale. */
   readonly #speakers = new Map<string, { calls: number; host: Promise<HttpHost> }>();
   /** It holds the run `held`, and gets no request that could end it. */
@@ -56,6 +57,8 @@ export class World {
     world.runs.add("held").add("ended");
     world.#ended.push("ended");
     for (let n = 0; n < 3; n += 1) world.#workers.push((await invite()).worker);
+    const token = { name: "read-and-rotated", preset: "viewer" };
+    world.#tokens.push((await server.json(201, "POST", "/v1/tokens", token)).id);
     return world;
   }
 
@@ -127,9 +130,16 @@ export class World {
     if (name === "name") return from(...POOLS);
     if (name === "snapshot") return SNAPSHOT;
     if (name === "attempt") return this.attempt;
+    if (operation.includes("/v1/tokens/")) return this.#token(operation, pick);
     if (operation.includes("/v1/workers/")) return from(...this.#workers);
     if (/^(PATCH|DELETE)|\/abort$/.test(operation)) return this.#victim(operation, pick);
     return from("held", "ended", "gone", "nobody", ...this.#waiting.slice(-2));
+  }
+
+  /** The first token is never revoked. */
+  #token(operation: string, pick: number): string {
+    const some = operation.startsWith("DELETE") ? this.#tokens.slice(1) : this.#tokens.slice(0, 1);
+    return some[pick % Math.max(1, some.length)] ?? "0123456789";
   }
 
   #victim(operation: string, pick: number): string {
@@ -150,6 +160,8 @@ export class World {
     if (operation === "POST /v1/runs/{id}/abort" && status === 200) this.#end(body.id);
     if (operation === "POST /v1/enrollments" && status === 201)
       this.#workers = [...this.#workers.slice(-5), body.worker];
+    if (operation === "POST /v1/tokens" && status === 201)
+      this.#tokens = [...this.#tokens.slice(0, MAX_WAITING), body.id];
     if (operation === "PUT /v1/pools/{name}" && status < 300) this.pools.add(body.name);
     while (this.#waiting.length > MAX_WAITING) await this.#abortOldest();
   }

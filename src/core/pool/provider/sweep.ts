@@ -76,8 +76,8 @@ function doublesOf(
 }
 
 /**
- * The listed machines by worker. The machine of a worker that knows its own is that one alone, even if another
- * is listed in its place (cases.md#case-1): the end of the other proves nothing, and its life neither. If the
+ * The listed machines by worker. If a worker knows its machine, only that one counts, even if another is
+ * listed in its place (cases.md#case-1): neither the end of the other nor its life proves anything. If the
  * worker knows none, a living machine counts more than an ended one. `others`: the ids of further living
  * machines.
  */

@@ -47,8 +47,8 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
 /**
  * The listing as it concerns the worker's own machine: another machine in place of the known one is a double.
  * If the double took its place, the end of the double would count as the end of the worker, whose host may
- * still run its tasks (rules.md#r4). `isListed`: the known machine is among the doubles, because the pool does
- * not know yet which one is the worker's.
+ * still run its tasks (rules.md#r4). `isListed`: the known machine is among the doubles, because
+ * the pool does not know yet which one is the worker's.
  */
 function ownSighting(record: WorkerRecord, sighting: Sighting): { sighting: Sighting; isListed: boolean } {
   const { instance, doubles = [] } = sighting;

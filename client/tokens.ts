@@ -1,0 +1,31 @@
+// The client's calls about tokens. The operation determines the type of an answer.
+import type { CallOptions, Target } from "./transport/http.ts";
+import { ask } from "./transport/operations.ts";
+import type { TokenRequest } from "./types.ts";
+
+/** The routes of tokens (access.md#tokens). Each call rejects with `ApiError` or `UnreachableError`. */
+export function tokensOf(target: Target) {
+  return {
+    /**
+     * Creates a token; only this answer shows it. Sent once: after a lost answer, `list` says whether the
+     * token exists. Revoke it then, since nobody has seen it.
+     */
+    create: (request: TokenRequest, options?: CallOptions) =>
+      ask(target, "createToken", { body: request }, options),
+
+    list: (options?: CallOptions) => ask(target, "listTokens", {}, options),
+
+    get: (id: string, options?: CallOptions) => ask(target, "getToken", { path: { id } }, options),
+
+    /** Gives the token another secret; the one before stays valid for `overlap` (default: 1h). */
+    rotate: (id: string, { overlap, ...options }: CallOptions & { overlap?: string } = {}) =>
+      ask(target, "rotateToken", { path: { id }, body: { overlap } }, options),
+
+    /** Ends the token for good. Repeating it is harmless. */
+    revoke: (id: string, options?: CallOptions) =>
+      ask(target, "revokeToken", { path: { id } }, { ...options, repeatable: true }),
+
+    /** Who this client is, and what it may do. */
+    caller: (options?: CallOptions) => ask(target, "getCaller", {}, options),
+  };
+}

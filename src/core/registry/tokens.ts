@@ -1,0 +1,140 @@
+// Which tokens are there, and what may each do (access.md#tokens)?
+import type { Token, TokenLimits } from "../../schema/access/token.ts";
+import type { Scope } from "../../shared/access/scopes.ts";
+import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
+import { iso, isoOrNull } from "../../shared/time/instant.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
+
+/** Tokens that are valid at the same time. */
+export const MAX_TOKENS = 10_000;
+/** How long a token that has ended stays listed. */
+export const ENDED_TOKEN_KEPT_MS = 90 * 24 * 3_600_000;
+
+/** A stored token. Its text is not stored: only the digest, from which nobody can make it. */
+export interface TokenRow {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  limits: TokenLimits;
+  /** SHA-256 of the whole token, as `contentDigest` writes it. */
+  digest: string;
+  /** The secret before the latest rotation, as long as it is valid (access.md#rotation). */
+  old: { digest: string; until: Instant } | null;
+  createdAt: Instant;
+  createdBy: string;
+  expiresAt: Instant | null;
+  rotatedAt: Instant | null;
+  /** The day of its latest use, as `YYYY-MM-DD`: one row a day at most. */
+  usedOn: string | null;
+  ended: { how: "expired" } | { how: "revoked"; by: string } | null;
+  /** When it ended; until then, when it was created. */
+  at: Instant;
+}
+
+/** What the edge must know of a token to judge a request by it. */
+export interface TokenGrant {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  limits: TokenLimits;
+  /** The digests of the secrets that are valid, each until when; null: until the token ends. */
+  digests: { digest: string; until: Instant | null }[];
+}
+
+/** What is known of a token when it is created. */
+export type NewTokenRow = Omit<TokenRow, "old" | "rotatedAt" | "usedOn" | "ended" | "at">;
+
+export type TokenEvent =
+  | { type: "token_created"; token: NewTokenRow }
+  | { type: "token_rotated"; id: string; digest: string; overlapMs: Millis }
+  | { type: "token_revoked"; id: string; by: string }
+  | { type: "token_used"; id: string };
+
+/** Whether a token has not ended, as far as its row says. */
+export function isLiveToken({ ended }: TokenRow): boolean {
+  return ended === null;
+}
+
+/** Folds what happened to a token into the table (access.md#tokens). An unknown id changes nothing. */
+export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instant): void {
+  if (event.type === "token_created") {
+    const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now };
+    tokens.set(event.token.id, { ...event.token, ...fresh }, now);
+    return;
+  }
+  const row = tokens.get(event.id);
+  if (row === undefined || stateOf(row, now) !== "active") return;
+  switch (event.type) {
+    case "token_rotated": {
+      const old = event.overlapMs > 0 ? { digest: row.digest, until: now + event.overlapMs } : null;
+      tokens.set(row.id, { ...row, digest: event.digest, old, rotatedAt: now }, now);
+      return;
+    }
+    case "token_revoked":
+      tokens.set(row.id, { ...row, ended: { how: "revoked", by: event.by }, at: now }, now);
+      return;
+    case "token_used": {
+      const usedOn = iso(now).slice(0, "YYYY-MM-DD".length);
+      if (row.usedOn !== usedOn) tokens.set(row.id, { ...row, usedOn }, now);
+    }
+  }
+}
+
+/** Ends the tokens whose time is over, and forgets those that ended long ago (access.md#tokens). */
+export function foldTokenTime(tokens: Rows<TokenRow>, now: Instant): void {
+  for (const row of tokens.live()) {
+    const { expiresAt } = row;
+    if (expiresAt === null || expiresAt > now) continue;
+    tokens.set(row.id, { ...row, ended: { how: "expired" }, at: expiresAt }, now);
+    tokens.forget(now - ENDED_TOKEN_KEPT_MS);
+  }
+}
+
+/** When the next token expires. */
+export function tokenExpiresAt(tokens: ReadonlyRows<TokenRow>): Instant | undefined {
+  return earliest(...[...tokens.live()].map(({ expiresAt }) => expiresAt ?? undefined));
+}
+
+/** What a token is now. */
+export function stateOf({ ended, expiresAt }: TokenRow, now: Instant): Token["state"] {
+  if (ended !== null) return ended.how;
+  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
+}
+
+/** The grant of an active token; null if there is none with this id. */
+export function grantOf(tokens: ReadonlyRows<TokenRow>, id: string, now: Instant): TokenGrant | null {
+  const row = tokens.get(id);
+  if (row === undefined || stateOf(row, now) !== "active") return null;
+  const { name, scopes, limits, digest, old, expiresAt } = row;
+  const present = { digest, until: expiresAt };
+  const digests = old === null || old.until <= now ? [present] : [present, old];
+  return { id, name, scopes, limits, digests };
+}
+
+/** A token as its owner sees it. */
+export function tokenView(row: TokenRow, now: Instant): Token {
+  const { id, name, scopes, limits, createdAt, createdBy, old, ended } = row;
+  const revoked = ended?.how === "revoked" ? ended : null;
+  return {
+    id,
+    name,
+    scopes,
+    limits,
+    state: stateOf(row, now),
+    createdAt: iso(createdAt),
+    createdBy,
+    expiresAt: isoOrNull(row.expiresAt),
+    rotatedAt: isoOrNull(row.rotatedAt),
+    oldSecretUntil: old !== null && old.until > now ? iso(old.until) : null,
+    lastUsedOn: row.usedOn,
+    revokedAt: revoked === null ? null : iso(row.at),
+    revokedBy: revoked?.by ?? null,
+  };
+}
+
+/** All tokens, those that ended lately included, newest first. */
+export function tokenViews(tokens: ReadonlyRows<TokenRow>, now: Instant): Token[] {
+  const ended = [...tokens.ended(MAX_TOKENS)].map(([, row]) => row);
+  const rows = [...tokens.live(), ...ended].sort((a, b) => b.createdAt - a.createdAt);
+  return rows.map((row) => tokenView(row, now));
+}

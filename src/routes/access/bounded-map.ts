@@ -1,0 +1,31 @@
+// A map of bounded size for the caches of the edge: the entry that was set first goes first.
+
+/** A map with at most `most` entries. Setting a key again makes it the youngest. */
+export class BoundedMap<Key, Value> {
+  readonly #most: number;
+  readonly #entries = new Map<Key, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#most) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  delete(key: Key): void {
+    this.#entries.delete(key);
+  }
+}

@@ -1,0 +1,24 @@
+// Who sends a request, and what may they do (access.md)?
+import type { TokenGrant } from "../../objects/rpc.ts";
+import type { TokenLimits } from "../../schema/access/token.ts";
+import { BREAK_GLASS, type Scope } from "../../shared/access/scopes.ts";
+import type { Instant } from "../../shared/machine.ts";
+
+/** The sender of an authenticated request. */
+export interface Caller {
+  /** How events, aborts and the audit log name the caller (access.md#actors). */
+  by: string;
+  scopes: readonly Scope[];
+  limits: TokenLimits;
+  expiresAt: Instant | null;
+  /** The id of the caller's token; absent for the Worker's own secret. */
+  token?: string;
+}
+
+/** The holder of the Worker's own secret: may do everything, always (access.md#break-glass). */
+export const ADMIN: Caller = { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null };
+
+/** The holder of a token. `expiresAt`: when the secret that was shown ends. */
+export function callerOf({ id, name, scopes, limits }: TokenGrant, expiresAt: Instant | null): Caller {
+  return { by: `token:${name}`, scopes, limits, expiresAt, token: id };
+}

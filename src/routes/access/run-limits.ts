@@ -1,0 +1,58 @@
+// What do a token's limits make of a spec, and which runs exist for it (access.md#limits)?
+
+import type { TokenLimits } from "../../schema/access/token.ts";
+import type { RunSpec } from "../../schema/run/run-spec.ts";
+import { DroverError } from "../../shared/errors.ts";
+
+/** Whether a pool exists for a token (access.md#limits). */
+export function mayUsePool({ pools }: TokenLimits, pool: string): boolean {
+  return pools === undefined || pools.includes(pool);
+}
+
+/** Whether a run exists for a token: its pool and its labels are within the limits (access.md#limits). */
+export function maySeeRun(
+  limits: TokenLimits,
+  run: { pool: string; labels: Record<string, string> },
+): boolean {
+  if (!mayUsePool(limits, run.pool)) return false;
+  return Object.entries(limits.labels ?? {}).every(([name, value]) => run.labels[name] === value);
+}
+
+/** Whether the limits tell runs apart, so that some runs do not exist for the token. */
+export function limitsRuns({ pools, labels }: TokenLimits): boolean {
+  return pools !== undefined || labels !== undefined;
+}
+
+/**
+ * The spec that a token may submit: with the labels that its limits force (access.md#limits). Throws
+ * `unknown_pool` for a pool that does not exist for it, and `beyond_limits` for another value of a forced
+ * label, or too high a priority.
+ */
+export function withinLimits(spec: RunSpec, limits: TokenLimits): RunSpec {
+  if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);
+  const { maxPriority, labels: forced = {} } = limits;
+  if (maxPriority !== undefined && spec.priority > maxPriority) {
+    throw beyond("/priority", `is ${spec.priority}, and this token may ask for ${maxPriority} at most`);
+  }
+  for (const [name, value] of Object.entries(forced)) {
+    const own = spec.labels[name];
+    if (own === undefined || own === value) continue;
+    throw beyond(`/labels/${name}`, `is "${own}", and every run of this token has "${value}" there`);
+  }
+  return { ...spec, labels: { ...spec.labels, ...forced } };
+}
+
+/** The error for a pool that does not exist, or not for this token. */
+export function unknownPool(pool: string): DroverError {
+  return new DroverError("unknown_pool", `there is no pool "${pool}"`);
+}
+
+/** The error for a run that does not exist, or not for this token. */
+export function unknownRun(run: string): DroverError {
+  return new DroverError("unknown_run", `there is no run "${run}"`);
+}
+
+/** The error for a field that asks for more than the token may. */
+export function beyond(pointer: string, detail: string): DroverError {
+  return new DroverError("beyond_limits", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
+}

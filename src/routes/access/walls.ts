@@ -1,0 +1,185 @@
+// How do a token's limits hold for every call to an object, whichever route makes it (access.md#walls)?
+import type {
+  AllocationApi,
+  CloudWorkerApi,
+  Objects,
+  PoolApi,
+  RegistryApi,
+  RunFilter,
+} from "../../objects/rpc.ts";
+import type { PoolEventList } from "../../schema/pool.ts";
+import type { RunStatus } from "../../schema/run/run.ts";
+import { grants } from "../../shared/access/scopes.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { hasCode } from "../http/problem.ts";
+import type { Caller } from "./caller.ts";
+import { guarded } from "./guarded.ts";
+import { refuseHidden, withHiddenValues } from "./hidden-values.ts";
+import {
+  beyond,
+  limitsRuns,
+  maySeeRun,
+  mayUsePool,
+  unknownPool,
+  unknownRun,
+  withinLimits,
+} from "./run-limits.ts";
+
+/**
+ * The objects as they exist for a caller (access.md#walls). `confirm` throws once the caller's token is no
+ * longer valid; it comes before every call, so that long waits and open streams end with the token.
+ */
+export function walledObjects(objects: Objects, caller: Caller, confirm: () => Promise<void>): Objects {
+  return {
+    allocation: (run) => guarded(walledRun(objects, caller, run), confirm),
+    worker: (id) => guarded(walledWorker(objects, caller, id), confirm),
+    pool: (name) => guarded(walledPool(objects.pool(name), caller, name), confirm),
+    registry: () => guarded(walledRegistry(objects.registry(), caller), confirm),
+    logs: () => guarded(objects.logs(), confirm),
+    snapshots: () => guarded(objects.snapshots(), confirm),
+  };
+}
+
+/** A run as it exists for a caller: unknown beyond the limits, without values that are hidden from it. */
+function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): AllocationApi {
+  const api = () => objects.allocation(run);
+  const shown = (status: RunStatus) => (grants(scopes, "runs:env") ? status : withHiddenValues(status));
+  let visible: Promise<void> | undefined;
+  /** Asks the run once for its pool and labels, if the limits name any. */
+  const known = () => {
+    visible ??= limitsRuns(limits) ? refuseUnseen(objects, run, limits) : Promise.resolve();
+    return visible;
+  };
+  const seen = async <Answer>(call: (run: AllocationApi) => Promise<Answer>): Promise<Answer> => {
+    await known();
+    return call(api());
+  };
+  return {
+    async submit({ spec, hash }) {
+      refuseHidden(spec, "");
+      const { created, status } = await api().submit({ spec: withinLimits(spec, limits), hash });
+      return { created, status: shown(status) };
+    },
+    read: () => seen(async (one) => shown(await one.read())),
+    wait: (...args) => seen(async (one) => shown(await one.wait(...args))),
+    summary: (...args) => seen((one) => one.summary(...args)),
+    abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
+    restart: (...args) =>
+      seen(async (one) => {
+        const { status, replayed } = await one.restart(...args);
+        return { status: shown(status), replayed };
+      }),
+    signal: (...args) =>
+      seen(async (one) => {
+        const { status, replayed } = await one.signal(...args);
+        return { status: shown(status), replayed };
+      }),
+    update: ({ spec, ...request }) =>
+      seen(async (one) => {
+        refuseHidden(spec, "/spec");
+        return shown(await one.update({ ...request, spec: withinLimits(spec, limits) }));
+      }),
+    events: (...args) => seen((one) => one.events(...args)),
+    why: () => seen((one) => one.why()),
+    stats: (...args) => seen((one) => one.stats(...args)),
+    log: (...args) => seen((one) => one.log(...args)),
+    storeLog: (...args) => seen((one) => one.storeLog(...args)),
+  };
+}
+
+/** Throws `unknown_run` for a run that is beyond the limits, and for one that was deleted. */
+async function refuseUnseen(objects: Objects, run: string, limits: Caller["limits"]): Promise<void> {
+  try {
+    if (maySeeRun(limits, await objects.allocation(run).summary())) return;
+  } catch (error) {
+    // Whose run was deleted is not known any more.
+    if (!hasCode(error, "expired_run")) throw error;
+  }
+  throw unknownRun(run);
+}
+
+/** A worker as it exists for a caller: unknown if its pool is. */
+function walledWorker(objects: Objects, { limits }: Caller, id: string): CloudWorkerApi {
+  const api = objects.worker(id);
+  if (!limitsRuns(limits)) return api;
+  return guarded(api, async () => {
+    const { pool } = await objects.worker(id).read();
+    if (mayUsePool(limits, pool)) return;
+    throw new DroverError("unknown_worker", `there is no worker "${id}"`);
+  });
+}
+
+/** A pool as it exists for a caller: unknown beyond the limits, and with the caller's runs alone. */
+function walledPool(api: PoolApi, { limits }: Caller, name: string): PoolApi {
+  if (!limitsRuns(limits)) return api;
+  if (!mayUsePool(limits, name)) {
+    return guarded(api, async () => {
+      throw unknownPool(name);
+    });
+  }
+  const { labels } = limits;
+  if (labels === undefined) return api;
+  return new Proxy(api, {
+    get(target, method) {
+      if (method === "list")
+        return (filter: RunFilter, ...rest: [never]) => api.list(within(filter, labels), ...rest);
+      if (method === "wait")
+        return (question: Parameters<PoolApi["wait"]>[0], ...rest: [number, string?]) =>
+          api.wait({ ...question, ...within(question, labels) }, ...rest);
+      if (method === "events")
+        return (after: number | null, waitMs: number) => eventsOf(api, limits, after, waitMs);
+      return Reflect.get(target, method);
+    },
+  });
+}
+
+/** The filter for the runs that exist for a token. Nothing has two values of one label. */
+function within(filter: RunFilter, labels: Record<string, string>): RunFilter {
+  const contradicts = Object.entries(labels).some(
+    ([name, value]) => (filter.labels[name] ?? value) !== value,
+  );
+  return { ...filter, states: contradicts ? [] : filter.states, labels: { ...filter.labels, ...labels } };
+}
+
+/**
+ * The changes of a pool's runs that exist for a token. It waits on while only others change, so that the time
+ * of an answer tells nothing of them.
+ */
+async function eventsOf(
+  api: PoolApi,
+  limits: Caller["limits"],
+  after: number | null,
+  waitMs: number,
+): Promise<PoolEventList> {
+  const endsAt = performance.now() + waitMs;
+  let from = after;
+  for (;;) {
+    const leftMs = Math.max(0, Math.ceil(endsAt - performance.now()));
+    const { items, next } = await api.events(from, leftMs);
+    const shown = items.filter(({ run }) => run !== undefined && maySeeRun(limits, run));
+    if (shown.length > 0 || leftMs === 0) return { items: shown, next };
+    from = next;
+  }
+}
+
+/** The registry as it exists for a caller: with the caller's pools alone. */
+function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
+  const { pools } = limits;
+  if (pools === undefined) return api;
+  return new Proxy(api, {
+    get(target, method) {
+      if (method === "pools") return async () => (await api.pools()).filter((name) => pools.includes(name));
+      if (method === "putPool")
+        return async (...args: Parameters<RegistryApi["putPool"]>) => {
+          if (pools.includes(args[0])) return api.putPool(...args);
+          throw beyond("/name", `is "${args[0]}", and this token may change only ${pools.join(", ")}`);
+        };
+      if (method === "removePool")
+        return async (...args: Parameters<RegistryApi["removePool"]>) => {
+          if (pools.includes(args[0])) return api.removePool(...args);
+          throw unknownPool(args[0]);
+        };
+      return Reflect.get(target, method);
+    },
+  });
+}

@@ -1,0 +1,17 @@
+// How does an answer say how many requests are left (access.md#rate-limits)?
+import type { Instant } from "../../shared/machine.ts";
+import type { RatePolicy, RateVerdict } from "../../shared/time/rate.ts";
+
+/**
+ * Sets `RateLimit-Policy` and `RateLimit` (the IETF draft of both headers): the quota and its window, and how
+ * many requests are left and in how many seconds all of them are.
+ */
+export function setRateHeaders(
+  headers: Headers,
+  { quota, windowMs }: RatePolicy,
+  { left, state }: RateVerdict,
+  now: Instant,
+): void {
+  headers.set("RateLimit-Policy", `"requests";q=${quota};w=${windowMs / 1_000}`);
+  headers.set("RateLimit", `"requests";r=${left};t=${Math.max(0, Math.ceil((state - now) / 1_000))}`);
+}

@@ -1,0 +1,210 @@
+// The routes of tokens: create, list, read, rotate, revoke, and who the caller is (access.md#tokens).
+import { z } from "zod";
+import {
+  CallerView,
+  NewToken,
+  RotateRequest,
+  Token,
+  TokenId,
+  type TokenLimits,
+  TokenList,
+  TokenRequest,
+} from "../schema/access/token.ts";
+import {
+  grants,
+  PRESETS,
+  type Preset,
+  SCOPES,
+  SCOPES_OF_ALL,
+  SCOPES_OF_RUNS,
+  type Scope,
+} from "../shared/access/scopes.ts";
+import { TOKEN_RANDOM_BYTES, tokenText } from "../shared/access/token-text.ts";
+import { durationMs } from "../shared/duration.ts";
+import { DroverError, type FieldError } from "../shared/errors.ts";
+import { isoOrNull } from "../shared/time/instant.ts";
+import { contentDigest } from "../signing/mac.ts";
+import type { Caller } from "./access/caller.ts";
+import type { EdgeApp } from "./edge.ts";
+import { invalid } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, jsonBody } from "./openapi/params.ts";
+
+const TokenParams = z.object({ id: TokenId.describe("the token's id, which is not secret") });
+
+const ofTokens = { tag: "Tokens", access: "tokens:write" } as const;
+
+const create = operation({
+  ...ofTokens,
+  method: "post",
+  path: "/v1/tokens",
+  operationId: "createToken",
+  codes: ["token_exists", "busy"],
+  summary: "Create a token; the answer shows it, and nothing else ever does",
+  description:
+    "It has the scopes of its preset and those in `scopes`. A token can only be given what its creator " +
+    "has: its scopes, and limits that are as narrow.",
+  request: { body: jsonBody(TokenRequest) },
+  responses: { 201: jsonAnswer("it is valid from now on", NewToken, ["Location"]) },
+});
+
+const list = operation({
+  ...ofTokens,
+  method: "get",
+  path: "/v1/tokens",
+  operationId: "listTokens",
+  summary: "All tokens, newest first, with those that ended in the last 90 days",
+  responses: { 200: jsonAnswer("the tokens", TokenList) },
+});
+
+const read = operation({
+  ...ofTokens,
+  method: "get",
+  path: "/v1/tokens/{id}",
+  operationId: "getToken",
+  codes: ["unknown_token"],
+  summary: "One token, without its secret",
+  request: { params: TokenParams },
+  responses: { 200: jsonAnswer("the token", Token) },
+});
+
+const rotate = operation({
+  ...ofTokens,
+  method: "post",
+  path: "/v1/tokens/{id}/rotate",
+  operationId: "rotateToken",
+  codes: ["unknown_token", "token_ended"],
+  summary: "Give a token another secret; the one before stays valid for `overlap`",
+  description: "Id, name, scopes and limits stay. After a second rotation the first secret is not valid.",
+  request: { params: TokenParams, body: jsonBody(RotateRequest) },
+  responses: { 200: jsonAnswer("the token with its new secret", NewToken) },
+});
+
+const revoke = operation({
+  ...ofTokens,
+  method: "delete",
+  path: "/v1/tokens/{id}",
+  operationId: "revokeToken",
+  codes: ["unknown_token"],
+  summary: "Revoke a token, for good",
+  description: "It takes up to 30 s until every part of the edge knows. Open streams end within that time.",
+  request: { params: TokenParams },
+  responses: { 200: jsonAnswer("it is revoked", Token) },
+});
+
+const whoami = operation({
+  tag: "Tokens",
+  access: "any_token",
+  method: "get",
+  path: "/v1/caller",
+  operationId: "getCaller",
+  summary: "Who the token of this request is, and what it may do",
+  responses: { 200: jsonAnswer("the caller", CallerView) },
+});
+
+/** Adds the routes of tokens (access.md#tokens). */
+export function tokenRoutes(app: EdgeApp): void {
+  app.openapi(create, async (c) => {
+    const { name, preset, scopes: more, limits, expiresIn } = c.req.valid("json");
+    const { caller } = c.var;
+    const wanted: Scope[] = [...scopesOfPreset(preset, limits), ...more];
+    const scopes = SCOPES.filter((scope) => wanted.includes(scope));
+    const faults = [...faultsOf(scopes, limits), ...excessOf(scopes, limits, caller)];
+    if (faults.length > 0) throw invalid(faults);
+    const now = c.env.now();
+    const { id, text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)));
+    const lifeEnd = expiresIn === undefined ? null : now + durationMs(expiresIn);
+    const token = await c.var.objects.registry().createToken({
+      id,
+      name,
+      scopes,
+      limits,
+      digest: contentDigest(text),
+      createdAt: now,
+      createdBy: caller.by,
+      expiresAt: earlier(lifeEnd, caller.expiresAt),
+    });
+    c.header("Location", `/v1/tokens/${id}`);
+    return c.json({ ...token, token: text }, 201);
+  });
+  app.openapi(list, async (c) => c.json({ items: await c.var.objects.registry().tokens(), next: null }, 200));
+  app.openapi(read, async (c) => c.json(await c.var.objects.registry().token(c.req.valid("param").id), 200));
+  app.openapi(rotate, async (c) => {
+    const { id } = c.req.valid("param");
+    const overlapMs = durationMs(c.req.valid("json").overlap);
+    const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
+    const registry = c.var.objects.registry();
+    refuseExcess(await registry.token(id), c.var.caller);
+    const token = await registry.rotateToken(id, contentDigest(text), overlapMs);
+    c.var.access.tokens.forget(id);
+    return c.json({ ...token, token: text }, 200);
+  });
+  app.openapi(revoke, async (c) => {
+    const { id } = c.req.valid("param");
+    const token = await c.var.objects.registry().revokeToken(id, c.var.caller.by);
+    c.var.access.tokens.forget(id);
+    return c.json(token, 200);
+  });
+  app.openapi(whoami, (c) => {
+    const { by, scopes, limits, expiresAt } = c.var.caller;
+    return c.json({ by, scopes: [...scopes], limits, expiresAt: isoOrNull(expiresAt) }, 200);
+  });
+}
+
+/** The scopes of a preset; with a limit to labels, those that it can confine (access.md#presets). */
+function scopesOfPreset(preset: Preset | undefined, { labels }: TokenLimits): readonly Scope[] {
+  const scopes: readonly Scope[] = preset === undefined ? [] : PRESETS[preset];
+  return labels === undefined ? scopes : scopes.filter((scope) => SCOPES_OF_RUNS.includes(scope));
+}
+
+/** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
+function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): FieldError[] {
+  const at = (detail: string) => [{ pointer: "/scopes", detail }];
+  if (scopes.length === 0) return at("is empty: name scopes, or a preset");
+  const shared = scopes.filter((scope) => !SCOPES_OF_RUNS.includes(scope));
+  if (labels !== undefined && shared.length > 0) {
+    return at(`has ${shared.join(", ")}, which no limit to labels confines: leave out those or the labels`);
+  }
+  const total = scopes.filter((scope) => SCOPES_OF_ALL.includes(scope));
+  if (pools !== undefined && total.length > 0) {
+    return at(`has ${total.join(", ")}, which no limit to pools confines: leave out those or the pools`);
+  }
+  return [];
+}
+
+/** What a token would have that its creator lacks (access.md#tokens). */
+function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: Caller): FieldError[] {
+  const lacking = scopes.filter((scope) => !grants(caller.scopes, scope));
+  const faults: FieldError[] =
+    lacking.length === 0
+      ? []
+      : [{ pointer: "/scopes", detail: `has ${lacking.join(", ")}, which ${caller.by} does not have` }];
+  for (const [name, isNarrower] of Object.entries(NARROWER)) {
+    if (isNarrower(limits, caller.limits)) continue;
+    faults.push({ pointer: `/limits/${name}`, detail: `must be as narrow as that of ${caller.by}` });
+  }
+  return faults;
+}
+
+/** Throws if a token may do more than the caller, who could otherwise take its place by a rotation. */
+function refuseExcess({ scopes, limits, name }: Token, caller: Caller): void {
+  if (excessOf(scopes, limits, caller).length === 0) return;
+  throw new DroverError("beyond_limits", `the token "${name}" may do more than ${caller.by}`);
+}
+
+/** For each limit: whether the first is as narrow as the second. */
+const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits) => boolean> = {
+  pools: (one, { pools }) => pools === undefined || one.pools?.every((pool) => pools.includes(pool)) === true,
+  labels: (one, { labels = {} }) =>
+    Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
+  maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
+    (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
+  // Networks are compared as texts: a token that is limited to some can only hand on those.
+  sources: (one, { sources }) =>
+    sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,
+};
+
+function earlier(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}

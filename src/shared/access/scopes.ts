@@ -1,0 +1,53 @@
+// What may a token do? The scopes, and the presets that bundle them (access.md#scopes).
+
+/** What a token may do, by name (access.md#scopes). */
+export const SCOPES = [
+  "runs:read",
+  "runs:logs",
+  "runs:env",
+  "runs:write",
+  "pools:read",
+  "pools:write",
+  "workers:write",
+  "enroll",
+  "tokens:write",
+  "metrics:read",
+  "admin",
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+/** Only the Worker's own secret has it; it implies all others. */
+export const BREAK_GLASS = "admin" satisfies Scope;
+
+export type GrantableScope = Exclude<Scope, "admin">;
+
+/** The scopes that a token can be given. */
+export const GRANTABLE_SCOPES = SCOPES.filter((scope): scope is GrantableScope => scope !== "admin");
+
+/**
+ * The scopes of a token whose limits name labels: everything else shows or changes what all runs of a pool
+ * share (access.md#limits).
+ */
+export const SCOPES_OF_RUNS: readonly Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
+
+/** The scopes that no limit to pools can confine (access.md#limits). */
+export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write"];
+
+/** Bundles of scopes for common purposes (access.md#presets). */
+export const PRESETS = {
+  viewer: ["runs:read", "runs:logs", "pools:read"],
+  submitter: ["runs:read", "runs:logs", "runs:write", "pools:read"],
+  operator: ["runs:read", "runs:logs", "runs:write", "pools:read", "workers:write", "enroll", "metrics:read"],
+  scraper: ["metrics:read"],
+} as const satisfies Record<string, readonly Scope[]>;
+
+export type Preset = keyof typeof PRESETS;
+
+/** The names of the presets. */
+export const PRESET_NAMES = Object.keys(PRESETS) as Preset[]; // the keys are the presets
+
+/** Whether somebody with these scopes may do what needs `scope` (access.md#scopes). */
+export function grants(scopes: readonly Scope[], scope: Scope): boolean {
+  return scopes.includes(scope) || scopes.includes(BREAK_GLASS);
+}

@@ -1,0 +1,68 @@
+// How is a token written, and what is told from its text alone (access.md#token-format)?
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** The beginning of every token of the API. */
+export const TOKEN_PREFIX = "drv_";
+export const TOKEN_ID_CHARS = 10;
+/** 32 digits of base62 have 190 bits. */
+const SECRET_CHARS = 32;
+/** 6 digits of base62 hold any CRC-32. */
+const CHECK_CHARS = 6;
+
+/** Bytes of randomness for `tokenText`: enough that rejected ones rarely need a second draw. */
+export const TOKEN_RANDOM_BYTES = 64;
+
+const FORM = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${TOKEN_ID_CHARS + SECRET_CHARS + CHECK_CHARS}}$`);
+
+/**
+ * What a text is, before anything is looked up: a `token` with its id; a `typo` if it has the form of one and
+ * a wrong checksum; otherwise `other` (access.md#token-format).
+ */
+export type ParsedToken = { kind: "token"; id: string } | { kind: "typo" | "cut" | "other" };
+
+/**
+ * Reads a text as a token. `cut` begins like a token and has another length or other characters, as a token
+ * that was copied in part or twice.
+ */
+export function parseToken(text: string): ParsedToken {
+  if (!text.startsWith(TOKEN_PREFIX)) return { kind: "other" };
+  if (!FORM.test(text)) return { kind: "cut" };
+  const body = text.slice(0, -CHECK_CHARS);
+  if (text.slice(-CHECK_CHARS) !== checksum(body)) return { kind: "typo" };
+  return { kind: "token", id: body.slice(TOKEN_PREFIX.length, TOKEN_PREFIX.length + TOKEN_ID_CHARS) };
+}
+
+/**
+ * Makes a token from random bytes. `id`: the id of an existing token that gets another secret. Throws if the
+ * bytes do not suffice: each byte of 248 or more is rejected, so that every digit is equally likely.
+ */
+export function tokenText(random: Uint8Array, id?: string): { id: string; text: string } {
+  const digits = [...random].filter((byte) => byte < 4 * DIGITS.length).map((byte) => DIGITS[byte % 62]);
+  const needed = SECRET_CHARS + (id === undefined ? TOKEN_ID_CHARS : 0);
+  if (digits.length < needed) throw new Error("too little randomness for a token");
+  const chosen = digits.slice(0, needed).join("");
+  const body = `${TOKEN_PREFIX}${id ?? ""}${chosen}`;
+  return { id: id ?? chosen.slice(0, TOKEN_ID_CHARS), text: `${body}${checksum(body)}` };
+}
+
+/** The CRC-32 of a text, in base62 with leading zeros. */
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = "";
+  while (digits.length < CHECK_CHARS) {
+    digits = `${DIGITS[rest % 62]}${digits}`;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+/** CRC-32 (IEEE) of an ASCII text, bit by bit: tokens are short. */
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let at = 0; at < text.length; at += 1) {
+    crc ^= text.charCodeAt(at);
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

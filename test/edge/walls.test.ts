@@ -1,0 +1,231 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { newRunId } from "../../client/runs/runs.ts";
+import type { PoolApi } from "../../src/objects/rpc.ts";
+import { HIDDEN } from "../../src/routes/access/hidden-values.ts";
+import { walledObjects } from "../../src/routes/access/walls.ts";
+import type { Scope } from "../../src/shared/access/scopes.ts";
+import { as, makeToken } from "./support/callers.ts";
+import { createEdge, type Edge, type Json } from "./support/edge.ts";
+import { addEvents } from "./support/fake-objects.ts";
+
+// A token for one pool and one label: nothing else exists for it.
+
+const RUN_SCOPES: Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
+const MINE = { team: "mine" };
+const OTHERS = ["other-label", "other-pool", "no-label"];
+
+let edge: Edge;
+let mine: ReturnType<typeof as>;
+beforeEach(() => {
+  edge = createEdge("default", "private");
+  edge.addRun("mine", { labels: MINE });
+  edge.addRun("other-label", { labels: { team: "theirs" } });
+  edge.addRun("other-pool", { labels: MINE, pool: "private" });
+  edge.addRun("no-label");
+  for (const run of edge.runs.values()) addEvents(run, 3);
+  mine = as(edge, makeToken(edge, RUN_SCOPES, { pools: ["default"], labels: MINE }));
+});
+
+const answerOf = async (answer: Response) => {
+  const { instance: _, ...problem }: Json = await answer.json();
+  return { status: answer.status, ...problem };
+};
+
+describe("a run beyond a token's limits (access.md#limits)", () => {
+  const CALLS: [name: string, method: string, path: (id: string) => string, body?: object][] = [
+    ["getRun", "GET", (id) => `/v1/runs/${id}`],
+    ["getRun with a wait", "GET", (id) => `/v1/runs/${id}?wait=1s&state=done`],
+    ["listRuns by id", "GET", (id) => `/v1/runs?id=${id}`],
+    ["queryRuns by id", "POST", () => "/v1/runs/query", { runs: ["ID"] }],
+    ["explainRun", "GET", (id) => `/v1/runs/${id}/why`],
+    ["getRunStats", "GET", (id) => `/v1/runs/${id}/stats`],
+    ["listRunEvents", "GET", (id) => `/v1/runs/${id}/events`],
+    ["getRunLog", "GET", (id) => `/v1/runs/${id}/logs/main/stdout`],
+    ["abortRun", "POST", (id) => `/v1/runs/${id}/abort`, {}],
+    ["abortRuns by id", "POST", () => "/v1/runs/abort", { ids: ["ID"] }],
+    ["restartRun", "POST", (id) => `/v1/runs/${id}/restart`, {}],
+    ["signalRun", "POST", (id) => `/v1/runs/${id}/signal`, { signal: "SIGHUP" }],
+    ["updateRun", "PATCH", (id) => `/v1/runs/${id}`, { spec: { argv: ["true"] }, specIndex: 1 }],
+    ["deleteRun", "DELETE", (id) => `/v1/runs/${id}`],
+    ["deleteRun by force", "DELETE", (id) => `/v1/runs/${id}?force=1`],
+  ];
+
+  test.each(CALLS)("%s answers as for a run that does not exist", async (_name, method, path, body) => {
+    const ask = (id: string) => {
+      const text = body && JSON.parse(JSON.stringify(body).replaceAll("ID", id));
+      return mine.send(method, path(id), text);
+    };
+    const nobody = await answerOf(await ask("no-such-run"));
+    expect(nobody).toMatchObject({ status: 404, code: "unknown_run" });
+    for (const id of OTHERS) {
+      const before = JSON.stringify(edge.runs.get(id)?.status);
+      const theirs = await answerOf(await ask(id));
+      expect(JSON.parse(JSON.stringify(theirs).replaceAll(id, "no-such-run"))).toEqual(nobody);
+      expect(JSON.stringify(edge.runs.get(id)?.status)).toBe(before);
+    }
+    expect((await ask("mine")).status).not.toBe(404);
+  });
+
+  test("is in no list, whatever is asked for, and in no page of another's cursor", async () => {
+    const ids = async (path: string) => (await mine.json(200, "GET", path)).items.map(({ id }: Json) => id);
+    expect(await ids("/v1/runs")).toEqual(["mine"]);
+    expect(await ids("/v1/runs?label=team:mine")).toEqual(["mine"]);
+    expect(await ids("/v1/runs?label=team:theirs")).toEqual([]);
+    expect(await ids("/v1/runs?state=all&limit=1000")).toEqual(["mine"]);
+    const { next } = await edge.json(200, "GET", "/v1/runs?limit=1");
+    expect(OTHERS).not.toContain((await ids(`/v1/runs?cursor=${next}`))[0]);
+    await mine.json(404, "GET", "/v1/runs?pool=private");
+    await mine.json(404, "GET", "/v1/events?pool=private");
+  });
+
+  test("is not aborted with all, nor by its label", async () => {
+    const all = await mine.json(200, "POST", "/v1/runs/abort", { all: true });
+    expect(all.items.map(({ id }: Json) => id)).toEqual(["mine"]);
+    const theirs = await mine.json(200, "POST", "/v1/runs/abort", { labels: { team: "theirs" } });
+    expect(theirs.items).toEqual([]);
+  });
+
+  test("is in no event of its pool, and ends no wait for one", async () => {
+    const run = (number: number, id: string, labels: object) => ({
+      number,
+      run: { id, pool: "default", labels },
+    });
+    const worker = { number: 4, worker: { id: "w" } };
+    const batches = [
+      [run(1, "other-label", { team: "theirs" }), worker],
+      [run(5, "no-label", {}), run(6, "mine", MINE)],
+    ];
+    const asked: (number | null)[] = [];
+    const events = async (after: number | null) => {
+      asked.push(after);
+      return { items: batches.shift() ?? [], next: 10 * asked.length };
+    };
+    const pool = { events } as unknown as PoolApi; // all that is called, with all that is looked at
+    const objects = { ...edge.objects, pool: () => pool };
+    const caller = { by: "token:x", scopes: RUN_SCOPES, limits: { labels: MINE }, expiresAt: null };
+    const walled = walledObjects(objects, caller, async () => undefined);
+    const found = await walled.pool("default").events(null, 60_000);
+    expect(found.items.map(({ run }) => run?.id)).toEqual(["mine"]);
+    expect(found.next).toBe(20);
+    expect(asked).toEqual([null, 10]);
+  });
+});
+
+describe("what a limited token submits (access.md#limits)", () => {
+  test("gets its labels, and goes to its pools only", async () => {
+    const run = await mine.json(201, "POST", "/v1/runs", { argv: ["true"] });
+    expect(run.labels).toEqual(MINE);
+    const refused = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], pool: "private" });
+    const unknown = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], pool: "nowhere" });
+    expect(refused.detail.replace("private", "nowhere")).toBe(unknown.detail);
+  });
+
+  test("cannot have other values of its labels, nor too high a priority", async () => {
+    const other = await mine.json(403, "POST", "/v1/runs", { argv: ["true"], labels: { team: "theirs" } });
+    expect(other).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/labels/team" }] });
+    const modest = as(edge, makeToken(edge, RUN_SCOPES, { maxPriority: 50 }));
+    await modest.json(201, "POST", "/v1/runs", { argv: ["true"], priority: 50 });
+    const high = await modest.json(403, "POST", "/v1/runs", { argv: ["true"], priority: 51 });
+    expect(high).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/priority" }] });
+  });
+
+  test("has no name of its choice: an answer would tell which ids are taken (access.md#ids)", async () => {
+    for (const id of ["mine", "no-label", "free"]) {
+      const problem = await mine.json(403, "POST", "/v1/runs", { id, argv: ["true"] });
+      expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/id" }] });
+    }
+    await mine.json(201, "POST", "/v1/runs", { id: newRunId(), argv: ["true"] });
+  });
+
+  test("has keys of its own: the key of another finds nothing (access.md#ids)", async () => {
+    const submit = (of: ReturnType<typeof as>) => of.send("POST", "/v1/runs", { argv: ["true"] });
+    const other = as(edge, makeToken(edge, RUN_SCOPES, { labels: { team: "theirs" } }), {
+      "idempotency-key": "k",
+    });
+    const keyed = as(edge, makeToken(edge, RUN_SCOPES, { labels: MINE }), { "idempotency-key": "k" });
+    const first: Json = await (await submit(other)).json();
+    const second: Json = await (await submit(keyed)).json();
+    expect(second.id).not.toBe(first.id);
+    expect((await submit(keyed)).headers.get("idempotency-replayed")).toBe("true");
+  });
+});
+
+describe("values that need a scope of their own (access.md#hidden-values)", () => {
+  const spec = { argv: ["true"], env: { PASSWORD: "hunter2" }, stdin: "secret input" };
+  const reader = () => as(edge, makeToken(edge, ["runs:read", "runs:write"]));
+  beforeEach(async () => {
+    await edge.json(201, "POST", "/v1/runs", { id: "secretive", ...spec });
+  });
+
+  test("are hidden from a token without runs:env, in each answer that has a spec", async () => {
+    const answers = [
+      await reader().json(200, "GET", "/v1/runs/secretive"),
+      await reader().json(200, "POST", "/v1/runs/secretive/signal", { signal: "SIGHUP" }),
+      await reader().json(200, "POST", "/v1/runs/secretive/abort", {}),
+      await reader().json(201, "POST", "/v1/runs", spec),
+    ];
+    for (const { spec: shown } of answers) {
+      expect(shown.env).toEqual({ PASSWORD: HIDDEN });
+      expect(shown.stdin).toBe(HIDDEN);
+      expect(JSON.stringify(shown)).not.toContain("hunter2");
+    }
+    const full = await as(edge, makeToken(edge, ["runs:read", "runs:env"])).json(
+      200,
+      "GET",
+      "/v1/runs/secretive",
+    );
+    expect(full.spec).toMatchObject(spec);
+  });
+
+  test("are not replaced by their placeholder", async () => {
+    const { spec: shown } = await reader().json(200, "GET", "/v1/runs/secretive");
+    const { id: _, ...update } = shown;
+    const refused = await reader().json(400, "PATCH", "/v1/runs/secretive", { spec: update, specIndex: 1 });
+    expect(refused.errors.map(({ pointer }: Json) => pointer)).toEqual(["/spec/env/PASSWORD", "/spec/stdin"]);
+  });
+});
+
+describe("a token for one pool (access.md#limits)", () => {
+  const operator: Scope[] = [
+    "pools:read",
+    "pools:write",
+    "workers:write",
+    "enroll",
+    "metrics:read",
+    "runs:read",
+  ];
+
+  test("sees and changes that pool and its machines, and no other", async () => {
+    const own = as(edge, makeToken(edge, operator, { pools: ["private"] }));
+    const names = (await own.json(200, "GET", "/v1/pools")).items.map(({ name }: Json) => name);
+    expect(names).toEqual(["private"]);
+    const workers = (await own.json(200, "GET", "/v1/workers")).items;
+    expect(workers.every(({ pool }: Json) => pool === "private")).toBe(true);
+    for (const path of ["/v1/pools/default", "/v1/pools/default/queue", "/v1/workers?pool=default"])
+      await own.json(404, "GET", path);
+    await own.json(404, "DELETE", "/v1/pools/default");
+    await own.json(404, "POST", "/v1/enrollments", { pool: "default" });
+    const config = {
+      provider: { kind: "http", url: "http://c.test", secret: "s" },
+      instanceTypes: { a: { vcpus: 1, memory: "1GiB" } },
+    };
+    expect(await own.json(403, "PUT", "/v1/pools/third", config)).toMatchObject({ code: "beyond_limits" });
+    expect(edge.pools.has("third")).toBe(false);
+    const metrics = await (await own.send("GET", "/metrics")).text();
+    expect(metrics).not.toContain('pool="default"');
+  });
+
+  test.each(["GET /", "GET /why", "POST /hold", "POST /drain", "POST /resume", "POST /kill"])(
+    "%s of a machine of another pool answers as for none",
+    async (call) => {
+      const own = as(edge, makeToken(edge, operator, { pools: ["private"] }));
+      const [method = "", rest = ""] = call.split(" ");
+      const path = (id: string) => `/v1/workers/${id}${rest === "/" ? "" : rest}`;
+      const body = method === "POST" ? {} : undefined;
+      const theirs = await answerOf(await own.send(method, path("w-default"), body));
+      const nobody = await answerOf(await own.send(method, path("nobody"), body));
+      expect(JSON.parse(JSON.stringify(theirs).replaceAll("w-default", "nobody"))).toEqual(nobody);
+      expect(theirs).toMatchObject({ status: 404, code: "unknown_worker" });
+    },
+  );
+});

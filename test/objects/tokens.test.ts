@@ -1,0 +1,86 @@
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { describe, expect, test } from "vitest";
+import { droverNow } from "../../src/objects/clock.ts";
+import { meter } from "../../src/objects/meter.ts";
+import { createApp } from "../../src/routes/app.ts";
+import { bindings, freshWorld, makePool, objects, submit } from "./support/world.ts";
+
+freshWorld();
+
+const ADMIN = "drv_admin_token_of_the_object_tests";
+const AGENT = { version: "0", source: "", sha256: "", installer: "" };
+const app = createApp(AGENT);
+
+/** Sends a request through the edge to the real objects, with a token. */
+function send(token: string, method: string, path: string, body?: unknown): Promise<Response> {
+  const env = {
+    adminToken: ADMIN,
+    signingKey: "key",
+    url: "http://drover.test",
+    objects,
+    assets: { fetch: async () => new Response() },
+    now: droverNow,
+  };
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+  return Promise.resolve(app.request(path, init, env));
+}
+
+async function json<Answer>(status: number, answer: Promise<Response>): Promise<Answer> {
+  const { status: was } = await answer;
+  const text = await (await answer).text();
+  expect([was, text]).toEqual([status, text]);
+  return JSON.parse(text) as Answer; // what the route declares
+}
+
+const registry = () => bindings.REGISTRY.getByName("registry");
+const create = (body: object) =>
+  json<{ id: string; token: string }>(201, send(ADMIN, "POST", "/v1/tokens", body));
+
+describe("a token in real storage (access.md#tokens)", () => {
+  test("outlives the registry's process, and so does its end", async () => {
+    const { id, token } = await create({ name: "kept", preset: "viewer" });
+    await evictDurableObject(registry());
+    await json(200, send(token, "GET", "/v1/caller"));
+    await json(200, send(ADMIN, "DELETE", `/v1/tokens/${id}`));
+    await evictDurableObject(registry());
+    await json(401, send(token, "GET", "/v1/caller"));
+    const { items } = await json<{ items: object[] }>(200, send(ADMIN, "GET", "/v1/tokens"));
+    expect(items).toMatchObject([{ id, state: "revoked", revokedBy: "admin" }]);
+  });
+
+  test("costs a row when created, and no request while it is warm (access.md#cache)", async () => {
+    await create({ name: "first", preset: "viewer" }); // makes the table
+    const before = { ...meter };
+    const { token } = await create({ name: "second", preset: "viewer" });
+    expect(meter.rowsWritten - before.rowsWritten).toBeLessThanOrEqual(2); // the row, and an alarm at most
+    await json(200, send(token, "GET", "/v1/caller"));
+    const warm = { ...meter };
+    for (let times = 0; times < 20; times += 1) await json(200, send(token, "GET", "/v1/caller"));
+    expect(meter).toEqual(warm);
+  });
+
+  test("that is warm adds no object request to a submission (budgets.md#budgets)", async () => {
+    await makePool();
+    await submit("warm-up");
+    const { token } = await create({ name: "ci", preset: "submitter" });
+    const costOf = async (by: string) => {
+      await json(201, send(by, "POST", "/v1/runs", { argv: ["true"] }));
+      const before = meter.requests;
+      await json(201, send(by, "POST", "/v1/runs", { argv: ["true"] }));
+      return meter.requests - before;
+    };
+    expect(await costOf(token)).toEqual(await costOf(ADMIN));
+  });
+
+  test("that expires is ended by the registry's own alarm", async () => {
+    const { id } = await create({ name: "short", preset: "viewer", expiresIn: "1ms" });
+    await evictDurableObject(registry());
+    await runDurableObjectAlarm(registry());
+    const { items } = await json<{ items: { id: string; state: string }[] }>(
+      200,
+      send(ADMIN, "GET", "/v1/tokens"),
+    );
+    expect(items.find((one) => one.id === id)?.state).toBe("expired");
+  });
+});
