@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
+import { parseToken } from "../src/shared/access/token-text.ts";
 import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
 import { CliError } from "./errors.ts";
@@ -63,6 +64,9 @@ export function findContext(io: Where): Context {
       throw new CliError("DROVER_URL is set, but DROVER_TOKEN is not.", [
         "Set DROVER_TOKEN to a token of that Drover, or unset DROVER_URL to use a local one.",
       ]);
+    }
+    if (parseToken(token).kind === "typo") {
+      throw new CliError("DROVER_TOKEN has a typing error: its checksum does not match.", ["Copy it again."]);
     }
     return { url: checkedUrl(url), token, file: undefined };
   }

@@ -34,7 +34,12 @@ export default worker;
 export class ${DOOR} extends WorkerEntrypoint {
   fetch(request) {
     const host = request.headers.get("host")?.toLowerCase();
-    if (${JSON.stringify(hosts)}.includes(host)) return worker.fetch(request, this.env, this.ctx);
+    if (${JSON.stringify(hosts)}.includes(host)) {
+      // Cloudflare names the address that it sees; here only this machine can connect.
+      const headers = new Headers(request.headers);
+      headers.set("CF-Connecting-IP", "127.0.0.1");
+      return worker.fetch(new Request(request, { headers }), this.env, this.ctx);
+    }
     return new Response(${JSON.stringify(refusal)}, { status: ${MISDIRECTED} });
   }
 }

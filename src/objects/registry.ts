@@ -104,8 +104,8 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return this.#tokenCalls.read(id);
   }
 
-  async grant(id: string): Promise<TokenGrant | null> {
-    return this.#tokenCalls.grant(id);
+  async grant(id: string, digest?: string): Promise<TokenGrant | null> {
+    return this.#tokenCalls.grant(id, digest);
   }
 
   #entry(name: string) {

@@ -300,8 +300,11 @@ export interface RegistryApi {
   tokens(): Promise<Token[]>;
   /** Code: `unknown_token`. */
   token(id: string): Promise<Token>;
-  /** What the edge needs to judge requests with a token, and notes its use; null: no such token is valid. */
-  grant(id: string): Promise<TokenGrant | null>;
+  /**
+   * What the edge needs to judge requests with a token; null: no such token is valid. If the digest is that of
+   * a valid secret, the use is noted.
+   */
+  grant(id: string, digest?: string): Promise<TokenGrant | null>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

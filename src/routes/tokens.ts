@@ -6,25 +6,15 @@ import {
   RotateRequest,
   Token,
   TokenId,
-  type TokenLimits,
   TokenList,
   TokenRequest,
 } from "../schema/access/token.ts";
-import {
-  grants,
-  PRESETS,
-  type Preset,
-  SCOPES,
-  SCOPES_OF_ALL,
-  SCOPES_OF_RUNS,
-  type Scope,
-} from "../shared/access/scopes.ts";
+import { SCOPES, type Scope } from "../shared/access/scopes.ts";
 import { TOKEN_RANDOM_BYTES, tokenText } from "../shared/access/token-text.ts";
 import { durationMs } from "../shared/duration.ts";
-import { DroverError, type FieldError } from "../shared/errors.ts";
 import { isoOrNull } from "../shared/time/instant.ts";
 import { contentDigest } from "../signing/mac.ts";
-import type { Caller } from "./access/caller.ts";
+import { earlier, excessOf, faultsOf, refuseExcess, scopesOfPreset } from "./access/token-rules.ts";
 import type { EdgeApp } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
@@ -87,7 +77,9 @@ const revoke = operation({
   operationId: "revokeToken",
   codes: ["unknown_token"],
   summary: "Revoke a token, for good",
-  description: "It takes up to 30 s until every part of the edge knows. Open streams end within that time.",
+  description:
+    "Every part of the edge refuses it within 30 s. A wait or a stream that is open ends when it asks again, " +
+    "which can take a minute more.",
   request: { params: TokenParams },
   responses: { 200: jsonAnswer("it is revoked", Token) },
 });
@@ -141,7 +133,9 @@ export function tokenRoutes(app: EdgeApp): void {
   });
   app.openapi(revoke, async (c) => {
     const { id } = c.req.valid("param");
-    const token = await c.var.objects.registry().revokeToken(id, c.var.caller.by);
+    const registry = c.var.objects.registry();
+    refuseExcess(await registry.token(id), c.var.caller);
+    const token = await registry.revokeToken(id, c.var.caller.by);
     c.var.access.tokens.forget(id);
     return c.json(token, 200);
   });
@@ -149,62 +143,4 @@ export function tokenRoutes(app: EdgeApp): void {
     const { by, scopes, limits, expiresAt } = c.var.caller;
     return c.json({ by, scopes: [...scopes], limits, expiresAt: isoOrNull(expiresAt) }, 200);
   });
-}
-
-/** The scopes of a preset; with a limit to labels, those that it can confine (access.md#presets). */
-function scopesOfPreset(preset: Preset | undefined, { labels }: TokenLimits): readonly Scope[] {
-  const scopes: readonly Scope[] = preset === undefined ? [] : PRESETS[preset];
-  return labels === undefined ? scopes : scopes.filter((scope) => SCOPES_OF_RUNS.includes(scope));
-}
-
-/** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
-function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): FieldError[] {
-  const at = (detail: string) => [{ pointer: "/scopes", detail }];
-  if (scopes.length === 0) return at("is empty: name scopes, or a preset");
-  const shared = scopes.filter((scope) => !SCOPES_OF_RUNS.includes(scope));
-  if (labels !== undefined && shared.length > 0) {
-    return at(`has ${shared.join(", ")}, which no limit to labels confines: leave out those or the labels`);
-  }
-  const total = scopes.filter((scope) => SCOPES_OF_ALL.includes(scope));
-  if (pools !== undefined && total.length > 0) {
-    return at(`has ${total.join(", ")}, which no limit to pools confines: leave out those or the pools`);
-  }
-  return [];
-}
-
-/** What a token would have that its creator lacks (access.md#tokens). */
-function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: Caller): FieldError[] {
-  const lacking = scopes.filter((scope) => !grants(caller.scopes, scope));
-  const faults: FieldError[] =
-    lacking.length === 0
-      ? []
-      : [{ pointer: "/scopes", detail: `has ${lacking.join(", ")}, which ${caller.by} does not have` }];
-  for (const [name, isNarrower] of Object.entries(NARROWER)) {
-    if (isNarrower(limits, caller.limits)) continue;
-    faults.push({ pointer: `/limits/${name}`, detail: `must be as narrow as that of ${caller.by}` });
-  }
-  return faults;
-}
-
-/** Throws if a token may do more than the caller, who could otherwise take its place by a rotation. */
-function refuseExcess({ scopes, limits, name }: Token, caller: Caller): void {
-  if (excessOf(scopes, limits, caller).length === 0) return;
-  throw new DroverError("beyond_limits", `the token "${name}" may do more than ${caller.by}`);
-}
-
-/** For each limit: whether the first is as narrow as the second. */
-const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits) => boolean> = {
-  pools: (one, { pools }) => pools === undefined || one.pools?.every((pool) => pools.includes(pool)) === true,
-  labels: (one, { labels = {} }) =>
-    Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
-  maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
-    (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
-  // Networks are compared as texts: a token that is limited to some can only hand on those.
-  sources: (one, { sources }) =>
-    sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,
-};
-
-function earlier(one: number | null, other: number | null): number | null {
-  if (one === null || other === null) return one ?? other;
-  return Math.min(one, other);
 }

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { PRESETS, SCOPES } from "../../src/shared/access/scopes.ts";
+import { TOKEN_RANDOM_BYTES, tokenText } from "../../src/shared/access/token-text.ts";
+import { contentDigest } from "../../src/signing/mac.ts";
 import { as, makeToken } from "./support/callers.ts";
 import { createEdge, type Json, TOKEN } from "./support/edge.ts";
 
@@ -89,6 +91,17 @@ describe("a token that is wrong (access.md#rate-limits)", () => {
     await as(own, TOKEN, at("192.0.2.1")).json(200, "GET", "/v1/runs");
   });
 
+  test("does not shut out a right one that is in use at the same address", async () => {
+    const own = createEdge();
+    const at = { "cf-connecting-ip": "192.0.2.1" };
+    const used = as(own, makeToken(own, ["runs:read"]), at);
+    await used.json(200, "GET", "/v1/runs");
+    for (let tries = 0; tries < 6; tries += 1)
+      await as(own, makeToken(edge, ["runs:read"]), at).send("GET", "/v1/runs");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
+    await used.json(200, "GET", "/v1/runs");
+  });
+
   test("of another Drover, a revoked one and an expired one are refused in the same words", async () => {
     const revoked = makeToken(edge, ["runs:read"]);
     edge.tokens.revoke(revoked.slice(4, 14), "admin");
@@ -114,6 +127,18 @@ describe("a valid token (access.md#cache)", () => {
     expect(first.headers.get("ratelimit-policy")).toBe('"requests";q=6000;w=60');
     expect(first.headers.get("ratelimit")).toMatch(/^"requests";r=5999;t=1$/);
     expect(second.headers.get("ratelimit")).toMatch(/^"requests";r=599[89];t=1$/);
+  });
+
+  test("that was rotated elsewhere is accepted at once with its new secret (access.md#rotation)", async () => {
+    const own = createEdge();
+    const token = makeToken(own, ["runs:read"]);
+    await as(own, token).json(200, "GET", "/v1/runs");
+    const { id, text } = tokenText(
+      crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)),
+      token.slice(4, 14),
+    );
+    own.tokens.rotate(id, contentDigest(text), 1_000); // as another isolate would
+    for (let times = 0; times < 10; times += 1) await as(own, text).json(200, "GET", "/v1/runs");
   });
 
   test("is refused within 30 s of its revocation, by whichever isolate", async () => {
@@ -185,6 +210,7 @@ describe("the API of tokens (access.md#tokens)", () => {
       "/limits/sources/0",
       "network",
     ],
+    ["a limit to no labels", { preset: "viewer", limits: { labels: {} } }, "/limits/labels", "at least 1"],
     ["no time at all", { preset: "viewer", expiresIn: "0s" }, "/expiresIn", "longer than 0s"],
     [
       "workers, limited to labels",
@@ -234,7 +260,16 @@ describe("the API of tokens (access.md#tokens)", () => {
     expect(Date.parse(made.expiresAt)).toBe(day);
     expect(made.createdBy).toMatch(/^token:t-/);
     const strong = await own.json(201, "POST", "/v1/tokens", { name: "strong", preset: "operator" });
-    const refused = await boss.json(403, "POST", `/v1/tokens/${strong.id}/rotate`, {});
-    expect(refused).toMatchObject({ code: "beyond_limits" });
+    const lasting = await own.json(201, "POST", "/v1/tokens", {
+      name: "lasting",
+      scopes: ["runs:read"],
+      limits,
+    });
+    for (const { id } of [strong, lasting]) {
+      expect(await boss.json(403, "POST", `/v1/tokens/${id}/rotate`, {})).toMatchObject({
+        code: "beyond_limits",
+      });
+      expect(await boss.json(403, "DELETE", `/v1/tokens/${id}`)).toMatchObject({ code: "beyond_limits" });
+    }
   });
 });

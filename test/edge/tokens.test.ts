@@ -67,7 +67,9 @@ test("a rotated token proves the Drover by either secret, and a revoked one open
 test("a token with a typing error is called that, and is told apart from a wrong one", async () => {
   const token = await create("--name", "typo", "--preset", "viewer");
   const typo = `${token.slice(0, 30)}${token[30] === "a" ? "b" : "a"}${token.slice(31)}`;
-  expect((await as(typo, "ps")).code).toBe(125);
+  const said = await as(typo, "ps");
+  expect(said).toMatchObject({ code: 125, stdout: "" });
+  expect(said.stderr).toContain("DROVER_TOKEN has a typing error");
   const answer = await fetch(`${up.url}/v1/runs`, { headers: { authorization: `Bearer ${typo}` } });
   expect(answer.status).toBe(401);
   expect(((await answer.json()) as { detail: string }).detail).toContain("typing error");

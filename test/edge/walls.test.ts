@@ -78,6 +78,16 @@ describe("a run beyond a token's limits (access.md#limits)", () => {
     await mine.json(404, "GET", "/v1/events?pool=private");
   });
 
+  test("is in no cursor, and judges no wait for all", async () => {
+    edge.addRun("mine-too", { labels: MINE });
+    const first = await mine.json(200, "GET", "/v1/runs?limit=1");
+    expect(Object.keys(JSON.parse(Buffer.from(first.next, "base64url").toString()))).toEqual(["at", "id"]);
+    const rest = await mine.json(200, "GET", `/v1/runs?limit=1&cursor=${first.next}`);
+    expect([...first.items, ...rest.items].map(({ id }: Json) => id).sort()).toEqual(["mine", "mine-too"]);
+    const none = await mine.json(200, "GET", "/v1/runs?label=team:theirs&all=1&state=done");
+    expect(none.all).toMatchObject({ holds: true });
+  });
+
   test("is not aborted with all, nor by its label", async () => {
     const all = await mine.json(200, "POST", "/v1/runs/abort", { all: true });
     expect(all.items.map(({ id }: Json) => id)).toEqual(["mine"]);
@@ -137,6 +147,26 @@ describe("what a limited token submits (access.md#limits)", () => {
     await mine.json(201, "POST", "/v1/runs", { id: newRunId(), argv: ["true"] });
   });
 
+  test("with the id of a hidden run tells nothing of that run (access.md#ids)", async () => {
+    const id = newRunId();
+    await edge.json(201, "POST", "/v1/runs", { id, argv: ["secret"], env: { A: "1" } });
+    const same = await mine.json(409, "POST", "/v1/runs", { id, argv: ["secret"], env: { A: "1" } });
+    const other = await mine.json(409, "POST", "/v1/runs", { id, argv: ["other"] });
+    for (const problem of [same, other]) {
+      expect(problem).toMatchObject({ code: "run_exists" });
+      expect(problem.errors).toBeUndefined();
+    }
+    expect(same.detail).toBe(other.detail);
+  });
+
+  test("is stored whole or not at all, as every batch", async () => {
+    const before = edge.runs.size;
+    const runs = [{ argv: ["true"] }, { argv: ["true"], labels: { team: "theirs" } }];
+    const problem = await mine.json(403, "POST", "/v1/runs", { runs });
+    expect(problem.errors[0].pointer).toBe("/runs/1/labels/team");
+    expect(edge.runs.size).toBe(before);
+  });
+
   test("has keys of its own: the key of another finds nothing (access.md#ids)", async () => {
     const submit = (of: ReturnType<typeof as>) => of.send("POST", "/v1/runs", { argv: ["true"] });
     const other = as(edge, makeToken(edge, RUN_SCOPES, { labels: { team: "theirs" } }), {
@@ -148,6 +178,15 @@ describe("what a limited token submits (access.md#limits)", () => {
     expect(second.id).not.toBe(first.id);
     expect((await submit(keyed)).headers.get("idempotency-replayed")).toBe("true");
   });
+});
+
+test("a token without pools:read sees no worker in the changes of a pool (access.md#scopes)", async () => {
+  const kinds = async (scopes: Scope[]) =>
+    (await as(edge, makeToken(edge, scopes)).json(200, "GET", "/v1/events")).items.map(
+      (one: Json) => Object.keys(one)[1],
+    );
+  expect(await kinds(["runs:read", "pools:read"])).toEqual(["worker"]);
+  expect(await kinds(["runs:read"])).toEqual([]);
 });
 
 describe("values that need a scope of their own (access.md#hidden-values)", () => {

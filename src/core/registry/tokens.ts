@@ -1,6 +1,7 @@
 // Which tokens are there, and what may each do (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
 import type { Scope } from "../../shared/access/scopes.ts";
+import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
@@ -48,7 +49,7 @@ export type TokenEvent =
   | { type: "token_created"; token: NewTokenRow }
   | { type: "token_rotated"; id: string; digest: string; overlapMs: Millis }
   | { type: "token_revoked"; id: string; by: string }
-  | { type: "token_used"; id: string };
+  | { type: "token_used"; id: string; digest: string };
 
 /** Whether a token has not ended, as far as its row says. */
 export function isLiveToken({ ended }: TokenRow): boolean {
@@ -60,13 +61,15 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
   if (event.type === "token_created") {
     const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now };
     tokens.set(event.token.id, { ...event.token, ...fresh }, now);
+    tokens.forget(now - ENDED_TOKEN_KEPT_MS);
     return;
   }
   const row = tokens.get(event.id);
   if (row === undefined || stateOf(row, now) !== "active") return;
   switch (event.type) {
     case "token_rotated": {
-      const old = event.overlapMs > 0 ? { digest: row.digest, until: now + event.overlapMs } : null;
+      const until = Math.min(now + event.overlapMs, row.expiresAt ?? Number.POSITIVE_INFINITY);
+      const old = event.overlapMs > 0 ? { digest: row.digest, until } : null;
       tokens.set(row.id, { ...row, digest: event.digest, old, rotatedAt: now }, now);
       return;
     }
@@ -74,6 +77,7 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
       tokens.set(row.id, { ...row, ended: { how: "revoked", by: event.by }, at: now }, now);
       return;
     case "token_used": {
+      if (!digestsOf(row, now).some(({ digest }) => digest === event.digest)) return;
       const usedOn = iso(now).slice(0, "YYYY-MM-DD".length);
       if (row.usedOn !== usedOn) tokens.set(row.id, { ...row, usedOn }, now);
     }
@@ -105,10 +109,33 @@ export function stateOf({ ended, expiresAt }: TokenRow, now: Instant): Token["st
 export function grantOf(tokens: ReadonlyRows<TokenRow>, id: string, now: Instant): TokenGrant | null {
   const row = tokens.get(id);
   if (row === undefined || stateOf(row, now) !== "active") return null;
-  const { name, scopes, limits, digest, old, expiresAt } = row;
+  const { name, scopes, limits } = row;
+  return { id, name, scopes, limits, digests: digestsOf(row, now) };
+}
+
+/** The digests of the secrets that are valid, the present one first. */
+function digestsOf({ digest, old, expiresAt }: TokenRow, now: Instant): TokenGrant["digests"] {
   const present = { digest, until: expiresAt };
-  const digests = old === null || old.until <= now ? [present] : [present, old];
-  return { id, name, scopes, limits, digests };
+  return old === null || old.until <= now ? [present] : [present, old];
+}
+
+/** Why a token cannot be created; null: it can. */
+export function refusalOfNewToken(tokens: ReadonlyRows<TokenRow>, name: string): DroverError | null {
+  const live = [...tokens.live()];
+  if (live.length >= MAX_TOKENS) {
+    const text = `there are ${MAX_TOKENS} tokens already; revoke those that are not used any more`;
+    return new DroverError("busy", text);
+  }
+  if (!live.some((row) => row.name === name)) return null;
+  const text = `there is a token "${name}" already; rotate or revoke it, or choose another name`;
+  return new DroverError("token_exists", text);
+}
+
+/** Why a token cannot get another secret; null: it can. */
+export function refusalOfRotation(row: TokenRow, now: Instant): DroverError | null {
+  const state = stateOf(row, now);
+  if (state === "active") return null;
+  return new DroverError("token_ended", `the token "${row.id}" is ${state}; create another one`);
 }
 
 /** A token as its owner sees it. */
@@ -134,7 +161,9 @@ export function tokenView(row: TokenRow, now: Instant): Token {
 
 /** All tokens, those that ended lately included, newest first. */
 export function tokenViews(tokens: ReadonlyRows<TokenRow>, now: Instant): Token[] {
-  const ended = [...tokens.ended(MAX_TOKENS)].map(([, row]) => row);
+  const ended = [...tokens.ended(MAX_TOKENS)]
+    .map(([, row]) => row)
+    .filter(({ at }) => at > now - ENDED_TOKEN_KEPT_MS);
   const rows = [...tokens.live(), ...ended].sort((a, b) => b.createdAt - a.createdAt);
   return rows.map((row) => tokenView(row, now));
 }

@@ -1,10 +1,12 @@
-// What does the registry answer to calls about tokens (access.md#tokens)?
+// What does the registry answer to calls about tokens (access.md#tokens)? The decisions are in `core/registry`.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
   grantOf,
-  MAX_TOKENS,
   type NewTokenRow,
+  refusalOfNewToken,
+  refusalOfRotation,
   type TokenGrant,
+  type TokenRow,
   tokenView,
   tokenViews,
 } from "../../core/registry/tokens.ts";
@@ -27,30 +29,21 @@ export class TokenCalls {
   }
 
   create(token: NewTokenRow): Token {
-    const live = [...this.#registry.enter().tokens.live()];
-    if (live.length >= MAX_TOKENS) {
-      const text = `there are ${MAX_TOKENS} tokens already; revoke those that are not used any more`;
-      throw new DroverError("busy", text);
-    }
-    if (live.some(({ name }) => name === token.name)) {
-      const text = `there is a token "${token.name}" already; rotate or revoke it, or choose another name`;
-      throw new DroverError("token_exists", text);
-    }
+    const refusal = refusalOfNewToken(this.#registry.enter().tokens, token.name);
+    if (refusal !== null) throw refusal;
     this.#registry.enter({ type: "token_created", token });
     return this.read(token.id);
   }
 
   rotate(id: string, digest: string, overlapMs: number): Token {
-    const { state } = this.read(id);
-    if (state !== "active") {
-      throw new DroverError("token_ended", `the token "${id}" is ${state}; create another one`);
-    }
+    const refusal = refusalOfRotation(this.#row(id), this.#registry.now());
+    if (refusal !== null) throw refusal;
     this.#registry.enter({ type: "token_rotated", id, digest, overlapMs });
     return this.read(id);
   }
 
   revoke(id: string, by: string): Token {
-    this.read(id);
+    this.#row(id);
     this.#registry.enter({ type: "token_revoked", id, by });
     return this.read(id);
   }
@@ -60,13 +53,17 @@ export class TokenCalls {
   }
 
   read(id: string): Token {
-    const row = this.#registry.enter().tokens.get(id);
-    if (row !== undefined) return tokenView(row, this.#registry.now());
-    throw new DroverError("unknown_token", `there is no token "${id}"; \`drover tokens list\` shows all`);
+    return tokenView(this.#row(id), this.#registry.now());
   }
 
-  grant(id: string): TokenGrant | null {
-    const { tokens } = this.#registry.enter({ type: "token_used", id });
-    return grantOf(tokens, id, this.#registry.now());
+  grant(id: string, digest?: string): TokenGrant | null {
+    const used = digest === undefined ? undefined : ({ type: "token_used", id, digest } as const);
+    return grantOf(this.#registry.enter(used).tokens, id, this.#registry.now());
+  }
+
+  #row(id: string): TokenRow {
+    const row = this.#registry.enter().tokens.get(id);
+    if (row !== undefined) return row;
+    throw new DroverError("unknown_token", `there is no token "${id}"; \`drover tokens list\` shows all`);
   }
 }

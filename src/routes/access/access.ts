@@ -22,13 +22,19 @@ export class RateLimiter {
 
   /** Judges a request and counts it, unless it is refused. */
   take(caller: string, now: Instant): RateVerdict {
-    const verdict = this.look(caller, now);
+    const verdict = this.#look(caller, now);
     this.#states.set(caller, verdict.state);
     return verdict;
   }
 
+  /** Takes back one request, which turned out not to count. */
+  giveBack(caller: string): void {
+    const state = this.#states.get(caller);
+    if (state !== undefined) this.#states.set(caller, state - this.policy.windowMs / this.policy.quota);
+  }
+
   /** The verdict that a request would get. */
-  look(caller: string, now: Instant): RateVerdict {
+  #look(caller: string, now: Instant): RateVerdict {
     return judgeRate(this.policy, this.#states.get(caller), now);
   }
 }

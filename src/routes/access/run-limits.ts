@@ -24,20 +24,26 @@ export function limitsRuns({ pools, labels }: TokenLimits): boolean {
 }
 
 /**
- * The spec that a token may submit: with the labels that its limits force (access.md#limits). Throws
- * `unknown_pool` for a pool that does not exist for it, and `beyond_limits` for another value of a forced
+ * The spec that a token may submit: with the labels that its limits force (access.md#limits). `pointer`: where
+ * the spec stands in the request. Throws `unknown_pool` for a pool that does not exist for it, and `beyond_limits` for another value of a forced
  * label, or too high a priority.
  */
-export function withinLimits(spec: RunSpec, limits: TokenLimits): RunSpec {
+export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): RunSpec {
   if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);
   const { maxPriority, labels: forced = {} } = limits;
   if (maxPriority !== undefined && spec.priority > maxPriority) {
-    throw beyond("/priority", `is ${spec.priority}, and this token may ask for ${maxPriority} at most`);
+    throw beyond(
+      `${pointer}/priority`,
+      `is ${spec.priority}, and this token may ask for ${maxPriority} at most`,
+    );
   }
   for (const [name, value] of Object.entries(forced)) {
     const own = spec.labels[name];
     if (own === undefined || own === value) continue;
-    throw beyond(`/labels/${name}`, `is "${own}", and every run of this token has "${value}" there`);
+    throw beyond(
+      `${pointer}/labels/${name}`,
+      `is "${own}", and every run of this token has "${value}" there`,
+    );
   }
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }

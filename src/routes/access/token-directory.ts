@@ -4,42 +4,62 @@ import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
 
 /** How long the edge believes that a token is valid: so late may a revocation take effect. */
-export const GRANT_KEPT_MS = 30_000;
+const GRANT_KEPT_MS = 30_000;
 /** How long the edge believes that there is no such token. */
 const UNKNOWN_KEPT_MS = 5_000;
-/** Tokens that one isolate remembers. */
+/** Valid tokens that one isolate remembers, and as many ids that no valid token has. */
 const MAX_REMEMBERED = 1_000;
 
-interface Remembered {
-  grant: TokenGrant | null;
-  until: Instant;
+/** How a look-up reaches the registry. */
+interface Registry {
+  objects: Objects;
+  now: () => Instant;
 }
 
 /** The tokens that this isolate has asked for, each at most 30 s old. One for each app. */
 export class TokenDirectory {
-  readonly #known = new BoundedMap<string, Remembered>(MAX_REMEMBERED);
+  readonly #grants = new BoundedMap<string, { grant: TokenGrant; until: Instant }>(MAX_REMEMBERED);
+  readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
+  /** Grows when a token is forgotten, so that a look-up from before stores nothing. */
+  #generation = 0;
 
   /** What is remembered of a token; undefined: the registry must be asked. */
   remembered(id: string, now: Instant): TokenGrant | null | undefined {
-    const known = this.#known.get(id);
-    return known === undefined || known.until <= now ? undefined : known.grant;
+    const known = this.#grants.get(id);
+    if (known !== undefined && known.until > now) return known.grant;
+    return (this.#unknown.get(id) ?? 0) > now ? null : undefined;
+  }
+
+  /** Whether this very secret was valid when its token was last looked up, however long ago. */
+  hasKnown(id: string, digest: string): boolean {
+    return this.#grants.get(id)?.grant.digests.some((one) => one.digest === digest) === true;
   }
 
   /** The grant of a token, from memory or from the registry; null if there is no valid one. */
-  async grant(
-    id: string,
-    { objects, now }: { objects: Objects; now: () => Instant },
-  ): Promise<TokenGrant | null> {
-    const known = this.remembered(id, now());
-    if (known !== undefined) return known;
-    const grant = await objects.registry().grant(id);
-    const keptMs = grant === null ? UNKNOWN_KEPT_MS : GRANT_KEPT_MS;
-    this.#known.set(id, { grant, until: now() + keptMs });
+  async grant(id: string, registry: Registry, digest?: string): Promise<TokenGrant | null> {
+    const known = this.remembered(id, registry.now());
+    return known === undefined ? this.lookUp(id, registry, digest) : known;
+  }
+
+  /** Asks the registry, whatever is remembered. `digest`: of the secret that was shown, to note its use. */
+  async lookUp(id: string, { objects, now }: Registry, digest?: string): Promise<TokenGrant | null> {
+    const generation = this.#generation;
+    const grant = await objects.registry().grant(id, digest);
+    if (generation !== this.#generation) return grant;
+    if (grant === null) {
+      this.#grants.delete(id);
+      this.#unknown.set(id, now() + UNKNOWN_KEPT_MS);
+    } else {
+      this.#unknown.delete(id);
+      this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS });
+    }
     return grant;
   }
 
   /** Makes the next look-up ask the registry. Call this after changing a token. */
   forget(id: string): void {
-    this.#known.delete(id);
+    this.#generation += 1;
+    this.#grants.delete(id);
+    this.#unknown.delete(id);
   }
 }

@@ -50,14 +50,23 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     visible ??= limitsRuns(limits) ? refuseUnseen(objects, run, limits) : Promise.resolve();
     return visible;
   };
+  // The fields in which another submission differs tell of its values, and a deleted run was somebody's.
+  const isHidden = (error: unknown) =>
+    (hasCode(error, "run_exists") && (limitsRuns(limits) || !grants(scopes, "runs:env"))) ||
+    (hasCode(error, "expired_run") && limitsRuns(limits));
   const seen = async <Answer>(call: (run: AllocationApi) => Promise<Answer>): Promise<Answer> => {
     await known();
     return call(api());
   };
   return {
     async submit({ spec, hash }) {
-      refuseHidden(spec, "");
-      const { created, status } = await api().submit({ spec: withinLimits(spec, limits), hash });
+      const request = { spec: withinLimits(spec, limits), hash };
+      const { created, status } = await api()
+        .submit(request)
+        .catch((error: unknown) => {
+          throw isHidden(error) ? idTaken(run) : error;
+        });
+      if (!created && !maySeeRun(limits, status)) throw idTaken(run);
       return { created, status: shown(status) };
     },
     read: () => seen(async (one) => shown(await one.read())),
@@ -77,7 +86,7 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     update: ({ spec, ...request }) =>
       seen(async (one) => {
         refuseHidden(spec, "/spec");
-        return shown(await one.update({ ...request, spec: withinLimits(spec, limits) }));
+        return shown(await one.update({ ...request, spec: withinLimits(spec, limits, "/spec") }));
       }),
     events: (...args) => seen((one) => one.events(...args)),
     why: () => seen((one) => one.why()),
@@ -85,6 +94,11 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     log: (...args) => seen((one) => one.log(...args)),
     storeLog: (...args) => seen((one) => one.storeLog(...args)),
   };
+}
+
+/** The error for an id that a run has had, without a word of that run. */
+function idTaken(run: string): DroverError {
+  return new DroverError("run_exists", `the id "${run}" is taken by another submission; choose another one`);
 }
 
 /** Throws `unknown_run` for a run that is beyond the limits, and for one that was deleted. */
@@ -109,45 +123,66 @@ function walledWorker(objects: Objects, { limits }: Caller, id: string): CloudWo
   });
 }
 
+/** What a caller can do with a pool whose runs are told apart by labels. */
+const CALLS_BY_LABEL: readonly PropertyKey[] = ["list", "wait", "events", "forget"];
+
 /** A pool as it exists for a caller: unknown beyond the limits, and with the caller's runs alone. */
-function walledPool(api: PoolApi, { limits }: Caller, name: string): PoolApi {
-  if (!limitsRuns(limits)) return api;
+function walledPool(api: PoolApi, { limits, scopes }: Caller, name: string): PoolApi {
   if (!mayUsePool(limits, name)) {
     return guarded(api, async () => {
       throw unknownPool(name);
     });
   }
   const { labels } = limits;
-  if (labels === undefined) return api;
+  const seesWorkers = grants(scopes, "pools:read");
+  if (labels === undefined && seesWorkers) return api;
   return new Proxy(api, {
     get(target, method) {
-      if (method === "list")
-        return (filter: RunFilter, ...rest: [never]) => api.list(within(filter, labels), ...rest);
-      if (method === "wait")
-        return (question: Parameters<PoolApi["wait"]>[0], ...rest: [number, string?]) =>
-          api.wait({ ...question, ...within(question, labels) }, ...rest);
       if (method === "events")
-        return (after: number | null, waitMs: number) => eventsOf(api, limits, after, waitMs);
-      return Reflect.get(target, method);
+        return (after: number | null, waitMs: number) =>
+          eventsOf(api, { limits, seesWorkers }, after, waitMs);
+      if (labels === undefined) return Reflect.get(target, method);
+      if (method === "list") return (...[filter, page]: ListArgs) => api.list(within(filter, labels), page);
+      if (method === "wait") return (...args: WaitArgs) => waitWithin(api, labels, args);
+      if (CALLS_BY_LABEL.includes(method)) return Reflect.get(target, method);
+      return async () => {
+        throw unknownPool(name);
+      };
     },
   });
 }
 
+type ListArgs = Parameters<PoolApi["list"]>;
+type WaitArgs = Parameters<PoolApi["wait"]>;
+
+/** Waits for the runs that exist for a token. None has two values of one label, so all of none match at once. */
+async function waitWithin(
+  api: PoolApi,
+  labels: Record<string, string>,
+  [question, ...rest]: WaitArgs,
+): ReturnType<PoolApi["wait"]> {
+  if (question.all && contradicts(question, labels)) return { items: [], open: 0, missed: false };
+  return api.wait({ ...question, ...within(question, labels) }, ...rest);
+}
+
 /** The filter for the runs that exist for a token. Nothing has two values of one label. */
 function within(filter: RunFilter, labels: Record<string, string>): RunFilter {
-  const contradicts = Object.entries(labels).some(
-    ([name, value]) => (filter.labels[name] ?? value) !== value,
-  );
-  return { ...filter, states: contradicts ? [] : filter.states, labels: { ...filter.labels, ...labels } };
+  const states = contradicts(filter, labels) ? [] : filter.states;
+  return { ...filter, states, labels: { ...filter.labels, ...labels } };
+}
+
+/** Whether a filter asks for another value of a forced label. */
+function contradicts(filter: RunFilter, labels: Record<string, string>): boolean {
+  return Object.entries(labels).some(([name, value]) => (filter.labels[name] ?? value) !== value);
 }
 
 /**
- * The changes of a pool's runs that exist for a token. It waits on while only others change, so that the time
- * of an answer tells nothing of them.
+ * The changes of a pool that exist for a token. The wait goes on while only hidden rows change, so that the
+ * time of an answer says nothing about them.
  */
 async function eventsOf(
   api: PoolApi,
-  limits: Caller["limits"],
+  { limits, seesWorkers }: { limits: Caller["limits"]; seesWorkers: boolean },
   after: number | null,
   waitMs: number,
 ): Promise<PoolEventList> {
@@ -156,7 +191,9 @@ async function eventsOf(
   for (;;) {
     const leftMs = Math.max(0, Math.ceil(endsAt - performance.now()));
     const { items, next } = await api.events(from, leftMs);
-    const shown = items.filter(({ run }) => run !== undefined && maySeeRun(limits, run));
+    const shown = items.filter(({ run }) =>
+      run === undefined ? seesWorkers && limits.labels === undefined : maySeeRun(limits, run),
+    );
     if (shown.length > 0 || leftMs === 0) return { items: shown, next };
     from = next;
   }
@@ -168,7 +205,6 @@ function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
   if (pools === undefined) return api;
   return new Proxy(api, {
     get(target, method) {
-      if (method === "pools") return async () => (await api.pools()).filter((name) => pools.includes(name));
       if (method === "putPool")
         return async (...args: Parameters<RegistryApi["putPool"]>) => {
           if (pools.includes(args[0])) return api.putPool(...args);

@@ -18,7 +18,7 @@ const chunk = operation({
   operationId: "putHostLog",
   tag: "Hosts",
   access: "host",
-  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket", "busy"],
+  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket", "busy", "not_acknowledged"],
   summary: "Log bytes that are too large for a report",
   description:
     "Raw bytes of one stream from `offset` on, signed like a report. They are stored only if they continue " +

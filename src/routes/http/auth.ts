@@ -1,5 +1,6 @@
 // Does a request carry a valid token, and may its holder do this (access.md)?
 import { createMiddleware } from "hono/factory";
+import type { TokenGrant } from "../../objects/rpc.ts";
 import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken } from "../../shared/access/token-text.ts";
@@ -26,8 +27,8 @@ export function requireToken(access: Access) {
       c.set("caller", ADMIN);
       return next();
     }
+    const caller = await callerWith(c, access, text);
     const confirm = () => callerWith(c, access, text);
-    const caller = await confirm();
     const verdict = access.requests.take(caller.token ?? "", c.env.now());
     if (!verdict.allowed) throw tooMany("this token makes too many requests", access.requests, verdict);
     c.set("caller", caller);
@@ -67,34 +68,57 @@ function tokenOf(c: EdgeContext): string {
   throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
 }
 
-/** The holder of a token. Throws if it is not valid here and now, or not from there. */
-async function callerWith(c: EdgeContext, access: Access, text: string): Promise<Caller> {
+/** The holder of a token. Throws if the token is not valid here and now, or not from there. */
+async function callerWith(c: EdgeContext, { tokens, wrongTokens }: Access, text: string): Promise<Caller> {
   const parsed = parseToken(text);
   if (parsed.kind !== "token") throw new DroverError("unauthorized", WHAT_IS_WRONG[parsed.kind]);
-  const address = c.req.header("cf-connecting-ip") ?? "";
-  const now = c.env.now();
-  if (access.tokens.remembered(parsed.id, now) === undefined) {
-    const verdict = access.wrongTokens.look(address, now);
-    if (!verdict.allowed) {
-      throw tooMany("too many wrong tokens came from this address", access.wrongTokens, verdict);
-    }
-  }
-  const grant = await access.tokens.grant(parsed.id, c.env);
+  const { id } = parsed;
   const digest = contentDigest(text);
+  const remembered = holderOf(tokens.remembered(id, c.env.now()), digest, c);
+  if (remembered !== undefined) return remembered;
+  // A secret that was valid a moment ago is looked up again, whatever others at its address have sent.
+  if (tokens.hasKnown(id, digest)) {
+    return holderOf(await tokens.grant(id, c.env, digest), digest, c) ?? refuseToken();
+  }
+  const address = addressOf(c);
+  const verdict = wrongTokens.take(address, c.env.now());
+  if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", wrongTokens, verdict);
+  // What is remembered may be from before a rotation. That there is no such token is remembered, too.
+  const isUnknown = tokens.remembered(id, c.env.now()) === null;
+  const holder = isUnknown ? undefined : holderOf(await tokens.lookUp(id, c.env, digest), digest, c);
+  if (holder === undefined) return refuseToken();
+  wrongTokens.giveBack(address);
+  return holder;
+}
+
+/**
+ * The holder of a token with this grant; undefined if the secret is not one of its valid ones. Throws
+ * `beyond_limits` if the token is not accepted from there.
+ */
+function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeContext): Caller | undefined {
   const secret = grant?.digests.find((one) => isSame(one.digest, digest));
-  if (grant === null || secret === undefined || (secret.until !== null && secret.until <= now)) {
-    access.wrongTokens.take(address, now);
-    throw new DroverError(
-      "unauthorized",
-      "this token is not valid here: it was revoked or has expired, or it belongs to another Drover",
-    );
+  if (!grant || secret === undefined || (secret.until !== null && secret.until <= c.env.now())) {
+    return undefined;
   }
   const { sources } = grant.limits;
+  const address = addressOf(c);
   if (sources !== undefined && !isFrom(sources, address)) {
     const from = address === "" ? "an unknown address" : address;
     throw new DroverError("beyond_limits", `this token is not accepted from ${from}`);
   }
   return callerOf(grant, secret.until);
+}
+
+/** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
+function addressOf(c: EdgeContext): string {
+  return c.req.header("cf-connecting-ip") ?? "";
+}
+
+function refuseToken(): never {
+  throw new DroverError(
+    "unauthorized",
+    "this token is not valid here: it was revoked or has expired, or it belongs to another Drover",
+  );
 }
 
 const WHAT_IS_WRONG = {

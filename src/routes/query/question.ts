@@ -17,6 +17,11 @@ export interface RunQuestion {
   waitMs: number;
   limit: number;
   position?: Position | undefined;
+  /**
+   * Some runs do not exist for the caller (access.md#limits). Cursors then have no positions in pools, which
+   * name runs that were looked at.
+   */
+  hidesRuns?: boolean | undefined;
 }
 
 /**

@@ -23,7 +23,7 @@ export async function listRuns(
   objects: Objects,
   pools: readonly string[],
   filter: RunFilter,
-  page: { limit: number; position?: Position | undefined },
+  page: { limit: number; position?: Position | undefined; hidesRuns?: boolean | undefined },
 ): Promise<RunList & { marks: Map<string, string> }> {
   const { limit, position } = page;
   const marks = new Map<string, string>();
@@ -46,7 +46,7 @@ export async function listRuns(
     if (newest === undefined) break;
     items.push(newest);
   }
-  return { items, next: nextOf(items, sources), service, marks };
+  return { items, next: nextOf(items, sources, page.hidesRuns), service, marks };
 }
 
 /** Where a run stands in a list. */
@@ -65,10 +65,12 @@ function takeNewest(sources: readonly Source[]): RunSummary | undefined {
   return best?.source.window.shift();
 }
 
-function nextOf(items: readonly RunSummary[], sources: readonly Source[]): string | null {
+/** The cursor behind these runs. With `hidesRuns` it has no positions in pools: the next page looks again. */
+function nextOf(items: readonly RunSummary[], sources: readonly Source[], hidesRuns = false): string | null {
   const last = items.at(-1);
   const more = sources.some((source) => source.window.length > 0 || source.next !== null);
   if (last === undefined || !more) return null;
+  if (hidesRuns) return encodePosition(placeOf(last));
   const pools: Record<string, string> = {};
   for (const { name, window, cursor, next } of sources) {
     const resume = window.length === 0 && next !== null ? next : cursor;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Name, Wait } from "../../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../../schema/run/run.ts";
 import { MAX_LABELS, MAX_QUERY_IDS } from "../../shared/limits.ts";
+import { limitsRuns } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
@@ -92,6 +93,7 @@ export function runListRoutes(app: EdgeApp): void {
       waitMs: waitMs(wait),
       limit,
       position: cursor,
+      hidesRuns: limitsRuns(c.var.caller.limits),
     };
     return c.json(await answerQuery(c.var.objects, question), 200);
   });
@@ -106,6 +108,7 @@ export function runListRoutes(app: EdgeApp): void {
       all,
       waitMs: waitMs(wait),
       limit: ALL_RUNS_LIMIT,
+      hidesRuns: limitsRuns(c.var.caller.limits),
     };
     return c.json(await answerQuery(c.var.objects, question), 200);
   });

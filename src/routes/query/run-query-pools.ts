@@ -11,10 +11,10 @@ import { listRuns, placeOf } from "./run-list.ts";
 
 /** Finds the matching runs of pools, newest first. */
 export function lookAtPools(objects: Objects, question: RunQuestion): () => Promise<Look> {
-  const { states, labels, pools, limit, position } = question;
+  const { states, labels, pools, limit, position, hidesRuns } = question;
   const filter = { states, labels };
   return async () => {
-    const { marks, ...answer } = await listRuns(objects, pools, filter, { limit, position });
+    const { marks, ...answer } = await listRuns(objects, pools, filter, { limit, position, hidesRuns });
     return {
       answer,
       isOver: answer.items.length > 0 || states.length === 0 || pools.length === 0,
@@ -36,7 +36,7 @@ export function lookAtPools(objects: Objects, question: RunQuestion): () => Prom
  * answer has the runs that are in one of the states, and says whether these are all selected runs.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
-  const { states, labels, pools, limit, position } = question;
+  const { states, labels, pools, limit, position, hidesRuns } = question;
   const asked = { states, labels, all: true };
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
@@ -61,7 +61,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
     const possible = !ended.missed && !counts.some(({ missed }) => missed);
     if (counts.length < missing.length || (open > 0 && possible && hold.leftMs > 0)) continue;
     const { marks: _, ...found } = await hold.ask(() =>
-      listRuns(objects, pools, { states, labels }, { limit, position }),
+      listRuns(objects, pools, { states, labels }, { limit, position, hidesRuns }),
     );
     return { ...found, all: { holds: open === 0 && possible && ended.isSure, open, possible } };
   }

@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { AbortedList, AbortManyRequest, type RunSummary, statesSelected } from "../../schema/run/run.ts";
+import { limitsRuns } from "../access/run-limits.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -60,6 +61,7 @@ async function select(c: EdgeContext, filter: Omit<z.output<typeof AbortManyRequ
     waitMs: 0,
     limit,
     position: cursor === undefined ? undefined : positionOf(cursor),
+    hidesRuns: limitsRuns(c.var.caller.limits),
   });
 }
 

@@ -5,7 +5,8 @@ import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { Caller } from "../access/caller.ts";
-import { beyond, limitsRuns } from "../access/run-limits.ts";
+import { refuseHidden } from "../access/hidden-values.ts";
+import { beyond, limitsRuns, withinLimits } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -68,7 +69,7 @@ export function submitRoutes(app: EdgeApp): void {
     const batch = "runs" in body;
     const key = c.req.valid("header")["idempotency-key"];
     const specs = batch ? body.runs : [body];
-    refuseChosenIds(specs, c.var.caller, batch);
+    refuseBeyond(specs, c.var.caller, batch);
     const runs = await candidates({
       specs,
       raw: batch ? raw.runs : [raw],
@@ -88,6 +89,16 @@ export function submitRoutes(app: EdgeApp): void {
     c.header("Idempotency-Replayed", "true");
     return c.json(answer, 200);
   });
+}
+
+/** Throws if any of the specs is beyond the caller's limits, before one is stored (access.md#limits). */
+function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean): void {
+  refuseChosenIds(specs, caller, batch);
+  for (const [index, spec] of specs.entries()) {
+    const pointer = batch ? `/runs/${index}` : "";
+    refuseHidden(spec, pointer);
+    withinLimits(spec, caller.limits, pointer);
+  }
 }
 
 /** Ids that nobody guesses: as Drover and its client make them, by time and chance. */

@@ -35,12 +35,12 @@ export const TokenState = z.enum(["active", "expired", "revoked"]).meta({ id: "T
 export const TokenLimits = z
   .strictObject({
     pools: z.array(Name).min(1).max(MAX_LIMIT_ENTRIES).optional().describe("only these pools exist for it"),
-    labels: TextMap.optional().describe(
-      "every run that it submits gets these labels, and only runs with them exist for it",
-    ),
+    labels: TextMap.refine((labels) => Object.keys(labels).length > 0, "must have at least 1 entry")
+      .optional()
+      .describe("every run that it submits gets these labels, and only runs with them exist for it"),
     maxPriority: z.int().min(1).max(100).optional().describe("the highest priority that it may ask for"),
     sources: z
-      .array(z.string().refine(isNetwork, 'must be a network such as "10.0.0.0/8", or an address'))
+      .array(z.string().max(64).refine(isNetwork, 'must be a network such as "10.0.0.0/8", or an address'))
       .min(1)
       .max(MAX_LIMIT_ENTRIES)
       .optional()

@@ -153,7 +153,7 @@ export class FakePlane {
    * Resolves with what `look` finds, as soon as it finds something. The pauses of an agent can be long, by
    * chance or on a busy machine, so this gives up only shortly before the test itself does.
    */
-  until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 45_000): Promise<Found> {
+  until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 120_000): Promise<Found> {
     return new Promise((resolve, reject) => {
       const check = () => {
         const found = look();

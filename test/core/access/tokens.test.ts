@@ -32,7 +32,7 @@ const rotated = (digest: string, overlapMs: number): RegistryEvent => ({
   overlapMs,
 });
 const revoked: RegistryEvent = { type: "token_revoked", id: "abcdefghij", by: "token:boss" };
-const used: RegistryEvent = { type: "token_used", id: "abcdefghij" };
+const used: RegistryEvent = { type: "token_used", id: "abcdefghij", digest: "first" };
 
 /** A registry after these events, each with its time. */
 function registryAfter(...events: [RegistryEvent, number][]): RegistryState {
@@ -61,6 +61,12 @@ describe("a token (access.md#tokens)", () => {
     expect(digests(registryAfter([created(), T0], [rotated("second", 0), T0]), T0)).toEqual(["second"]);
     const twice = registryAfter([created(), T0], [rotated("second", DAY), T0], [rotated("third", DAY), T0]);
     expect(digests(twice, T0)).toEqual(["third", "second"]);
+  });
+
+  test("has no old secret beyond its own end (access.md#rotation)", () => {
+    const state = registryAfter([created({ expiresAt: T0 + 100 }), T0], [rotated("second", DAY), T0]);
+    const grant = grantOf(state.tokens, "abcdefghij", T0 + 99);
+    expect(grant?.digests.map(({ until }) => until)).toEqual([T0 + 100, T0 + 100]);
   });
 
   test("is not valid once it is revoked, and stays so", () => {
@@ -108,6 +114,21 @@ describe("a token (access.md#tokens)", () => {
     const next = applied(registryMachine, again, used, T0 + DAY);
     expect(next.tokens.flush()).toBe(1);
     expect(tokenViews(next.tokens, T0 + DAY)).toMatchObject([{ lastUsedOn: "2026-11-25" }]);
+  });
+
+  test("is not used by whoever knows its id alone (access.md#last-use)", () => {
+    const state = registryAfter([created(), T0], [{ ...used, digest: "guessed" }, T0 + 1]);
+    expect(tokenViews(state.tokens, T0 + 1)).toMatchObject([{ lastUsedOn: null }]);
+  });
+
+  test("that was revoked is forgotten after 90 days, though no other ever expires", () => {
+    const later = T0 + ENDED_TOKEN_KEPT_MS + 1;
+    const state = registryAfter(
+      [created(), T0],
+      [revoked, T0],
+      [created({ id: "0000000000", name: "b" }), later],
+    );
+    expect(tokenViews(state.tokens, later).map(({ name }) => name)).toEqual(["b"]);
   });
 
   test("that does not exist changes nothing", () => {

@@ -86,7 +86,7 @@ describe("the first run that nothing has room for has a machine reserved (decisi
     const why = explainRun(state, "big", T0);
     expect(why?.reason.text).toContain("worker w1 takes no other runs, since it is reserved for this run");
     expect(why?.chain).toEqual([{ what: "worker w1", state: "running", text: "" }]);
-    const other = "it is reserved for run big, which comes first";
+    const other = "it is reserved for a run that comes first";
     expect(explainRun(state, "x", T0)?.reason.text).toContain(other);
   });
 
@@ -117,7 +117,7 @@ describe("a run that only another type holds, while there are as many machines a
     const why = "worker w2 takes no other runs, and ends when it is idle, to make room for";
     expect(explainRun(state, "needy", T0)?.reason.text).toContain(`${why} this run`);
     const waits = configured(config, [...rows, waiting("z")], workers);
-    expect(explainRun(waits, "z", T0)?.reason.text).toContain(`${why} run needy`);
+    expect(explainRun(waits, "z", T0)?.reason.text).toContain(`${why} a run that comes first`);
   });
 
   test("what comes before it in the queue is placed there", () => {

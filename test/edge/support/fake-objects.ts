@@ -462,7 +462,7 @@ function registryOf(world: FakeWorld): RegistryApi {
     revokeToken: async (...args) => world.tokens.revoke(...args),
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
-    grant: async (id) => world.tokens.grant(id),
+    grant: async (...args) => world.tokens.grant(...args),
     poke: async () => undefined,
   };
 }

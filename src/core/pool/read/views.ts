@@ -210,7 +210,7 @@ function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["res
   const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
   // The reservation does not affect runs that are ahead of it in the queue.
   if (queue[first]?.run !== reserved.run) return "";
-  const whom = isOwn ? "this run" : `run ${reserved.run}, which comes first`;
+  const whom = isOwn ? "this run" : "a run that comes first";
   const why = evict ? "and ends when it is idle, to make room for" : "since it is reserved for";
   return `; worker ${worker} takes no other runs, ${why} ${whom}`;
 }

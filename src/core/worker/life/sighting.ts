@@ -52,10 +52,13 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
  */
 function ownSighting(record: WorkerRecord, sighting: Sighting): { sighting: Sighting; isListed: boolean } {
   const { instance, doubles = [] } = sighting;
-  if (instance === undefined || record.phase === "gone" || !isAnother(record, instance.id)) {
+  const isOwn = instance !== undefined && !isAnother(record, instance.id);
+  const saysNothing = instance === undefined && sighting.doubles === undefined;
+  if (isOwn || saysNothing || record.phase === "gone" || record.instance === null) {
     return { sighting, isListed: false };
   }
-  const living = instance.state === "terminated" ? doubles : [...doubles, instance.id];
+  const isLiving = instance !== undefined && instance.state !== "terminated";
+  const living = isLiving ? [...doubles, instance.id] : doubles;
   const others = living.filter((id) => id !== record.instance?.id);
   return {
     sighting: { ...sighting, instance: undefined, doubles: others },
@@ -93,7 +96,9 @@ function isSame(some: readonly string[], others: readonly string[]): boolean {
 function withNextDouble(state: ExistingWorker): ExistingWorker | undefined {
   const [id, ...doubles] = state.record.doubles;
   if (id === undefined || state.record.phase === "gone") return undefined;
-  return { ...state, record: { ...state.record, instance: { id, address: null }, doubles } };
+  const waits = state.record.waits || state.record.phase === "shutdown";
+  const next = { instance: { id, address: null }, doubles, destroyAskedAt: null, waits };
+  return { ...state, record: { ...state.record, ...next } };
 }
 
 /** Notes a new price of the machine (pool.md#prices). */

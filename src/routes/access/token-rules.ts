@@ -1,0 +1,76 @@
+// Which tokens may a caller make and change (access.md#tokens)?
+import type { Token, TokenLimits } from "../../schema/access/token.ts";
+import {
+  grants,
+  PRESETS,
+  type Preset,
+  SCOPES_OF_ALL,
+  SCOPES_OF_RUNS,
+  type Scope,
+} from "../../shared/access/scopes.ts";
+import { DroverError, type FieldError } from "../../shared/errors.ts";
+import type { Caller } from "./caller.ts";
+
+/** The scopes of a preset; with a limit to labels, those that it can confine (access.md#presets). */
+export function scopesOfPreset(preset: Preset | undefined, { labels }: TokenLimits): readonly Scope[] {
+  const scopes: readonly Scope[] = preset === undefined ? [] : PRESETS[preset];
+  return labels === undefined ? scopes : scopes.filter((scope) => SCOPES_OF_RUNS.includes(scope));
+}
+
+/** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
+export function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): FieldError[] {
+  const at = (detail: string) => [{ pointer: "/scopes", detail }];
+  if (scopes.length === 0) return at("is empty: name scopes, or a preset");
+  const shared = scopes.filter((scope) => !SCOPES_OF_RUNS.includes(scope));
+  if (labels !== undefined && shared.length > 0) {
+    return at(`has ${shared.join(", ")}, which no limit to labels confines: leave out those or the labels`);
+  }
+  const total = scopes.filter((scope) => SCOPES_OF_ALL.includes(scope));
+  if (pools !== undefined && total.length > 0) {
+    return at(`has ${total.join(", ")}, which no limit to pools confines: leave out those or the pools`);
+  }
+  return [];
+}
+
+/** What a token would have that its creator lacks (access.md#tokens). */
+export function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: Caller): FieldError[] {
+  const lacking = scopes.filter((scope) => !grants(caller.scopes, scope));
+  const faults: FieldError[] =
+    lacking.length === 0
+      ? []
+      : [{ pointer: "/scopes", detail: `has ${lacking.join(", ")}, which ${caller.by} does not have` }];
+  for (const [name, isNarrower] of Object.entries(NARROWER)) {
+    if (isNarrower(limits, caller.limits)) continue;
+    faults.push({ pointer: `/limits/${name}`, detail: `must be as narrow as that of ${caller.by}` });
+  }
+  return faults;
+}
+
+/**
+ * Throws `beyond_limits` if a token may do more than the caller, or for longer: by a rotation the caller would
+ * take its place.
+ */
+export function refuseExcess({ scopes, limits, name, expiresAt }: Token, caller: Caller): void {
+  const end = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+  const lasts = end > (caller.expiresAt ?? Number.POSITIVE_INFINITY);
+  if (!lasts && excessOf(scopes, limits, caller).length === 0) return;
+  throw new DroverError("beyond_limits", `the token "${name}" may do more than ${caller.by}, or for longer`);
+}
+
+/** For each limit: whether the first is as narrow as the second. */
+const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits) => boolean> = {
+  pools: (one, { pools }) => pools === undefined || one.pools?.every((pool) => pools.includes(pool)) === true,
+  labels: (one, { labels = {} }) =>
+    Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
+  maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
+    (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
+  // Networks are compared as texts: a token that is limited to some can only hand on those.
+  sources: (one, { sources }) =>
+    sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,
+};
+
+/** The earlier of two ends; null: never. */
+export function earlier(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}
