@@ -1,4 +1,4 @@
-// How far has a run, or a task that restarts, been stopped, and what happens next (`why`)?
+// How far has the stop of a run, or of a task that restarts, got, and what happens next (`why`)?
 import { formatDuration, formatSeconds } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
@@ -16,14 +16,14 @@ interface Wait {
   next: Next;
 }
 
-/** The stop of one task. `at`: when it is told to stop; `Infinity`: after other tasks. */
+/** The stop of one task. `at`: when the task is told to stop. `Infinity`: after other tasks have stopped. */
 interface Stop {
   task: GroupTask;
   how: "delayed" | "told" | "later" | "killed";
   at: Instant;
 }
 
-/** The run's placement, and its time limit, which may come before the end of a delay. */
+/** The run's placement, and the run's time limit, which may come before the end of a delay. */
 interface Context {
   placement: PlacementRecord;
   limit: Next | null;
@@ -44,7 +44,7 @@ export function stopWait(view: GroupView, context: Context): Wait {
   return { text, next: nextOf(stops, view.group, context.limit) };
 }
 
-/** The wait when no task is being stopped: for poststop tasks to end, or for one of them to restart. */
+/** The wait when no task is being stopped. The run waits until poststop tasks have ended or restarted. */
 function poststopWait(view: GroupView, live: Member[], why: string, context: Context): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {
@@ -91,7 +91,9 @@ function stopOf(view: GroupView, one: Member, placement: PlacementRecord, now: I
   return { task, how: at > now ? "delayed" : "told", at };
 }
 
-/** Whether the control plane stops a task at the run's time limit, which its host does not enforce. */
+/**
+ * Whether the control plane stops a task at the run's time limit, since its host does not enforce the limit.
+ */
 function isTooLate(
   { record }: GroupView,
   { attempt }: Member,
