@@ -63,7 +63,9 @@ export interface PlacementTerms {
 export type PoolAnswer =
   | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
   | { kind: "queued" }
-  /** No epoch is open, and none opens before another message. `version`: the latest that the pool has. */
+  /**
+   * No epoch is open, and none opens before the pool gets a message. `version`: the pool's latest version.
+   */
   | {
       kind: "none";
       version: number;
@@ -126,8 +128,8 @@ export interface Observed {
   epoch: number;
   worker: string;
   /**
-   * Whether the worker accepted an order of this epoch. If not, it only asks what to do with the attempts
-   * that its host reports.
+   * Whether the worker accepted an order of this epoch. If not, the worker only asks what to do with the
+   * attempts that its host reports.
    */
   held: boolean;
   attempts: AttemptReport[];
@@ -138,7 +140,7 @@ export interface Observed {
 }
 
 /**
- * The present order. An empty one tells the worker to stop and forget all attempts of the epoch, and to
+ * The present order. An empty order tells the worker to stop and forget all attempts of the epoch, and to
  * remember the epoch as ended.
  */
 export type ObservedAnswer =
@@ -216,7 +218,7 @@ export interface WorkerUpsert {
   unmade: boolean;
   /** An operator has forced its end, so it waits for no listing. */
   forced: boolean;
-  /** The provider call that it wants to make, and for which it waits for its turn. Null: none. */
+  /** The provider call that it wants to make as soon as its turn comes. Null: none. */
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
@@ -323,8 +325,8 @@ export interface Configure {
   /** Makes worker ids unique among all pools that ever had this name. */
   seed: string;
   /**
-   * Delete the pool: `empty`, only if it is empty; `drained`, once it is empty; `forced`, end everything in
-   * it at once. Absent: keep the pool.
+   * How to delete the pool. `empty`: only if it is empty. `drained`: once it is empty. `forced`: at once,
+   * together with everything in it. Absent: keep the pool.
    */
   remove?: Removal;
   /** Who deletes the pool, if it is to be deleted. */
@@ -351,9 +353,9 @@ export type ConfigureAnswer =
 
 /** How a call to a provider failed, by class (host-protocol.md#provider-errors). */
 export interface ProviderFailure extends ProviderProblem {
-  /** The call was refused or was never sent, so it had no effect. Absent: it may have had one. */
+  /** The call was refused or was never sent, so it had no effect. Absent: it may have had an effect. */
   refused?: true;
-  /** The call got no complete answer. Absent: it got one. */
+  /** The call got no complete answer. Absent: it got a complete answer. */
   unreached?: true;
 }
 

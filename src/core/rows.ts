@@ -48,7 +48,7 @@ export class Rows<Row> {
   readonly #disk: RowDisk<Row>;
   readonly #isLive: (row: Row) => boolean;
   readonly #rows = new Map<string, Row>();
-  /** The rows to write: when each one changed, and its version at the latest flush if that was in memory. */
+  /** The rows to write. `at`: when the row changed. `before`: the row at the latest flush, if in memory. */
   readonly #dirty = new Map<string, { at: Instant; before: Row | undefined }>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();

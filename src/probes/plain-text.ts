@@ -42,7 +42,7 @@ const ORDERS = /^orders (\d{1,15})$/;
  * Turns a plain-text run probe into a report. The probe names runs, not attempts: every ordered attempt of a
  * listed run counts as running, and its age counts from when the run was first listed. The report is full.
  * Its number is its signed time stamp in seconds, so a second report within the same second, or a late
- * report, is dropped. Listed runs without a placement are ignored.
+ * report, is dropped. Listed runs without an order are ignored.
  *
  * `sentAtS`: the time stamp. `incarnation`: the host's latest start. `placements`: the live placements.
  */

@@ -1,7 +1,7 @@
 // Which bounds do two files share, or can a user see? Any other bound is defined beside its only use. Each
-// has a test at the bound (CONTRIBUTING.md#style).
+// bound has a test at its exact value (CONTRIBUTING.md#style).
 
-/** The largest spec, as canonical JSON. A larger one is refused with 400 (api.md#refused-specs). */
+/** The largest spec, as canonical JSON. A larger spec is refused with 400 (api.md#refused-specs). */
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
@@ -9,13 +9,13 @@ export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 export const MAX_BATCH_RUNS = 1_000;
 /** Labels of one run, and therefore labels in a query. */
 export const MAX_LABELS = 64;
-/** Bytes (UTF-8) of all labels of a run, names and values; also of the `meta` of a run or task. */
+/** Bytes (UTF-8) of all labels of a run, names and values. Also the bound of `meta` of a run or task. */
 export const MAX_TEXT_MAP_BYTES = 8 * 1024;
 /** Ids in one query (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
 /** Snapshots to which one submission can refer. */
 export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
-/** The largest snapshot: one piece of the object store, less a margin. A deployment may lower it. */
+/** The largest snapshot: one upload to the object store, less a margin. A deployment may lower this limit. */
 export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
 /** How long a host tries to store a command's outputs while not a single byte can be stored. */
 export const STORE_OUTPUTS_MS = 15 * 60_000;
@@ -37,11 +37,13 @@ export const MAX_TASK_ATTEMPTS = 50;
 
 /** Log bytes that are kept of one stream of one attempt. The rest is dropped, and an event says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
-/** Log bytes in one call of a host outside of its reports. Each call is one object of the store. */
+/**
+ * Log bytes in one call of a host outside of its reports. Each call becomes one object in the object store.
+ */
 export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
-/** How long the next log byte of an exited attempt is awaited (host-protocol.md#orders). */
+/** How long a run waits for the next log byte of an exited attempt (host-protocol.md#orders). */
 export const LAST_BYTE_MS = 60_000;
 
 /** The largest report of a host (host-protocol.md#report). */
@@ -49,8 +51,8 @@ export const MAX_REPORT_BYTES = 1024 * 1024;
 /** The longest time that the answer to a report waits for new orders (host-protocol.md#webhook). */
 export const MAX_REPORT_WAIT_MS = 20_000;
 /**
- * How long a host may delay the report of a start. If the command ends within this time, it costs one report
- * and not two (budgets.md#budgets, requests per hot run).
+ * How long a host may delay the report of a start. If the command ends within this time, the host sends one
+ * report instead of two (budgets.md#budgets, requests per hot run).
  */
 export const START_REPORT_DELAY_MS = 1_000;
 /**
@@ -60,11 +62,11 @@ export const START_REPORT_DELAY_MS = 1_000;
 export const HEARD_AT_ONCE_MS = 1_000;
 /** A host's socket closes with this number plus the HTTP status of the error: 4409 stands for 409. */
 export const CLOSE_CODES_FROM = 4_000;
-/** How much the time in a signature may differ from ours. */
+/** How much the time in a signature may differ from the time of the control plane. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
-/** The shortest time between two records of the same kind of refusal at a worker. Each record costs a row. */
+/** The shortest time between two records of the same kind of refusal at a worker, since each costs a row. */
 export const NOTE_REFUSAL_MS = 60_000;
-/** Notices whose times differ by less count as the same: each change costs a row. */
+/** Notices whose times differ by less count as the same notice, since each change of a notice costs a row. */
 export const NOTICE_DRIFT_MS = 10_000;
 /**
  * How long a host may report that something of an ended run remains, before its machine counts as broken
@@ -76,18 +78,18 @@ export const MAX_KILL_MS = 3_600_000;
 
 /** The longest back-off of a message that failed (rules.md#r7). */
 export const RETRY_LONGEST_MS = 60_000;
-/** The most messages that one object has in flight at the same time; the others wait. */
+/** How many messages one object has in flight at the same time at most. Other messages wait. */
 export const MAX_IN_FLIGHT = 64;
-/** How long after the end of its lease the control plane calls a worker `lost` (rules.md#r4). */
+/** How long after the end of a worker's lease the control plane calls the worker `lost` (rules.md#r4). */
 export const LEASE_MARGIN_MS = 60_000;
 /** How long an ended placement is remembered, so that it is never accepted again (rules.md#r2). */
 export const REMEMBER_ENDED_MS = 24 * 3_600_000;
 
 /** How long after the pool's decision a create may begin (rules.md#invariant-3, `notAfter`). */
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
-/** How long a create call may still take effect after it got no answer, or was made by an earlier process. */
+/** How long a create call without an answer, or by an earlier process, may still take effect. */
 export const CREATE_STRAGGLER_MS = 90_000;
-/** How long a new machine may be missing from listings without a conclusion (decisions/workers.md#d4). */
+/** How long a new machine may be missing from listings before it counts as gone (decisions/workers.md#d4). */
 export const UNLISTED_MS = 2 * 60_000;
 /** The longest pause that a provider can ask for: a mistyped pause must not stop a pool forever. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;

@@ -136,7 +136,7 @@ const AnyRun = z.object({
 export type AnyRun = z.infer<typeof AnyRun>;
 
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
-/** An abort that is in progress or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
+/** An abort is in progress, or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
 const AskedAbort = Abort.nullable().describe("an abort was requested");
 export const Failure = z
   .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
@@ -311,7 +311,7 @@ export const AbortedList = z
   .meta({ id: "AbortedList" });
 export type AbortedList = z.infer<typeof AbortedList>;
 
-/** Which tasks to restart: one, all running ones, or all. */
+/** Which tasks to restart: `task`, every running task, or (`all`) every task. */
 export const RestartRequest = z
   .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
   .refine(({ task, all }) => task === undefined || all !== true, {

@@ -14,7 +14,7 @@ const CLOCK_IS = "clock is ";
  */
 const DOUBT_MS: Millis = 3_000;
 
-/** The cron that `drover up` fires to confirm what the platform's clock shows, and that nobody has set it. */
+/** The cron that `drover up` fires to confirm the time of the platform's clock, which nobody has set. */
 export function clockIs(wallMs: Instant): string {
   return `${CLOCK_IS}${wallMs}`;
 }
@@ -26,8 +26,8 @@ export function confirmedBy(cron: string): Instant | undefined {
 
 /**
  * The time according to a clock that was last confirmed at `lastMs` and shows `seenMs`. If the clock has
- * moved by more than the time between two confirmations, it may have been set. Then time stands still until
- * the next confirmation: a delay that ends late does less harm than one that ends early.
+ * moved by more than the time between two confirmations, somebody may have set the clock. Then time stands
+ * still until the next confirmation: a delay that ends late does less harm than a delay that ends early.
  */
 export function believed(lastMs: Instant, seenMs: Instant): Instant {
   return Math.abs(seenMs - lastMs) <= DOUBT_MS ? seenMs : lastMs;

@@ -56,7 +56,7 @@ function trimEvents(policy: ReschedulePolicy, events: RescheduleEvent[], at: Ins
 const UNLIMITED_KEPT = 5;
 
 /**
- * Prepares a run for its next epoch after an epoch was closed. `failedAt`: when the last task of that ended.
+ * Prepares a run for its next epoch after an epoch was closed. `failedAt`: when the epoch's last task ended.
  */
 export function reschedule(run: RunDraft, worker: string, failedAt: Instant): void {
   const { record, now } = run;

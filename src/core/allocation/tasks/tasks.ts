@@ -14,7 +14,7 @@ export interface TaskView {
   state: "pending" | "running" | "dead";
   /** Whether an attempt of the present round has started. A task that ends at once is seldom seen running. */
   started: boolean;
-  /** Its restart delay is longer than a host takes to report a running task. */
+  /** Its restart delay is longer than a host needs to report a running task. */
   delayed?: boolean;
   /** It is being stopped, and will start again. */
   restarting?: boolean;
@@ -100,7 +100,7 @@ function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boo
   };
 }
 
-/** The open epoch, or the last one of an ended run. */
+/** The open epoch. If the run has ended: its last epoch. */
 function epochOf({ ended, endedEpoch }: AllocationRecord): number {
   return ended ? endedEpoch : endedEpoch + 1;
 }
@@ -112,7 +112,7 @@ function taskPhase(
 ): TaskPhase {
   if (dead !== undefined)
     return { kind: "dead", at: dead.at, failed: dead.how === "failed" || dead.how === "lost" };
-  // A task that never ran, or was lost, has ended with its run (tasks.md#never-ran).
+  // A task that never ran, or that was lost, counts as ended when its run ended (tasks.md#never-ran).
   if (record.ended)
     return { kind: "dead", at: record.outcome?.at ?? 0, failed: record.outcome?.state === "failed" };
   if (attempt === undefined) {
