@@ -5,13 +5,11 @@ import type { AttemptReport, Report } from "../schema/host.ts";
 import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/**
- * How many placements are shown to their allocations at once, at most, although this worker never had them.
- */
+/** How many placements that this worker never had are shown to their allocations at a time, at most. */
 export const MAX_STRANGERS_ASKED = 8;
 /** How many placements of one report are looked up at most, to see whether this worker ever had them. */
 export const MAX_STRANGERS_LOOKED_UP = 64;
-/** How many attempts of a placement are believed at most although its orders do not name them. */
+/** How many attempts that a placement's orders do not name are believed at most. */
 export const MAX_UNORDERED_ATTEMPTS = 8;
 /** How many Base64 characters of logs are held for one placement in addition to the latest report. */
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;

@@ -6,7 +6,10 @@ export interface HostClock {
   /** How far the control plane's clock is ahead at `at`, according to the report that arrived fastest. */
   aheadMs: Millis;
   at: Instant;
-  /** The latest report: the host's clock in it, and how far our clock was ahead when the report was read. */
+  /**
+   * The latest report: the host's clock in it, and how far ahead the control plane's clock was when it
+   * arrived.
+   */
   latest: { clock: Instant; aheadMs: Millis };
 }
 
@@ -19,7 +22,7 @@ const APART_MS: Millis = 1_000;
 /**
  * The clock of a host after a report, and how long the report waited before it was read, for example in the
  * socket of a paused control plane. Only differences between reports count, so the two clocks need not agree.
- * If the report does not contain the host's clock, nothing is known.
+ * If the report lacks the host's clock, `hostClock` is null.
  */
 export function readClock(
   known: HostClock | null,

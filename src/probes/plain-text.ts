@@ -5,7 +5,7 @@ import type { Report } from "../schema/host.ts";
 export interface RunProbe {
   /** Runs with a living process. */
   runs: ReadonlySet<string>;
-  /** Ended runs that have left something on the host, such as a process or a lock. */
+  /** Ended runs whose files or locks something on the host still holds. */
   stale: string[];
   broken: boolean;
   /** The boot probe succeeded. */

@@ -3,12 +3,15 @@
 import type { AttemptReport, Report } from "../schema/host.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** How many runs are listed at most as having left something on a machine. */
+/** How many stale runs of one host are listed at most. */
 export const MAX_STALE_RUNS = 64;
-/** The longest description of what an ended run has left on its machine, in characters. */
+/** The longest description of what still holds files or locks of a stale run, in characters. */
 export const MAX_HOLDER_CHARS = 256;
 
-/** The stale runs by id: since when each run is stale, and what holds on to it (null: unknown). */
+/**
+ * The stale runs by id: ended runs whose files or locks something on the host still holds. `since`: when the
+ * run became stale. `holder`: what holds them; null: unknown.
+ */
 export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
 
 /**

@@ -27,8 +27,8 @@ const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
  * Statuses that mean an invalid request, whoever answers. Any other status, such as 302, 403 or 404, may come
- * from a proxy while the service restarts. Such a status means `invalid` only if the service itself says so.
- * After `invalid`, no machine of a type is requested until the pool is configured again.
+ * from a proxy while the service restarts. Such a status means `invalid` only if the service itself says so:
+ * after `invalid`, no machine of the type is requested until the pool is configured again.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 

@@ -30,9 +30,9 @@ interface Walk {
  * can contain the pause.
  *
  * Some clouds number their pages. When a machine ends, later machines move up, and a machine may slip to a
- * page that was already read (cases.md#case-19). So the pages are read again. If the second reading has every
- * machine of the first reading, no machine has left the list. Then no machine has moved up, and none was
- * missed. This requires a stable order of the list.
+ * page that was already read (cases.md#case-19). So the pages are read again. If a reading has every machine
+ * of the previous reading, no machine has left the list in between. Then no machine has moved up, and none
+ * was missed. This requires a stable order of the list.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();

@@ -64,7 +64,7 @@ export const HEARD_AT_ONCE_MS = 1_000;
 export const CLOSE_CODES_FROM = 4_000;
 /** How much the time in a signature may differ from the time of the control plane. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
-/** The shortest time between two records of the same kind of refusal at a worker, since each costs a row. */
+/** The shortest time between two records of the same kind of refusal at a worker. Each record costs a row. */
 export const NOTE_REFUSAL_MS = 60_000;
 /** Notices whose times differ by less count as the same notice, since each change of a notice costs a row. */
 export const NOTICE_DRIFT_MS = 10_000;

@@ -82,7 +82,7 @@ export function check<State, Event, Message>(
   return found;
 }
 
-/** The next instant must be a whole number: any other deadline would never come. */
+/** Checks that the next instant is a whole number, since any other deadline would never come. */
 function wakesInTime<State>(wakeAt: (state: State) => Instant | undefined): Invariant<State> {
   const broken = (_before: State, after: State) => {
     const at = wakeAt(after) ?? 0;

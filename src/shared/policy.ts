@@ -174,8 +174,8 @@ export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
 
 /**
  * `fit`: how many attempts fit into the interval. Constant delays add up. A growing delay fits unless it is
- * longer than the interval (restart.md#reschedule-validity). `interval`: for an error, how long all attempts
- * take with a constant delay, or the sum of all growing delays that do not fit.
+ * longer than the interval (restart.md#reschedule-validity). `interval`, for the text of the fault: with
+ * constant delays, how long all attempts take; with growing delays, the sum of the delays that do not fit.
  */
 function attemptsThatFit(policy: ReschedulePolicy): { fit: number; interval: Millis } {
   const { attempts, intervalMs, delayMs } = policy;

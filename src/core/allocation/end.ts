@@ -109,7 +109,8 @@ function finish(run: RunDraft, outcome: Outcome): void {
     const text = `all of it has ended${error === null ? "" : `, with an error: ${error}`}`;
     run.note("Killed", now, text, { details: killDetails(record, error) });
   }
-  // The end of a machine and the ends of its attempts are timed by different clocks. The run ends last.
+  // The end of a machine and the ends of its attempts are timed by different clocks. No attempt may end later
+  // than its run.
   const at = Math.max(outcome.at, ...attempts.map(({ finishedAt }) => finishedAt ?? 0));
   run.set({ outcome: at === outcome.at ? outcome : { ...outcome, at }, ended: true });
 }

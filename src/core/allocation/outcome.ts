@@ -79,7 +79,7 @@ export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Out
 }
 
 /**
- * Adds when the outcome became known, if the run had ended well before that. Retention counts from that time.
+ * Adds `heardAt`, when the end became known, unless it became known at once. Retention counts from `heardAt`.
  */
 function withHeardAt(outcome: Outcome, now: Instant): Outcome {
   return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;

@@ -33,7 +33,7 @@ export interface RescheduleEvent {
   worker: string;
 }
 
-/** Tells a repeated request from a new request: hashes of its `Idempotency-Key` and of its content. */
+/** Recognizes a repeated request: hashes of its `Idempotency-Key` and of its content. */
 export interface RequestKey {
   key: string;
   hash: string;

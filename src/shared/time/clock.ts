@@ -14,7 +14,7 @@ const CLOCK_IS = "clock is ";
  */
 const DOUBT_MS: Millis = 3_000;
 
-/** The cron that `drover up` fires to confirm the time of the platform's clock, which nobody has set. */
+/** The cron that `drover up` fires to confirm that the platform's clock shows this time and was not set. */
 export function clockIs(wallMs: Instant): string {
   return `${CLOCK_IS}${wallMs}`;
 }

@@ -11,7 +11,10 @@ export interface RatePolicy {
 /** What a limiter remembers of one caller: when the caller's whole quota is free again. */
 export type RateState = Instant;
 
-/** The outcome of one request. `left`: how many more are allowed now. `retryAfterMs`: when the next is. */
+/**
+ * The outcome of one request. `left`: how many more requests are allowed now. `retryAfterMs`: how long the
+ * caller must wait until a request is allowed.
+ */
 export interface RateVerdict {
   allowed: boolean;
   left: number;

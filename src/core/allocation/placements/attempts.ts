@@ -12,7 +12,7 @@ import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 import { hasTimedOut } from "../time/time-limits.ts";
 
-/** The progress of an attempt never goes back: a late report of an earlier state changes nothing. */
+/** How far an attempt is in each state. A late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
   preparing: 0,
   running: 1,
@@ -116,8 +116,8 @@ function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
 
 /**
  * Whether the host has begun to prepare the attempt. The first report may already show the attempt as running
- * or failed. Its artifacts were then fetched before, unless the check of its user failed: this check comes
- * first.
+ * or failed. Then the host had begun to fetch its artifacts, unless the check of its user failed: this check
+ * comes before the fetch.
  */
 function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
   if (startError !== undefined) return startError.code !== "user_not_found";

@@ -187,9 +187,9 @@ function contentOf(state: Existing, epoch: number, now: Instant): string {
 }
 
 /**
- * Whether the host has yet to report new attempts, and each of these follows an attempt whose end the host
- * has reported. The worker then asks for the order by itself (`ObservedAnswer`, `askAgain`), so this object
- * needs no alarm to repeat the order.
+ * Whether there are attempts that the host has not reported yet, and each of them follows an attempt of the
+ * same task whose end the host has reported. The worker then asks for the order by itself (`ObservedAnswer`,
+ * `askAgain`), so this object needs no alarm to repeat the order.
  */
 export function isRestart(record: AllocationRecord): boolean {
   const { members } = groupView(record);

@@ -7,7 +7,8 @@ import { addTerms, newPlacement, storePlacement } from "./placement.ts";
 
 /** Applies the pool's message that it has placed this run (messages.md#place). */
 export function foldPlace(run: RunDraft, place: Place): void {
-  // The message may be about an earlier submission of this id: it was refused, but the pool has stored it.
+  // The message may be about an earlier submission with this id, which was refused although the pool had
+  // stored it.
   if (place.submittedAt !== run.record.submittedAt) return;
   noteVersion(run, place.version);
   placeOn(run, place);

@@ -1,4 +1,4 @@
-// How far has the stop of a run, or of a task that restarts, got, and what happens next (`why`)?
+// What has been done to stop a run, or a task that restarts, and what happens next (`why`)?
 import { formatDuration, formatSeconds } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";

@@ -14,7 +14,7 @@ import type { Member } from "./tasks.ts";
 /** How many times in a row a task is restarted after an attempt whose end is unknown. */
 export const MAX_LOSSES_IN_A_ROW = 5;
 
-/** The shortest delay before a task starts again, from its second lost attempt in a row on. */
+/** The shortest delay before a task is restarted after two or more lost attempts in a row. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
 /**
@@ -61,7 +61,7 @@ function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: Attem
   return { kind: "exit", successful: exit.code === 0 && exit.signal === null && !lost };
 }
 
-/** The window to store. Nothing is stored while the window counts no decision (restart.md#the-decision). */
+/** The restart window to store. Nothing is stored while it counts no decision (restart.md#the-decision). */
 function windowToStore(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
   return window.count === 0 && known.window === undefined ? {} : { window };
 }
@@ -159,7 +159,7 @@ export type Cause =
   | { kind: "exit"; successful: boolean }
   | { kind: "lost" };
 
-/** Why this was decided (restart.md#reasons). */
+/** The reason for a decision (restart.md#reasons). */
 export type RestartReason =
   | "not_allowed"
   | "unrecoverable"

@@ -48,7 +48,7 @@ function settleTask(run: PlacedRun, { name }: GroupTask): void {
   else if (one?.isStopping && one.state !== "dead") stopTask(run, view, one);
 }
 
-/** Stops a task once it is its turn. */
+/** Stops a task once its turn has come. */
 function stopTask(run: PlacedRun, view: GroupView, one: Member): void {
   const { now } = run;
   const { task, known } = one;
@@ -154,7 +154,7 @@ export function reactionOf(views: TaskView[]): Reaction | null {
 }
 
 /**
- * The task that failed first; of tasks that failed at once, the first by name
+ * The task that failed first. If several tasks failed at the same time, it is the first of them by name
  * (decisions/tasks.md#who-is-blamed).
  */
 export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
@@ -209,7 +209,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
   }
 }
 
-/** Whether the present attempt of a task may be ordered, or has been. */
+/** Whether the present attempt of a task may be ordered, or was ordered already. */
 export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolean {
   const { task, known, restarting } = one;
   const { members } = view;

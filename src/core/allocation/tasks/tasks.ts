@@ -27,7 +27,7 @@ export interface TaskView {
 export type TaskPhase =
   /** Not reported yet. */
   | { kind: "waiting" }
-  /** Its attempt has ended, and the next one starts at `startAt`. */
+  /** Its attempt has ended, and the next attempt starts at `startAt`. */
   | { kind: "backoff"; startAt: Instant | undefined }
   | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
   /** Its attempt has ended. The same step decides what follows. */

@@ -14,7 +14,7 @@ import {
 } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 
-/** When the run's time is over. The time counts from the first placement, and includes all restarts. */
+/** When the run's time is over. It counts from the first placement, and includes preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
   const from = record.firstPlacedAt ?? placedAt;
   if (from === null || record.spec.timeout === undefined) return undefined;
@@ -60,8 +60,8 @@ export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null
 }
 
 /**
- * Whether the time limit ended an attempt. A host that enforces time limits reports this. If the host does
- * not, or if the attempt never started, the end of the attempt is compared with the limit.
+ * Whether the time limit ended an attempt. A host that enforces time limits reports this. If its host does
+ * not enforce them, or if the attempt never started, the end of the attempt is compared with the limit.
  */
 export function hasTimedOut(
   record: AllocationRecord,

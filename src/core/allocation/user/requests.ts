@@ -16,7 +16,7 @@ import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.t
 
 /**
  * How many signals an order names at most. When there are more, the oldest signal is dropped. A dropped
- * signal is lost only if its host could not be reached while so many newer signals were sent.
+ * signal is lost only if its host could not be reached while this number of newer signals was sent.
  */
 export const MAX_SIGNALS_KEPT = 32;
 
@@ -40,7 +40,10 @@ export type TaskRequest = { key?: RequestKey | undefined } & (
   | { type: "signal"; request: TaskSignal }
 );
 
-/** The tasks that run and are not being stopped (tasks.md#by-hand). Poststop tasks only if named. */
+/**
+ * The tasks that run and are not being stopped (tasks.md#by-hand). Poststop tasks count only if `only` names
+ * them.
+ */
 function running({ members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, isStopping, known }) => {
     const isMeant = only === undefined ? task.hook !== "poststop" : task.name === only;
@@ -92,7 +95,7 @@ export function whyRefused(
   return new DroverError("not_running", what);
 }
 
-/** Carries out a restart or a signal. Returns whether it is accepted. */
+/** Carries out a restart or a signal. Returns whether the request is accepted. */
 export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
   if (!run.isPlaced() || whyRefused(run.state, event.request) !== null) return false;
   if (event.type === "restart") restartTasks(run, event.request);
