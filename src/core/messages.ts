@@ -40,7 +40,7 @@ export interface RunUpsert {
   restarts: number;
   oomKills: number;
   wants: "place" | "nothing";
-  /** Workers on which the run failed: it is placed there only if no other worker is ready for it. */
+  /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
   avoid: string[];
   /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */
   prefer: string | null;
@@ -100,7 +100,10 @@ export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert
  */
 export type WantedAttempt = AttemptOrder & { startAt?: Instant };
 
-/** Allocation → CloudWorker: all that this placement is to run. A higher revision replaces a lower one. */
+/**
+ * Allocation → CloudWorker: all that this placement must run. An order with a higher revision replaces an
+ * order with a lower revision.
+ */
 export interface Order {
   run: string;
   epoch: number;
@@ -210,7 +213,7 @@ export interface WorkerUpsert {
   measuredMemory: number | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
-  /** What its machine costs now. Null: its provider lists no price, and the configured one applies. */
+  /** What its machine costs now. Null: its provider lists no price, and the configured price applies. */
   listedPrice: ListedPrice | null;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;

@@ -85,8 +85,8 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * The meta and variables of a task are added to those of its group. Its other fields replace those of the
- * group (tasks.md#environment).
+ * A task's `meta` and `env` are added to the `meta` and `env` of its group. Its other fields replace the
+ * fields of the group (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): TaskSpec {
   const dir = task.dir ?? spec.dir;

@@ -14,7 +14,7 @@ export const MAX_UNORDERED_ATTEMPTS = 8;
 /** How many Base64 characters of logs are held for one placement in addition to the latest report. */
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 
-/** The host's latest report about one placement. `fingerprint`: equal if two reports say the same. */
+/** The host's latest report about one placement. Reports with the same content have equal `fingerprint`s. */
 export interface Reported {
   run: string;
   epoch: number;

@@ -17,7 +17,7 @@ export type Veil = (text: string) => string;
  */
 export function veilOf(secrets: readonly string[]): Veil {
   const known = [...new Set(secrets.filter((secret) => secret !== "").flatMap(formsOf))];
-  // Longest first, since one secret may begin with another.
+  // The longest form comes first, since one secret may begin with another secret.
   known.sort((a, b) => b.length - a.length);
   return (text) =>
     known.reduce((left, form) => left.replaceAll(form, VEILED), text).replaceAll(CODES, VEILED);

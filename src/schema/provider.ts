@@ -24,7 +24,9 @@ export const Instance = z.object({
 });
 export type Instance = z.infer<typeof Instance>;
 
-/** An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page, absent on the last. */
+/**
+ * An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page. The last page has none.
+ */
 export const InstancePage = z.object({
   items: z.array(Instance),
   /** On the last page: whether the pages list all machines. If not, a machine that is absent may exist. */

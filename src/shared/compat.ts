@@ -1,7 +1,7 @@
 // Which formats of other versions does this version understand, since when, until when, and why? Every format
 // that the code supports for another version is listed here (docs/design/compat.md).
 
-/** A format of another version that this version understands. `until`: the first version that does not. */
+/** A format of another version that this version understands. `until`: the version that drops it. */
 export interface Compatibility {
   what: string;
   since: string;

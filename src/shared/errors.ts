@@ -146,7 +146,7 @@ export function notKnown(): DroverError {
   return new DroverError("bad_signature", "the call is not signed by a known host or with a known code");
 }
 
-/** The answer to a body whose digest differs from the signed one. */
+/** The answer to a body whose digest differs from the signed digest. */
 export function otherBody(): DroverError {
   return new DroverError("bad_signature", "the body is not the one that was signed");
 }

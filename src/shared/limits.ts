@@ -5,15 +5,18 @@
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** Runs in one batch (api.md#batches). */
+/** How many runs one batch can have (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;
-/** Labels of one run, and therefore labels in a query. */
+/** How many labels one run can have, and therefore one query, too. */
 export const MAX_LABELS = 64;
-/** Bytes (UTF-8) of all labels of a run, names and values. Also the bound of `meta` of a run or task. */
+/**
+ * How many bytes (UTF-8) the names and values of all labels of a run can have. The same bound applies to the
+ * `meta` of a run or task.
+ */
 export const MAX_TEXT_MAP_BYTES = 8 * 1024;
-/** Ids in one query (api.md#query-ids). */
+/** How many ids one query can have (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
-/** Snapshots to which one submission can refer. */
+/** To how many snapshots one submission can refer. */
 export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
 /** The largest snapshot: one upload to the object store, less a margin. A deployment may lower this limit. */
 export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
@@ -25,23 +28,24 @@ export const MAX_WAIT_MS = 60_000;
 export const ACKNOWLEDGE_MS = 5_000;
 /** How long the id of a deleted run answers 410 and cannot be used again (api.md#ids). */
 export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
-/** Characters of a text from outside that are stored: an error, a reason, the output of a probe. */
+/** How many characters of a text from outside are stored: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
 
-/** Events that are kept with a run (decisions/runs.md#events-kept). */
+/** How many events are kept with a run (decisions/runs.md#events-kept). */
 export const MAX_RUN_EVENTS = 1_000;
-/** Events that are shown with a task (tasks.md#history-1). */
+/** How many events are shown with a task (tasks.md#history-1). */
 export const MAX_TASK_EVENTS = 10;
-/** Attempts that are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
+/** How many attempts are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
 
-/** Log bytes that are kept of one stream of one attempt. The rest is dropped, and an event says so. */
+/** How many log bytes of one stream of an attempt are kept. The rest is dropped, and an event says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /**
- * Log bytes in one call of a host outside of its reports. Each call becomes one object in the object store.
+ * How many log bytes one call of a host outside of its reports can have. Each call becomes one object in the
+ * object store.
  */
 export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
-/** Log bytes in one answer of an allocation to a reader. */
+/** How many log bytes one answer of an allocation to a reader can have. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
 /** How long a run waits for the next log byte of an exited attempt (host-protocol.md#orders). */
 export const LAST_BYTE_MS = 60_000;
@@ -87,17 +91,17 @@ export const REMEMBER_ENDED_MS = 24 * 3_600_000;
 
 /** How long after the pool's decision a create may begin (rules.md#invariant-3, `notAfter`). */
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
-/** How long a create call without an answer, or by an earlier process, may still take effect. */
+/** How long a create call may still take effect that got no answer, or that an earlier process made. */
 export const CREATE_STRAGGLER_MS = 90_000;
-/** How long a new machine may be missing from listings before it counts as gone (decisions/workers.md#d4). */
+/** How long a new machine may be missing from listings without a consequence (decisions/workers.md#d4). */
 export const UNLISTED_MS = 2 * 60_000;
-/** The longest pause that a provider can ask for: a mistyped pause must not stop a pool forever. */
+/** The longest pause that a provider can ask for, since a mistyped pause must not stop a pool forever. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 /** The largest answer of a provider: a listing of 10,000 machines fits. */
 export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;
-/** The most machines that are named when a listing shows machines that do not belong to the pool. */
+/** How many machines are named at most when a listing shows machines that do not belong to the pool. */
 export const MAX_STRANGERS_SHOWN = 20;
-/** The tags that a pool can add to its machines. */
+/** How many tags a pool can add to its machines. */
 export const MAX_POOL_TAGS = 32;
 /** The shortest interval and the shortest timeout of a pool. */
 export const MIN_INTERVAL_MS = 1_000;
@@ -106,5 +110,5 @@ export const MIN_INTERVAL_MS = 1_000;
 export const MIN_ENROLLMENT_MS = 1_000;
 export const MAX_ENROLLMENT_MS = 7 * 24 * 3_600_000;
 export const DEFAULT_ENROLLMENT_MS = 3_600_000;
-/** Unused enrollment codes of one pool. */
+/** How many unused enrollment codes one pool can have. */
 export const MAX_OPEN_ENROLLMENTS = 1_000;

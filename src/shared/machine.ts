@@ -1,4 +1,4 @@
-// What is a machine: the three pure functions that decide for one object (shell.md#machine)? No
+// What is a machine? It is three pure functions that decide for one object (shell.md#machine). No
 // implementation reads a clock, a random source, an environment or a network.
 
 /**
@@ -19,7 +19,7 @@ export interface Machine<State, Event, Message> {
   name: string;
   /** Applies one event to the state. Every event is legal in every state, but may change nothing. */
   apply(state: State, event: Event, now: Instant): State;
-  /** The messages that are owed to others, derived from what is wanted and what has been acknowledged. */
+  /** The messages that this object owes, derived from what it wants and what was acknowledged. */
   due(state: State, now: Instant): Message[];
   /** The next instant at which time alone changes `due`, or the effect of a `tick`. */
   wakeAt(state: State): Instant | undefined;

@@ -21,7 +21,7 @@ import { queueDeadline } from "./time/time-limits.ts";
 type Unplaced =
   /** It wants a placement, and fails if it has none at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
-  /** Its placement was lost or failed, and it wants another one from `at` on. */
+  /** Its placement was lost or failed, and it wants another placement from `at` on. */
   | { kind: "rescheduling"; at: Instant }
   /** It is to stop, and ends once its pool confirms that it has not been placed in the meantime. */
   | { kind: "withdrawing"; request: StopRequest };

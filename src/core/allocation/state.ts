@@ -100,7 +100,7 @@ export function newTask(name: string): TaskRecord {
   return { name, attempts: [], n: 1, round: 1, restarts: 0, losses: 0 };
 }
 
-/** A signal that an attempt is to get once. `n` distinguishes it from other signals of the same kind. */
+/** A signal that an attempt gets at most once. `n` distinguishes it from other signals of the same kind. */
 export interface SentSignal {
   id: string;
   signal: SignalName;
@@ -210,7 +210,7 @@ export interface AllocationRecord {
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
-  /** The number of the spec: 1 at submission, and one more with each change. */
+  /** The number of the spec: 1 at submission. Each change adds 1. */
   specIndex: number;
   /** When an update last changed the time limit. */
   timeoutSetAt?: Instant;
@@ -224,7 +224,7 @@ export interface AllocationRecord {
   kill?: GroupKill;
   /** All its tasks are to be killed at once (`stop.ts`). */
   forced?: { at: Instant; by: string };
-  /** When the time for its poststop tasks ran out (`poststopBy`). Since then they are stopped, too. */
+  /** When the time for its poststop tasks ran out (`poststopBy`). From then on they are stopped, too. */
   poststopOver?: Instant;
   /** The latest reschedules (restart.md#kept). */
   reschedules: RescheduleEvent[];

@@ -164,7 +164,7 @@ const result = {
 };
 const noResult = { ...noExit, ...ended };
 
-/** A run in one state: the fields of every run, and those that depend on the state. */
+/** A run in one state: the fields of every run, and the fields that depend on the state. */
 function runIn<State extends RunState, Fields extends z.ZodRawShape>(
   state: State,
   id: string,

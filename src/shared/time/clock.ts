@@ -2,15 +2,15 @@
 import type { Instant, Millis } from "../machine.ts";
 
 /**
- * The cron that `drover up` fires after the platform's clock was set: alarms that were set before come at the
- * wrong time, so all objects are woken. No deployment has such a cron.
+ * The cron that `drover up` fires after the platform's clock was set. All objects are then woken, since
+ * alarms that were set before would fire at the wrong time. No deployment has such a cron.
  */
 export const CLOCK_WAS_SET = "clock was set";
 
 const CLOCK_IS = "clock is ";
 /**
  * `drover up` confirms the clock each second. If the clock has moved by more than this since the last
- * confirmation, it is not believed.
+ * confirmation, its time is not believed.
  */
 const DOUBT_MS: Millis = 3_000;
 

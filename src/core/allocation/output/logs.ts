@@ -57,7 +57,7 @@ function appendPiece(
   return { next: { size, stored, tail: new Uint8Array(), at: now }, row };
 }
 
-/** The bytes of a piece that follow the stored ones, up to the cap. */
+/** The bytes of a piece that follow the stored bytes, up to the cap. */
 function continuation(stored: number, piece: LogPiece): Uint8Array {
   if (piece.data === undefined || piece.from > stored) return new Uint8Array();
   const bytes = decodeBase64(piece.data);

@@ -64,7 +64,7 @@ function ordersOfTask(context: Context, one: Member): WantedAttempt[] {
   return [...last, orderOfAttempt(context, one, n)];
 }
 
-/** The order for the present attempt of a task, or for the previous one. */
+/** The order for attempt `n` of a task: its present attempt, or the previous attempt. */
 function orderOfAttempt(
   { view, epoch, limit, sticky, save, now }: Context,
   one: Member,

@@ -48,7 +48,7 @@ export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null
   return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);
 }
 
-/** Stores the open placement, if there is one and the record lacks it. */
+/** Stores the open placement, unless the record contains it already. */
 export function storePlacement(run: RunDraft): void {
   const { placement, record } = run;
   if (placement === null || record.placements.at(-1) === placement) return;

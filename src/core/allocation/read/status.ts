@@ -25,7 +25,7 @@ export function statusOf(state: Existing): RunStatus {
   const { spec } = record;
   const phase = phaseOf(state);
   const view = groupView(record);
-  // `state` comes first, so that a text search finds the run's state before that of any task.
+  // `state` comes first, so that a text search finds the run's state before the state of any task.
   return {
     id: record.id,
     ...partOfState(record, phase),
@@ -47,7 +47,7 @@ export function statusOf(state: Existing): RunStatus {
   };
 }
 
-/** The placements, including the open one even if it is not stored. */
+/** The placements, including the open placement even if it is not stored. */
 function placementsOf(state: Existing): PlacementRecord[] {
   const { ended, placements } = state.record;
   const open = ended ? null : openPlacement(state);

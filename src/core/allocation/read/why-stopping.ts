@@ -31,8 +31,8 @@ interface Context {
 }
 
 /**
- * Why a run is being stopped, and what happens next: the end of a shutdown delay, the host's confirmation, or
- * the end of poststop tasks.
+ * Why a run is being stopped, and what happens next: a shutdown delay ends, the host confirms the stop, or
+ * poststop tasks end.
  */
 export function stopWait(view: GroupView, context: Context): Wait {
   const { placement, now } = context;
@@ -44,7 +44,7 @@ export function stopWait(view: GroupView, context: Context): Wait {
   return { text, next: nextOf(stops, view.group, context.limit) };
 }
 
-/** The wait when no task is being stopped. The run waits until poststop tasks have ended or restarted. */
+/** The wait when no task is being stopped. The run waits for poststop tasks to end, or to restart. */
 function poststopWait(view: GroupView, live: Member[], why: string, context: Context): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {

@@ -100,7 +100,7 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       return because("last_bytes", text, phase.again ? earlierOf(next, limit) : next);
     }
     case "stopping": {
-      // A run that is to stop is stopped regardless of its time limit.
+      // If a stop was requested, the run is stopped whatever its time limit is.
       const left = record.stopRequest === null ? limit : null;
       const { text, next } = stopWait(phase.view, { placement: phase.placement, limit: left, now });
       return because("stopping", text, next);

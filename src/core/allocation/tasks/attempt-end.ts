@@ -172,7 +172,7 @@ export interface RestartDecision {
   decision: "killed" | "terminated" | "not_restarting" | "restarting";
   delayMs: Millis;
   reason: RestartReason | null;
-  /** The new window, to be stored. */
+  /** The window after the decision, to be stored. */
   window: RestartWindow;
 }
 

@@ -1,5 +1,5 @@
-// Which tasks of a group start, which are stopped and in which order, and when does one task's end stop the
-// others?
+// Which tasks of a group start? Which tasks are stopped, and in which order? When does the end of one task
+// stop the other tasks?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";

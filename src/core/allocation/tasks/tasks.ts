@@ -40,7 +40,7 @@ export interface Member extends TaskView {
   known: TaskRecord;
   /** The number of its present attempt. */
   n: number;
-  /** The present attempt and the one before it, if they have been reported. */
+  /** The present attempt and the previous attempt, if they have been reported. */
   attempt: AttemptRecord | undefined;
   before: AttemptRecord | undefined;
   /** It is to stop, or must not start again. */
@@ -219,7 +219,8 @@ function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, kill
 
 /**
  * Whether the host gets the order for the present attempt before the attempt may start, because the host can
- * wait until the start time. Only a stop takes that order back, since the attempt may have started already.
+ * wait until the start time. Only an order to stop replaces that order, since the attempt may have started
+ * already.
  */
 export function isWithHost({ startAt, attempts }: TaskRecord): boolean {
   const last = attempts.at(-1);

@@ -1,4 +1,4 @@
-// Which tasks does a user's restart or signal reach, and what happens to them?
+// Which tasks are affected when a user requests a restart or a signal, and what happens to these tasks?
 import type { SignalName } from "../../../schema/run/run.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import type { Instant } from "../../../shared/machine.ts";
