@@ -34,7 +34,7 @@ export function bootFailure({ exitCode, output }: BootProbe, command: string): s
 /**
  * The possible outcomes of a machine's boot. The first outcome is final (workers.md#boot-outcomes).
  * `success`: the machine became ready. `failure`: it was late, or reported that it is broken. `aborted`: it
- * was no longer wanted. `disappeared`: its instance ended without a request from Drover.
+ * was no longer wanted. `disappeared`: it ended, and nobody had asked for that.
  */
 export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared"] as const;
 export type BootOutcome = (typeof BOOT_OUTCOMES)[number];

@@ -7,8 +7,8 @@ export interface HostClock {
   aheadMs: Millis;
   at: Instant;
   /**
-   * The latest report: the host's clock in it, and how far ahead the control plane's clock was when it
-   * arrived.
+   * The latest report: the host's clock in it, and how far ahead the control plane's clock was when the
+   * report was read.
    */
   latest: { clock: Instant; aheadMs: Millis };
 }
