@@ -7,8 +7,8 @@ export function jittered(delayMs: Millis, id: string): Millis {
 }
 
 /**
- * The FNV-1a hash of a text, scaled to [0, 1). It is mixed once more, so that ids that differ only in the
- * last digit get values that are far apart.
+ * The FNV-1a hash of a text, scaled to [0, 1). The hash is mixed a second time, so that ids that differ only
+ * in the last digit get values that are far apart.
  */
 function fraction(text: string): number {
   let hash = 0x811c9dc5;

@@ -40,7 +40,7 @@ export interface RunUpsert {
   restarts: number;
   oomKills: number;
   wants: "place" | "nothing";
-  /** Workers on which the run failed: it is placed there only if no other worker is ready for it. */
+  /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
   avoid: string[];
   /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */
   prefer: string | null;
@@ -63,7 +63,9 @@ export interface PlacementTerms {
 export type PoolAnswer =
   | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
   | { kind: "queued" }
-  /** No epoch is open, and none opens before another message. `version`: the latest that the pool has. */
+  /**
+   * No epoch is open, and none opens before the pool gets a message. `version`: the pool's latest version.
+   */
   | {
       kind: "none";
       version: number;
@@ -98,7 +100,10 @@ export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert
  */
 export type WantedAttempt = AttemptOrder & { startAt?: Instant };
 
-/** Allocation → CloudWorker: all that this placement is to run. A higher revision replaces a lower one. */
+/**
+ * Allocation → CloudWorker: all that this placement must run. An order with a higher revision replaces an
+ * order with a lower revision.
+ */
 export interface Order {
   run: string;
   epoch: number;
@@ -126,8 +131,8 @@ export interface Observed {
   epoch: number;
   worker: string;
   /**
-   * Whether the worker accepted an order of this epoch. If not, it only asks what to do with the attempts
-   * that its host reports.
+   * Whether the worker accepted an order of this epoch. If not, the worker only asks what to do with the
+   * attempts that its host reports.
    */
   held: boolean;
   attempts: AttemptReport[];
@@ -138,7 +143,7 @@ export interface Observed {
 }
 
 /**
- * The present order. An empty one tells the worker to stop and forget all attempts of the epoch, and to
+ * The present order. An empty order tells the worker to stop and forget all attempts of the epoch, and to
  * remember the epoch as ended.
  */
 export type ObservedAnswer =
@@ -208,7 +213,7 @@ export interface WorkerUpsert {
   measuredMemory: number | null;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
-  /** What its machine costs now. Null: its provider lists no price, and the configured one applies. */
+  /** What its machine costs now. Null: its provider lists no price, and the configured price applies. */
   listedPrice: ListedPrice | null;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
@@ -216,7 +221,7 @@ export interface WorkerUpsert {
   unmade: boolean;
   /** An operator has forced its end, so it waits for no listing. */
   forced: boolean;
-  /** The provider call that it wants to make, and for which it waits for its turn. Null: none. */
+  /** The provider call that it wants to make as soon as its turn comes. Null: none. */
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
@@ -323,8 +328,8 @@ export interface Configure {
   /** Makes worker ids unique among all pools that ever had this name. */
   seed: string;
   /**
-   * Delete the pool: `empty`, only if it is empty; `drained`, once it is empty; `forced`, end everything in
-   * it at once. Absent: keep the pool.
+   * How to delete the pool. `empty`: only if it is empty. `drained`: once it is empty. `forced`: at once,
+   * together with everything in it. Absent: keep the pool.
    */
   remove?: Removal;
   /** Who deletes the pool, if it is to be deleted. */
@@ -351,9 +356,9 @@ export type ConfigureAnswer =
 
 /** How a call to a provider failed, by class (host-protocol.md#provider-errors). */
 export interface ProviderFailure extends ProviderProblem {
-  /** The call was refused or was never sent, so it had no effect. Absent: it may have had one. */
+  /** The call was refused or was never sent, so it had no effect. Absent: it may have had an effect. */
   refused?: true;
-  /** The call got no complete answer. Absent: it got one. */
+  /** The call got no complete answer. Absent: it got a complete answer. */
   unreached?: true;
 }
 

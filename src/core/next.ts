@@ -18,7 +18,7 @@ export function nextBy(code: NextCode, action: string, waitsFor: Awaited | null)
   return { action, at: null, code, waitsFor };
 }
 
-/** The earlier of two actions. An action with a time comes before one without. */
+/** The earlier of two actions. An action with a time comes before an action without a time. */
 export function earlierOf(first: Next, second: Next | null): Next {
   if (second === null || second.at === null) return first;
   if (first.at === null) return { ...second, waitsFor: second.waitsFor ?? first.waitsFor ?? null };

@@ -1,7 +1,7 @@
 // How did a provider answer the request for a machine, and which answers prove that it made none?
 import type { WorkerFailure } from "./messages.ts";
 
-/** Failures that say that the provider made no machine. After any other failure there may be one. */
+/** Failures that say that the provider made no machine. After any other failure, a machine may exist. */
 export const REFUSALS: readonly WorkerFailure["class"][] = ["rate_limit", "quota", "capacity", "invalid"];
 
 /**

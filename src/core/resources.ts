@@ -13,8 +13,8 @@ export function usableMemory(advertised: number, measured = Number.POSITIVE_INFI
 }
 
 /**
- * The part of `total` that `used` leaves free. Runs that ask for no vCPU share one (pool.md#fit). `measured`:
- * bytes of memory that the host measured, if known.
+ * The part of `total` that `used` leaves free. All runs that ask for no vCPU share one vCPU (pool.md#fit).
+ * `measured`: bytes of memory that the host measured, if known.
  */
 export function remaining(
   total: Resources,

@@ -10,7 +10,7 @@ export interface RowDisk<Row> {
   readLive(): Iterable<[string, Row]>;
   /** Rows that are not live, ordered by key. */
   readEnded(limit: number): Iterable<[string, Row]>;
-  /** Of the rows that are not live, those with the highest numbers in a field, highest first. */
+  /** Of the rows that are not live, the rows with the highest numbers in a field, highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
@@ -48,7 +48,7 @@ export class Rows<Row> {
   readonly #disk: RowDisk<Row>;
   readonly #isLive: (row: Row) => boolean;
   readonly #rows = new Map<string, Row>();
-  /** The rows to write: when each one changed, and its version at the latest flush if that was in memory. */
+  /** The rows to write. `at`: when the row changed. `before`: the row at the latest flush, if in memory. */
   readonly #dirty = new Map<string, { at: Instant; before: Row | undefined }>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
@@ -90,7 +90,7 @@ export class Rows<Row> {
     }
   }
 
-  /** Of the stored rows that are not live, those with the highest numbers in a field. */
+  /** Of the stored rows that are not live, the rows with the highest numbers in a field. */
   latestEnded(field: keyof Row & string, limit: number): Row[] {
     return this.#disk.readLatestEnded(field, limit).map(([, row]) => row);
   }
@@ -159,7 +159,10 @@ export class Rows<Row> {
     this.#watcher(key, before, undefined);
   }
 
-  /** The rows that were set since the latest flush: the stored version, if any, and the present one. */
+  /**
+   * The rows that were set since the latest flush. `before`: the stored row, if any. `after`: the present
+   * row.
+   */
   *changes(): Generator<{ key: string; before: Row | undefined; after: Row }> {
     for (const [key, { before }] of this.#dirty) {
       const after = this.#rows.get(key);

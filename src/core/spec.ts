@@ -85,8 +85,8 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * The meta and variables of a task are added to those of its group. Its other fields replace those of the
- * group (tasks.md#environment).
+ * A task's `meta` and `env` are added to the `meta` and `env` of its group. Its other fields replace the
+ * fields of the group (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): TaskSpec {
   const dir = task.dir ?? spec.dir;
@@ -122,7 +122,7 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
   return { ...usual, ...script, runForMs: durationMs(runFor), blockStartMs: durationMs(blockStart) };
 }
 
-/** Memory reserved for a task that names none. */
+/** Memory that is reserved for a task whose spec does not name any. */
 const DEFAULT_MEMORY = "256MiB";
 
 function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["resources"]): Resources {
@@ -171,7 +171,7 @@ export function tasksOf(spec: RunSpec): TaskSpec[] {
   return groupOf(spec).tasks.map((task) => task.spec);
 }
 
-/** The command of a run for display: that of its leader, or else of its first main task. */
+/** The command of a run for display: the command of its leader, or else of its first main task. */
 export function commandOf(spec: RunSpec): string {
   const { tasks } = groupOf(spec);
   const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");

@@ -2,7 +2,7 @@
 /** A character that needs two bytes. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Bytes that a text takes in storage: one wide character makes all of them wide. */
+/** Bytes that a text takes in storage. One wide character makes all characters of the text wide. */
 export function storedBytes(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }

@@ -1,30 +1,30 @@
-// Which attempts in a report are believed (reports.md)? A host may send anything, so memory must not grow
-// with it: the placements of this worker count, a few others are shown to their allocations, and the rest is
-// dropped.
+// Which attempts in a report are believed (reports.md)? A host may send anything, but memory must stay
+// bounded. So the placements of this worker count, a few other placements are shown to their allocations, and
+// all others are dropped.
 import type { AttemptReport, Report } from "../schema/host.ts";
 import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** The most placements that are shown to their allocations at a time although this worker never had them. */
+/** How many placements that this worker never had are shown to their allocations at a time, at most. */
 export const MAX_STRANGERS_ASKED = 8;
-/** The most placements of one report that are looked up to see whether this worker ever had them. */
+/** How many placements of one report are looked up at most, to see whether this worker ever had them. */
 export const MAX_STRANGERS_LOOKED_UP = 64;
-/** The most attempts of a placement that are believed although its orders do not name them. */
+/** How many attempts that a placement's orders do not name are believed at most. */
 export const MAX_UNORDERED_ATTEMPTS = 8;
-/** The most Base64 characters of logs that are held for one placement in addition to the latest report. */
+/** How many Base64 characters of logs are held for one placement in addition to the latest report. */
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 
-/** The host's latest report about one placement. `fingerprint`: equal if two reports say the same. */
+/** The host's latest report about one placement. Reports with the same content have equal `fingerprint`s. */
 export interface Reported {
   run: string;
   epoch: number;
   attempts: AttemptReport[];
   fingerprint: string;
-  /** When it was reported. Ages in it refer to this time. */
+  /** When it was reported. The ages in the report refer to this time. */
   at: Instant;
   /** A placement that this worker never had. */
   stranger?: true;
-  /** Its allocation does not want this stranger, and is not asked again while the host reports it. */
+  /** Its allocation does not want this placement, and is not asked again while the host reports it. */
   over?: true;
 }
 
@@ -36,7 +36,7 @@ export interface ReportContext {
   isGiven(key: string): boolean;
 }
 
-/** A live placement of this worker. `revision`: that of the worker's orders when it last changed. */
+/** A live placement of this worker. `revision`: the orders' revision when the placement last changed. */
 interface LivePlacement {
   run: string;
   epoch: number;
@@ -53,8 +53,8 @@ interface PlacementReport {
 
 /**
  * The host's report about each placement. A full report also proves which attempts are missing. A delta
- * replaces the attempts that it names, and earlier reports of all others stay valid. An attempt that only
- * waits for its start time, as ordered, is not news.
+ * replaces the reports of the attempts that it names, and the earlier reports of all other attempts stay
+ * valid. An attempt that only waits for its ordered start time is not news.
  */
 export function reportedBy(known: ReportContext, report: Report, now: Instant): Record<string, Reported> {
   const rows = new Map(known.live.map((row) => [placementKey(row.run, row.epoch), row]));
@@ -98,8 +98,8 @@ function byPlacement(report: Report): Map<string, PlacementReport> {
 }
 
 /**
- * Placements that this worker never had, and whose allocations are asked about them: first those that are
- * already known, then those that this report adds. A placement that ended here does not count.
+ * Placements that this worker never had, and whose allocations are asked about them. Placements from earlier
+ * reports come before placements that this report adds. A placement that ended on this worker does not count.
  */
 function strangersIn(
   { before, isGiven }: ReportContext,
@@ -121,7 +121,7 @@ function strangersIn(
   return strangers;
 }
 
-/** All ordered attempts, and the latest of the others: orders may omit an attempt that has just ended. */
+/** All ordered attempts, and the latest other attempts: orders may omit an attempt that has just ended. */
 function believedOf(attempts: AttemptReport[], row: LivePlacement | undefined): AttemptReport[] {
   if (attempts.length <= MAX_UNORDERED_ATTEMPTS) return attempts;
   const ordered = new Set(row?.order?.attempts.map(({ id }) => id));
@@ -154,7 +154,7 @@ function reportedPlacement(
   return row === undefined ? { ...reported, stranger: true } : reported;
 }
 
-/** Attempts of a placement that a delta does not name, with their ages as of now. */
+/** Attempts of a placement that a delta does not name. Their ages are computed for `now`. */
 function unnamedAttempts(before: Reported | undefined, named: Set<string>, now: Instant): AttemptReport[] {
   if (before === undefined) return [];
   const others = before.attempts.filter(({ id }) => !named.has(id));
@@ -168,7 +168,7 @@ function dataLength(piece: { data?: string | undefined } | undefined): number {
   return piece?.data?.length ?? 0;
 }
 
-/** An earlier report of attempts, with ages that have grown by `ms`. */
+/** An earlier report of attempts, with ages that are greater by `ms`. */
 export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   if (ms <= 0) return attempts;
   return attempts.map(({ startedAgoMs, endedAgoMs, ...rest }) => ({
@@ -178,7 +178,7 @@ export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   }));
 }
 
-/** A text that is equal for two reports that say the same. It leaves out ages, which change each time. */
+/** A text that is equal for two reports with the same content. It omits ages, which always change. */
 export function fingerprintOf(attempts: Report["attempts"]): string {
   return attempts
     .map(({ id, state, kill, log, saved }) => {

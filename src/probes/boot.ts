@@ -1,7 +1,7 @@
-// How did a boot probe end, and which outcomes can the boot of a machine have (workers.md#boot-outcomes)?
+// How did a boot probe end, and which outcomes are possible for a boot (workers.md#boot-outcomes)?
 import type { Report } from "../schema/host.ts";
 
-/** The result of the host's boot probe. `exitCode`: null if a signal ended it. */
+/** The result of the host's boot probe. `exitCode`: null if a signal ended the probe. */
 export interface BootProbe {
   ok: boolean;
   output: string;
@@ -32,9 +32,9 @@ export function bootFailure({ exitCode, output }: BootProbe, command: string): s
 }
 
 /**
- * The possible outcomes of a machine's boot; the first that occurs is final (workers.md#boot-outcomes).
- * `success`: it became ready; `failure`: it was late, or reported that it is broken; `aborted`: it was no
- * longer wanted; `disappeared`: it ended by itself.
+ * The possible outcomes of a machine's boot. The first outcome is final (workers.md#boot-outcomes).
+ * `success`: the machine became ready. `failure`: it was late, or reported that it is broken. `aborted`: it
+ * was no longer wanted. `disappeared`: it ended, and nobody had asked for that.
  */
 export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared"] as const;
 export type BootOutcome = (typeof BOOT_OUTCOMES)[number];

@@ -1,25 +1,28 @@
-// How far apart are a host's clock and ours, and how long did a report take to arrive?
+// How far apart are the clocks of a host and of the control plane, and how late did a report arrive?
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** The relation of a host's clock to ours, as far as its reports show. */
+/** The difference between a host's clock and the clock of the control plane, as its reports show. */
 export interface HostClock {
-  /** How far our clock is ahead at `at`, according to the report that arrived fastest. */
+  /** How far the control plane's clock is ahead at `at`, according to the report that arrived fastest. */
   aheadMs: Millis;
   at: Instant;
-  /** The latest report: the host's clock in it, and how far our clock was ahead when it was read. */
+  /**
+   * The latest report: the host's clock in it, and how far ahead the control plane's clock was when the
+   * report was read.
+   */
   latest: { clock: Instant; aheadMs: Millis };
 }
 
 /** Two clocks drift apart by at most this share of the elapsed time. */
 const DRIFT = 1e-3;
 
-/** Reports closer together than this say nothing about each other's delay. */
+/** If two reports are closer together than this, neither shows whether the other was delayed. */
 const APART_MS: Millis = 1_000;
 
 /**
  * The clock of a host after a report, and how long the report waited before it was read, for example in the
- * socket of a paused control plane. Only differences between reports count, so the clocks need not agree. A
- * report need not contain the clock.
+ * socket of a paused control plane. Only differences between reports count, so the two clocks need not agree.
+ * If the report lacks the host's clock, `hostClock` is null.
  */
 export function readClock(
   known: HostClock | null,
@@ -38,8 +41,9 @@ export function readClock(
 }
 
 /**
- * Whether the host's clock stood still, as on a paused machine. Then the latest two reports show the same
- * difference. If a paused reader had delayed both, the later one would have waited for less time.
+ * Whether the host's clock stood still, for example while its machine was paused. If it did, the latest two
+ * reports show the same difference. If instead the reader was paused and delayed both reports, the later
+ * report waited for less time.
  */
 function hasStoodStill({ latest }: HostClock, clock: Instant, aheadMs: Millis): boolean {
   const apartMs = clock - latest.clock;

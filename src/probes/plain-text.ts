@@ -1,23 +1,24 @@
-// What does the report of a host without an agent say? One statement per line
+// What does the report of a host without an agent say? Each line makes one statement
 // (workers.md#plain-text-reports).
 import type { Report } from "../schema/host.ts";
 
 export interface RunProbe {
   /** Runs with a living process. */
   runs: ReadonlySet<string>;
-  /** Ended runs to which something on the host still holds on. */
+  /** Ended runs whose files or locks something on the host still holds. */
   stale: string[];
   broken: boolean;
   /** The boot probe succeeded. */
   booted: boolean;
-  /** The revision of the orders that the host applied; 0: not said. */
+  /** The revision of the orders that the host applied. 0: the report does not say. */
   ordersSeen: number;
 }
 
 /**
  * Parses a run probe by exact match: nothing is trimmed, and unknown lines are ignored
- * (workers.md#plain-text-reports). Without `orders <revision>` a missing run proves nothing, since the host
- * may not have read its orders yet. The space in `boot ok` distinguishes this line from the id of a run.
+ * (workers.md#plain-text-reports). Without a line `orders <revision>`, it proves nothing that a run is not
+ * listed, since the host may not have read its orders yet. The space in `boot ok` distinguishes this line
+ * from the id of a run.
  */
 export function readRunProbe(text: string): RunProbe {
   const lines = text.split("\n");
@@ -38,12 +39,12 @@ const STALE = /^([a-z0-9][a-z0-9-]{0,62}) stale$/;
 const ORDERS = /^orders (\d{1,15})$/;
 
 /**
- * Turns a plain-text run probe into a report. It names runs, not attempts: every ordered attempt of a listed
- * run counts as running, and as started when the run was first listed. The report is full. Its number is its
- * signed time stamp in seconds, so a second report within the same second, or a late one, is dropped. Runs
- * without an order are ignored, and the orders do not name them.
+ * Turns a plain-text run probe into a report. The probe names runs, not attempts: every ordered attempt of a
+ * listed run counts as running, and its age counts from when the run was first listed. The report is full.
+ * Its number is its signed time stamp in seconds, so a second report within the same second, or a late
+ * report, is dropped. Listed runs without an order are ignored.
  *
- * `sentAtS`: the time stamp. `incarnation`: the host's latest start. `placements`: the live ones.
+ * `sentAtS`: the time stamp. `incarnation`: the host's latest start. `placements`: the live placements.
  */
 export function plainReport(
   text: string,

@@ -1,12 +1,14 @@
 // Does a report count at all, and which attempts in it are over?
 import type { AttemptReport, Report } from "../schema/host.ts";
 
-/** How a report relates to what its reader knows: from another start of the agent, old, or new. */
+/**
+ * How a report relates to what its reader knows: from an earlier or later start of the agent, old, or new.
+ */
 export type Verdict = "earlier_start" | "later_start" | "old" | "fresh";
 
 /**
- * Judges a report by its numbers (host-protocol.md#report). Only a fresh report counts. Every start of the
- * agent except the latest must end. `lastSeq`: the number of the latest report that counted.
+ * Judges a report by its numbers (host-protocol.md#report). A report counts only if it is fresh. Every start
+ * of the agent except the latest start must end. `lastSeq`: the number of the latest report that counted.
  */
 export function judgeReport(
   { incarnation, seq }: Pick<Report, "incarnation" | "seq">,

@@ -3,18 +3,21 @@
 import type { AttemptReport, Report } from "../schema/host.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
-/** The most runs that are listed as having left something on a machine. */
+/** How many stale runs of one host are listed at most. */
 export const MAX_STALE_RUNS = 64;
-/** The longest description of what still holds on to such a run. */
+/** The longest description of what still holds files or locks of a stale run, in characters. */
 export const MAX_HOLDER_CHARS = 256;
 
-/** The stale runs, by id: since when each is stale, and what still holds on to it (null: unknown). */
+/**
+ * The stale runs by id: ended runs whose files or locks something on the host still holds. `since`: when the
+ * run became stale. `holder`: what holds them; null: unknown.
+ */
 export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
 
 /**
- * The stale runs after a report; `known` itself if nothing has changed. A report with `stale` replaces the
- * list, a full report without it clears the list, and a delta without it changes nothing. Only the first
- * `MAX_STALE_RUNS` count.
+ * The stale runs after a report; `known` itself if nothing has changed. A report with the field `stale`
+ * replaces the list. Without the field, a full report clears the list, and a delta changes nothing. Only the
+ * first `MAX_STALE_RUNS` runs count.
  */
 export function staleAfter(known: StaleRuns, report: Report, now: Instant): StaleRuns {
   if (report.stale === undefined && !report.full) return known;
@@ -38,7 +41,8 @@ function runsIn(stale: NonNullable<Report["stale"]>): Map<string, string | null>
 
 /**
  * Why a stale run makes its host count as broken: when a report arrives, the run has been stale for longer
- * than the timeout. Time alone never makes a host broken, since the next report may clear the run.
+ * than the timeout. The passing of time alone never makes a host broken, since the next report may clear the
+ * run.
  */
 function brokenByStale(stale: StaleRuns, timeoutMs: Millis, now: Instant): string | undefined {
   const late = Object.entries(stale).find(([, { since }]) => now - since > timeoutMs);
@@ -57,9 +61,9 @@ export interface Trouble {
 }
 
 /**
- * Why the host of this report gets no more runs: it says that it is broken, or something of an ended or
- * killed run still lives on it and holds memory, locks or files (workers.md#stale-runs,
- * workers.md#broken-hosts, workers.md#unkillable-runs). Undefined: it can take more.
+ * Why the host of this report gets no more runs. Either the host says that it is broken, or something of an
+ * ended or killed run still lives on the host and holds memory, locks or files (workers.md#stale-runs,
+ * workers.md#broken-hosts, workers.md#unkillable-runs). Undefined: the host can take more runs.
  */
 export function troubleIn(
   report: Report,

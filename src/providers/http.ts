@@ -12,23 +12,23 @@ import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";
 
-/** The timeout of a call, or of a listing with all pages. Later listings show whether a call took effect. */
+/** The timeout of one call, or of a listing with all its pages. Later listings show what a late call did. */
 const CALL_TIMEOUT_MS = 30_000;
 
 /** How long a change may take to show in the service's listing. */
 const LIST_CONSISTENCY_MS = 1_000;
 
-/** The longest description of a fault that is reported. It may contain the name of a tag, of any length. */
+/** The longest description of a fault that is reported. It may contain the name of a tag, however long. */
 const MAX_FAULT_CHARS = 512;
 const MAX_ID_CHARS = 256;
 
-/** The id of a machine whose other fields are invalid. */
+/** Reads the id of a machine whose other fields are invalid. */
 const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
- * Statuses that mean an invalid request, even if a proxy answers. Other statuses (404, 403, 302) may come
- * from a proxy while the service restarts: they mean `invalid` only if the service says so itself, since no
- * machine of a type is requested after `invalid` until the pool is configured again.
+ * Statuses that mean an invalid request, whoever answers. Any other status, such as 302, 403 or 404, may come
+ * from a proxy while the service restarts. Such a status means `invalid` only if the service itself says so:
+ * after `invalid`, no machine of the type is requested until the pool is configured again.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
@@ -37,7 +37,10 @@ function classOf(status: number): ProviderFailure["class"] {
   return REFUSALS.has(status) ? "invalid" : "temporary";
 }
 
-/** Whether a status proves that the call had no effect, even from a proxy. Timeouts and conflicts do not. */
+/**
+ * Whether a status proves, whoever answers, that the call had no effect. Timeouts and conflicts prove
+ * nothing.
+ */
 function isRefusal(status: number): boolean {
   return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
 }
@@ -92,8 +95,8 @@ async function readPage(
 }
 
 /**
- * The machines of a page. An invalid machine is left out and reported as a gap: it may stay for a long time,
- * and if it made every listing fail, the whole pool would be stuck.
+ * The machines of a page. An invalid machine is omitted, and reported as a gap. If it made the listing fail,
+ * the whole pool would be stuck for as long as the machine is listed.
  */
 function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" | "gap"> {
   const items: Instance[] = [];
@@ -209,7 +212,7 @@ function pauseOf(retryAfterMs: number): number {
   return Math.ceil(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
 }
 
-/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds it. */
+/** Normalizes JSON, so that the veil finds a secret in whatever way the JSON spells it. */
 function plainly(body: string): string {
   const json = jsonOf(body);
   return json === undefined ? body : JSON.stringify(json);

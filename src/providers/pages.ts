@@ -4,7 +4,7 @@ import type { Instance, InstancePage } from "../schema/provider.ts";
 
 /** The most pages of a listing: 10,000 machines at 50 a page. */
 export const MAX_LIST_PAGES = 200;
-/** The most readings of a listing until two in a row agree. */
+/** How often a listing is read at most until two readings in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
 /** A page. `gap`: which items were left out of it, and why. */
@@ -22,16 +22,17 @@ interface Walk {
 }
 
 /**
- * Reads a listing with any number of pages. Resolves with everything that any page showed, and with `partial`
- * if an absence proves nothing: the service does not call the listing complete, there are too many pages,
- * pages shifted, a page failed, or an item is invalid.
+ * Reads a listing with any number of pages. Resolves with every machine that any page showed. Sets `partial`
+ * if a machine that no page showed may still exist: the service does not call the listing complete, there are
+ * too many pages, pages shifted, a page failed, or an item is invalid.
  *
- * The listing fails if nothing was read, or if the service asks for a pause, which only a failure can carry.
+ * The listing fails if nothing was read. It also fails if the service asks for a pause, since only a failure
+ * can contain the pause.
  *
- * If a cloud numbers its pages, later machines move up when a machine ends, and one may slip to a page that
- * was already read (cases.md#case-19). So the pages are read again. If the next reading has everything that
- * the previous one had, no machine has left the list, so none moved up, and none was missed. This only needs
- * a stable order.
+ * Some clouds number their pages. When a machine ends, later machines move up, and a machine may slip to a
+ * page that was already read (cases.md#case-19). So the pages are read again. If a reading has every machine
+ * of the previous reading, no machine has left the list in between. Then no machine has moved up, and none
+ * was missed. This requires a stable order of the list.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();

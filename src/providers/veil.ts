@@ -4,20 +4,20 @@
 const VEILED = "[secret]";
 /** Any enrollment code, even if it was made for another call. */
 export const CODES = /drvc_[\w.~-]+/g;
-/** Shorter pieces of a secret reveal nothing, and may occur by chance. */
+/** Shorter base64 forms of a secret are not removed: they reveal nothing, and may occur by chance. */
 const LEAST_BASE64_CHARS = 8;
 
 /** Removes secrets from a foreign text. */
 export type Veil = (text: string) => string;
 
 /**
- * Makes a function that removes these secrets and every enrollment code from a text: plain, or escaped for
- * JSON, URLs or HTML, or within base64. A service may repeat what it was sent, and its texts are stored and
- * shown. Apply it before a text is cut.
+ * Makes a function that removes these secrets from a text, whether they are plain, escaped for JSON, URLs or
+ * HTML, or within base64. It also removes every enrollment code. It is needed because a service may repeat
+ * what it was sent, and its texts are stored and shown. Apply the function before a text is cut.
  */
 export function veilOf(secrets: readonly string[]): Veil {
   const known = [...new Set(secrets.filter((secret) => secret !== "").flatMap(formsOf))];
-  // Longest first, since one secret may begin with another.
+  // The longest form comes first, since one secret may begin with another secret.
   known.sort((a, b) => b.length - a.length);
   return (text) =>
     known.reduce((left, form) => left.replaceAll(form, VEILED), text).replaceAll(CODES, VEILED);
@@ -30,7 +30,7 @@ function formsOf(secret: string): string[] {
   return [...plain, ...base64Of(secret)];
 }
 
-/** The three forms of a secret within base64, without the end characters that depend on its neighbors. */
+/** The three forms of a secret within base64, without the characters that depend on neighboring bytes. */
 function base64Of(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const forms = [0, 1, 2].map((before) => {

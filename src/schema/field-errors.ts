@@ -38,10 +38,10 @@ export function fieldErrors(
 }
 
 /**
- * Picks the form of a union that the author probably meant: the form with the fewest missing, unknown or
- * mistyped fields at the top level; the last form on a tie. Unknown fields count double, since they belong to
- * another form, while a missing field may be an oversight. Undefined if every form is wrong as a whole, for
- * example because the value is not an object.
+ * Picks the form of a union that the author probably meant. This is the form with the fewest missing, unknown
+ * or mistyped fields at the top level. If several forms have equally few, it is the last of these forms.
+ * Unknown fields count double, since they belong to another form, while a missing field may be an oversight.
+ * Undefined if every form is wrong as a whole, for example because the value is not an object.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;

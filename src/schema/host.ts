@@ -9,7 +9,7 @@ import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
 
-/** The highest revision or report number that a host may send. It leaves room for higher numbers. */
+/** The highest revision, report number or protocol that a host may send. Numbers up to 2 ** 53 stay exact. */
 export const MAX_HOST_NUMBER = 2 ** 48;
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
@@ -92,8 +92,8 @@ export const LogPiece = z
 export type LogPiece = z.infer<typeof LogPiece>;
 
 /**
- * Why a host stopped an attempt on its own: its lease ends, its agent is shutting down, or its machine is
- * about to be interrupted.
+ * Why a host stopped an attempt without an order: its lease ends, its agent is shutting down, or its machine
+ * is about to be interrupted.
  */
 export const HostStop = z
   .enum(["lease", "agent", "interruption"])
@@ -101,8 +101,8 @@ export const HostStop = z
 export type HostStop = z.infer<typeof HostStop>;
 
 /**
- * The initial content of the directories of a sticky run that was placed before: `moved` from an earlier
- * placement on this machine, `fetched` from a snapshot of another machine's data, or `empty`.
+ * What the directories of a sticky run contain when the run is placed again. `moved`: the data of an earlier
+ * placement on this machine. `fetched`: the data in a snapshot from another machine. `empty`: nothing.
  */
 export const StickyData = z.enum(["moved", "fetched", "empty"]);
 export type StickyData = z.infer<typeof StickyData>;
@@ -115,7 +115,7 @@ export const SavedFiles = z
 /** The result of a task's `outputs`: their snapshot, or why they are lost. */
 const Outcome = z.union([
   z.object({ error: Text }),
-  // The last of equally wrong forms counts as the intended one (`field-errors.ts`).
+  // If a value fits both forms equally badly, the errors are those of the last form (`field-errors.ts`).
   SavedFiles,
 ]);
 export type OutputsOutcome = z.infer<typeof Outcome>;
@@ -235,9 +235,9 @@ export type Report = z.infer<typeof Report>;
 
 /**
  * An order for one attempt. `run` without `task`: keep the attempt, but never start it. `sticky`: keep the
- * placement's data when it ends; the placement begins with the data of epoch `from` if this host has it,
- * else with the data in `snapshot`. `save`: the whole placement has ended; store its data as a snapshot.
- * `startInMs`: do not start the attempt before this time has passed; absent: start immediately.
+ * data when the placement ends. The placement begins with the data of epoch `from` if this host has these
+ * data, or else with the data in `snapshot`. `save`: the whole placement has ended, so store its data as a
+ * snapshot. `startInMs`: do not start the attempt before this time has passed; absent: start it immediately.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {
@@ -263,11 +263,11 @@ interface StopOrder {
   timeoutMs: number;
   reason: string;
   save?: true;
-  /** The time limit is the reason. */
+  /** The attempt is stopped because its time limit is over. */
   timedOut?: true;
 }
 
-/** A signal for the main process of an attempt, sent once: `n` identifies it. */
+/** A signal to send once to the main process of an attempt. `n` identifies the signal. */
 export interface SignalOrder {
   id: string;
   signal: SignalName;
@@ -280,20 +280,20 @@ export interface Orders {
   revision: number;
   /** The `seq` of the answered report: the lease counts from the time at which that report was sent. */
   answers: number;
-  /** The rest of the lease; zero: no lease. */
+  /** How long the lease still lasts. 0: there is no lease. */
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
   signals?: SignalOrder[];
-  /** Kept placements (`Report.kept`) whose data can be deleted. The data of other placements stays. */
+  /** Kept placements (`Report.kept`) whose data may be deleted. The data of all other placements stay. */
   drop?: string[];
-  /** Bytes stored so far, by attempt and stream: the host may drop them. */
+  /** How many bytes are stored so far, by attempt and stream. The host may drop these bytes. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;
 }
 
 /**
- * A frame to a host: orders, a request for a full report, or the reason for closing, with the status that an
- * HTTP call would have got (protocol.md#the-socket).
+ * A frame to a host: orders, a request for a full report, or the reason why the socket is being closed.
+ * `status`: the status with which an HTTP call would have been answered (protocol.md#the-socket).
  */
 export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };

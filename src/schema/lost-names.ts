@@ -5,7 +5,7 @@ import { jsonOf } from "./json.ts";
 
 /** The name that JSON allows and a JavaScript object loses. */
 const LOST = "__proto__";
-/** Matches every text that has the name, written plainly or with escapes, and some others. */
+/** Matches every JSON text that may contain the name, whether plain or written with escapes. */
 const MAYBE_LOST = /__proto__|\\u/;
 
 /**

@@ -9,7 +9,7 @@ export const MachineState = z.enum(["asked", "refused", "unconfirmed", "made"]).
     "whether it made the machine",
 });
 
-/** The number of booting workers without a machine yet, by outcome of the request. */
+/** How many booting workers have no machine yet, by the outcome of the request for a machine. */
 export const Unmade = z
   .object({ asked: z.int(), refused: z.int(), unconfirmed: z.int().optional() })
   .describe("booting workers without a machine yet, by outcome of the request");

@@ -7,8 +7,8 @@ interface Metric {
 }
 
 /**
- * The closed list of metrics. Every sample has the label `pool`; none names a run or a machine, since their
- * number is unbounded. Summaries have a sum and a count, but no quantiles.
+ * The complete list of metrics. Every sample has the label `pool`. No label names a run or a machine, since
+ * there may be any number of runs and machines. Summaries have a sum and a count, but no quantiles.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },

@@ -1,7 +1,7 @@
 // Do the fields of a pool's configuration contradict each other?
 import { durationMs } from "../shared/duration.ts";
 
-/** Reports a field that contradicts another: its path, and what is allowed there. */
+/** Reports a field that contradicts another field: its path, and what is allowed there. */
 type Add = (path: string[], message: string) => void;
 
 /** The fields that the rules check. */
@@ -22,7 +22,7 @@ export function addContradictions(config: Ruled, add: Add): void {
   addSharedTypes(config, add);
 }
 
-/** A host reports once in each interval, so no timeout can be shorter than the interval. */
+/** A host reports once in each interval. A timeout must last for one interval, and a lease for two. */
 function addTimes({ probe, timeouts }: Ruled, add: Add): void {
   const interval = durationMs(probe.interval);
   for (const name of ["boot", "probe"] as const) {
@@ -33,7 +33,7 @@ function addTimes({ probe, timeouts }: Ruled, add: Add): void {
   if (durationMs(timeouts.lease) < 2 * interval) add(["timeouts", "lease"], message);
 }
 
-/** Reports instance types for the same machines, since Drover learns about each type separately. */
+/** Reports instance types that share machines, since Drover learns about each type separately. */
 function addSharedTypes({ instanceTypes }: Ruled, add: Add): void {
   const names = new Map<string, string>();
   for (const [name, { providerType = name, preemptible }] of Object.entries(instanceTypes)) {

@@ -151,7 +151,7 @@ export const PoolConfig = Fields.superRefine(refuseContradictions);
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
-/** A pool's configuration in a PUT. The configuration from a GET has no secret, but a PUT accepts it. */
+/** A pool's configuration in a PUT. The secret is optional, so that a PUT accepts what a GET has answered. */
 export const PutPoolConfig = Fields.extend({
   provider: ProviderConfig.extend({
     secret: ProviderConfig.shape.secret

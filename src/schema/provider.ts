@@ -5,8 +5,8 @@ export const LIFECYCLE_STATES = ["pending", "running", "stopping", "stopped", "e
 export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
 
 /**
- * Text from a provider that is stored for each machine. Long text is cut: a row of megabytes could not be
- * stored, and a refused listing would hide a machine that costs money.
+ * Text from a provider that is stored for each machine. Long text is cut. A row of megabytes could not be
+ * stored, and if the listing were refused instead, a machine that costs money would be hidden.
  */
 const StoredText = z.string().overwrite((text) => text.slice(0, 256));
 
@@ -24,16 +24,18 @@ export const Instance = z.object({
 });
 export type Instance = z.infer<typeof Instance>;
 
-/** An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page, absent on the last. */
+/**
+ * An answer to `GET /instances?tag=k:v`. `next` is the `&cursor=` of the next page. The last page has none.
+ */
 export const InstancePage = z.object({
   items: z.array(Instance),
-  /** On the last page: whether the pages list everything that exists. If not, absence proves nothing. */
+  /** On the last page: whether the pages list all machines. If not, a machine that is absent may exist. */
   complete: z.boolean().default(false),
   next: z.string().min(1).max(4_096).nullish(),
 });
 export type InstancePage = z.infer<typeof InstancePage>;
 
-/** A page with unchecked items: an invalid item must not hide the others. */
+/** A page with unchecked items. An invalid item must not hide the valid items. */
 export const UnreadPage = InstancePage.extend({ items: z.array(z.unknown()) });
 
 /** `POST /instances`. The same token gives the same instance. */

@@ -1,7 +1,7 @@
-// Which formats of other versions does this one understand, since when, until when, and why? Every format
+// Which formats of other versions does this version understand, since when, until when, and why? Every format
 // that the code supports for another version is listed here (docs/design/compat.md).
 
-/** A format that this version understands besides its own. `until` is the first version that does not. */
+/** A format of another version that this version understands. `until`: the version that drops it. */
 export interface Compatibility {
   what: string;
   since: string;
@@ -10,8 +10,8 @@ export interface Compatibility {
 }
 
 /**
- * The protocols of hosts, by number: a higher one includes all lower ones (compat.md#hosts). A change that an
- * older agent would ignore, although it must not, adds an entry.
+ * The protocols of hosts, by number. A higher protocol includes all lower protocols (compat.md#hosts). A
+ * change needs a new entry if an older agent would ignore the change although it must not.
  */
 export const PROTOCOLS: readonly Compatibility[] = [
   {
@@ -28,7 +28,9 @@ export const PROTOCOLS: readonly Compatibility[] = [
   },
 ];
 
-/** Layouts of stored records and rows, numbered from 1 (compat.md#stored). A change of meaning adds one. */
+/**
+ * Layouts of stored records and rows, numbered from 1 (compat.md#stored). A change of meaning adds a layout.
+ */
 export const LAYOUTS: readonly Compatibility[] = [
   { what: "records and rows as of 0.1.0", since: "0.1.0", until: null, why: "runs outlive a deploy" },
 ];
@@ -40,8 +42,9 @@ export const FIELDS: readonly Compatibility[] = [];
 export const PROTOCOL = PROTOCOLS.length - 1;
 
 /**
- * Fields of a task that only an agent acts on. `umask` is not listed, since a local `drover run` sends it
- * with every command: hosts that are shell scripts would get none of them.
+ * Fields of a task that only an agent acts on. `umask` is not listed, since a local `drover run` sends
+ * `umask` with every command. If it were listed, hosts that are shell scripts would get none of these
+ * commands.
  */
 export const AGENT_FIELDS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin", "user"] as const;
 
@@ -50,7 +53,7 @@ export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], 
   return AGENT_FIELDS.some((field) => tasks.some((task) => task[field] !== undefined)) ? 1 : 0;
 }
 
-/** Whether a host with this protocol observes start delays and time limits by itself. */
+/** Whether a host with this protocol waits for start delays and enforces time limits by itself. */
 export function keepsTime(protocol: number): boolean {
   return protocol >= 1;
 }

@@ -5,12 +5,12 @@ const UNIT_MS: Record<string, Millis> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_0
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** The longest duration that is accepted anywhere: a hundred years. Sums of instants are exact up to this. */
+/** The longest duration that is accepted: a hundred years. An instant plus this duration is still exact. */
 export const MAX_DURATION_MS: Millis = 100 * 365 * 86_400_000;
 
 /**
  * Parses a duration such as `250ms`, `10s`, `1h30m` or `0s` into milliseconds. Returns undefined for any
- * other text, for a negative duration, and for one over `MAX_DURATION_MS`.
+ * other text, for a negative duration, and for a duration over `MAX_DURATION_MS`.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text.length > 32 || !WHOLE.test(text)) return undefined;

@@ -2,8 +2,8 @@
 import type { Millis } from "./machine.ts";
 
 /**
- * The HTTP status of each error code: the closed list of codes that a client can meet. What each means is in
- * `routes/openapi/meanings.ts`.
+ * The HTTP status of each error code. This is the complete list of codes that a client can meet.
+ * `routes/openapi/meanings.ts` says what each code means.
  */
 export const STATUS_OF_CODE = {
   invalid_request: 400,
@@ -64,7 +64,7 @@ export interface FieldError {
   detail: string;
 }
 
-/** Members of a problem document beyond the standard ones: ids of runs. */
+/** Ids of runs in a problem document, in addition to its standard fields. */
 interface ErrorIds {
   /** The runs that `unknown_run` or `expired_run` is about. */
   runs?: string[];
@@ -73,8 +73,8 @@ interface ErrorIds {
 }
 
 /**
- * An error that a caller can act on. It crosses object boundaries, where its own properties survive but its
- * class does not, so compare `code`. No property may be called `retryable` or `overloaded`, since the
+ * An error that a caller can act on. When it crosses object boundaries, its own properties survive, but its
+ * class does not. So compare `code`. No property may be called `retryable` or `overloaded`, since the
  * platform uses these names itself (platform.md#calls-and-faults).
  */
 export class DroverError extends Error {
@@ -102,7 +102,7 @@ export class DroverError extends Error {
   }
 }
 
-/** Why a command could not be started. Each is also a failure code. */
+/** Why a command could not be started. Each of these codes is also a failure code. */
 export const START_ERROR_CODES = [
   "command_not_found",
   "not_executable",
@@ -114,7 +114,7 @@ export const START_ERROR_CODES = [
   "start_failed",
 ] as const;
 
-/** The closed list of `failure.code`: why a run ended `failed` or `unknown`. */
+/** The complete list of `failure.code`: why a run ended `failed` or `unknown`. */
 export const FAILURE_CODES = [
   ...START_ERROR_CODES,
   "outputs_failed",
@@ -146,7 +146,7 @@ export function notKnown(): DroverError {
   return new DroverError("bad_signature", "the call is not signed by a known host or with a known code");
 }
 
-/** The answer to a body whose digest differs from the signed one. */
+/** The answer to a body whose digest differs from the signed digest. */
 export function otherBody(): DroverError {
   return new DroverError("bad_signature", "the body is not the one that was signed");
 }

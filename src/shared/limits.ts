@@ -1,21 +1,24 @@
 // Which bounds do two files share, or can a user see? Any other bound is defined beside its only use. Each
-// has a test at the bound (CONTRIBUTING.md#style).
+// bound has a test at its exact value (CONTRIBUTING.md#style).
 
-/** The largest spec, as canonical JSON. A larger one is refused with 400 (api.md#refused-specs). */
+/** The largest spec, as canonical JSON. A larger spec is refused with 400 (api.md#refused-specs). */
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** Runs in one batch (api.md#batches). */
+/** How many runs one batch can have (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;
-/** Labels of one run, and therefore labels in a query. */
+/** How many labels one run can have, and therefore one query, too. */
 export const MAX_LABELS = 64;
-/** Bytes (UTF-8) of all labels of a run, names and values; also of the `meta` of a run or task. */
+/**
+ * How many bytes (UTF-8) the names and values of all labels of a run can have. The same bound applies to the
+ * `meta` of a run or task.
+ */
 export const MAX_TEXT_MAP_BYTES = 8 * 1024;
-/** Ids in one query (api.md#query-ids). */
+/** How many ids one query can have (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
-/** Snapshots to which one submission can refer. */
+/** To how many snapshots one submission can refer. */
 export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
-/** The largest snapshot: one piece of the object store, less a margin. A deployment may lower it. */
+/** The largest snapshot: one upload to the object store, less a margin. A deployment may lower this limit. */
 export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
 /** How long a host tries to store a command's outputs while not a single byte can be stored. */
 export const STORE_OUTPUTS_MS = 15 * 60_000;
@@ -25,23 +28,26 @@ export const MAX_WAIT_MS = 60_000;
 export const ACKNOWLEDGE_MS = 5_000;
 /** How long the id of a deleted run answers 410 and cannot be used again (api.md#ids). */
 export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
-/** Characters of a text from outside that are stored: an error, a reason, the output of a probe. */
+/** How many characters of a text from outside are stored: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
 
-/** Events that are kept with a run (decisions/runs.md#events-kept). */
+/** How many events are kept with a run (decisions/runs.md#events-kept). */
 export const MAX_RUN_EVENTS = 1_000;
-/** Events that are shown with a task (tasks.md#history-1). */
+/** How many events are shown with a task (tasks.md#history-1). */
 export const MAX_TASK_EVENTS = 10;
-/** Attempts that are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
+/** How many attempts are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
 
-/** Log bytes that are kept of one stream of one attempt. The rest is dropped, and an event says so. */
+/** How many log bytes of one stream of an attempt are kept. The rest is dropped, and an event says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
-/** Log bytes in one call of a host outside of its reports. Each call is one object of the store. */
+/**
+ * How many log bytes one call of a host outside of its reports can have. Each call becomes one object in the
+ * object store.
+ */
 export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
-/** Log bytes in one answer of an allocation to a reader. */
+/** How many log bytes one answer of an allocation to a reader can have. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
-/** How long the next log byte of an exited attempt is awaited (host-protocol.md#orders). */
+/** How long a run waits for the next log byte of an exited attempt (host-protocol.md#orders). */
 export const LAST_BYTE_MS = 60_000;
 
 /** The largest report of a host (host-protocol.md#report). */
@@ -49,8 +55,8 @@ export const MAX_REPORT_BYTES = 1024 * 1024;
 /** The longest time that the answer to a report waits for new orders (host-protocol.md#webhook). */
 export const MAX_REPORT_WAIT_MS = 20_000;
 /**
- * How long a host may delay the report of a start. If the command ends within this time, it costs one report
- * and not two (budgets.md#budgets, requests per hot run).
+ * How long a host may delay the report of a start. If the command ends within this time, the host sends one
+ * report instead of two (budgets.md#budgets, requests per hot run).
  */
 export const START_REPORT_DELAY_MS = 1_000;
 /**
@@ -60,11 +66,11 @@ export const START_REPORT_DELAY_MS = 1_000;
 export const HEARD_AT_ONCE_MS = 1_000;
 /** A host's socket closes with this number plus the HTTP status of the error: 4409 stands for 409. */
 export const CLOSE_CODES_FROM = 4_000;
-/** How much the time in a signature may differ from ours. */
+/** How much the time in a signature may differ from the time of the control plane. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 /** The shortest time between two records of the same kind of refusal at a worker. Each record costs a row. */
 export const NOTE_REFUSAL_MS = 60_000;
-/** Notices whose times differ by less count as the same: each change costs a row. */
+/** Notices whose times differ by less count as the same notice, since each change of a notice costs a row. */
 export const NOTICE_DRIFT_MS = 10_000;
 /**
  * How long a host may report that something of an ended run remains, before its machine counts as broken
@@ -76,26 +82,26 @@ export const MAX_KILL_MS = 3_600_000;
 
 /** The longest back-off of a message that failed (rules.md#r7). */
 export const RETRY_LONGEST_MS = 60_000;
-/** The most messages that one object has in flight at the same time; the others wait. */
+/** How many messages one object has in flight at the same time at most. Other messages wait. */
 export const MAX_IN_FLIGHT = 64;
-/** How long after the end of its lease the control plane calls a worker `lost` (rules.md#r4). */
+/** How long after the end of a worker's lease the control plane calls the worker `lost` (rules.md#r4). */
 export const LEASE_MARGIN_MS = 60_000;
 /** How long an ended placement is remembered, so that it is never accepted again (rules.md#r2). */
 export const REMEMBER_ENDED_MS = 24 * 3_600_000;
 
 /** How long after the pool's decision a create may begin (rules.md#invariant-3, `notAfter`). */
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
-/** How long a create call may still take effect after it got no answer, or was made by an earlier process. */
+/** How long a create call may still take effect that got no answer, or that an earlier process made. */
 export const CREATE_STRAGGLER_MS = 90_000;
-/** How long a new machine may be missing from listings without a conclusion (decisions/workers.md#d4). */
+/** How long a new machine may be missing from listings without a consequence (decisions/workers.md#d4). */
 export const UNLISTED_MS = 2 * 60_000;
-/** The longest pause that a provider can ask for: a mistyped pause must not stop a pool forever. */
+/** The longest pause that a provider can ask for, since a mistyped pause must not stop a pool forever. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 /** The largest answer of a provider: a listing of 10,000 machines fits. */
 export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;
-/** The most machines that are named when a listing shows machines that do not belong to the pool. */
+/** How many machines are named at most when a listing shows machines that do not belong to the pool. */
 export const MAX_STRANGERS_SHOWN = 20;
-/** The tags that a pool can add to its machines. */
+/** How many tags a pool can add to its machines. */
 export const MAX_POOL_TAGS = 32;
 /** The shortest interval and the shortest timeout of a pool. */
 export const MIN_INTERVAL_MS = 1_000;
@@ -104,5 +110,5 @@ export const MIN_INTERVAL_MS = 1_000;
 export const MIN_ENROLLMENT_MS = 1_000;
 export const MAX_ENROLLMENT_MS = 7 * 24 * 3_600_000;
 export const DEFAULT_ENROLLMENT_MS = 3_600_000;
-/** Unused enrollment codes of one pool. */
+/** How many unused enrollment codes one pool can have. */
 export const MAX_OPEN_ENROLLMENTS = 1_000;

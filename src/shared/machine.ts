@@ -1,4 +1,4 @@
-// What is a machine: the three pure functions that decide for one object (shell.md#machine)? No
+// What is a machine? It is three pure functions that decide for one object (shell.md#machine). No
 // implementation reads a clock, a random source, an environment or a network.
 
 /**
@@ -17,9 +17,9 @@ export type Millis = number;
 export interface Machine<State, Event, Message> {
   /** The name for the log. */
   name: string;
-  /** Folds one event into the state. Every event is legal in every state; it may change nothing. */
+  /** Applies one event to the state. Every event is legal in every state, but may change nothing. */
   apply(state: State, event: Event, now: Instant): State;
-  /** The messages that are owed to others, derived from what is wanted and what has been acknowledged. */
+  /** The messages that this object owes, derived from what it wants and what was acknowledged. */
   due(state: State, now: Instant): Message[];
   /** The next instant at which time alone changes `due`, or the effect of a `tick`. */
   wakeAt(state: State): Instant | undefined;
@@ -44,8 +44,9 @@ export interface Envelope {
   /** The subject, if several messages of this kind may be in flight to one receiver. */
   about?: string;
   /**
-   * What repeats this message if the process dies now. `self`: only our alarm, so the shell arms it before
-   * sending. `peer`: the receiver repeats what caused the message, so an alarm would be a wasted row.
+   * What repeats this message if the process dies now. `self`: only this object's alarm, so the shell sets
+   * the alarm before it sends. `peer`: the receiver repeats what caused the message, so an alarm would cost a
+   * row for nothing.
    */
   repeatedBy: "self" | "peer";
 }
@@ -59,7 +60,7 @@ export interface Violation {
 
 /**
  * The invariants that a step of a machine has broken (shell.md#assertions). `before`: the state that `apply`
- * was given. It shares its tables with `after`, and they know what has changed (`Rows.changes`). Call this
+ * was given. Both states share their tables, and the tables know what has changed (`Rows.changes`). Call this
  * before the changes are flushed. Never throws: an invariant that throws counts as broken.
  */
 export function check<State, Event, Message>(
@@ -81,7 +82,7 @@ export function check<State, Event, Message>(
   return found;
 }
 
-/** The next instant must be a whole number: any other deadline would never come. */
+/** Checks that the next instant is a whole number, since any other deadline would never come. */
 function wakesInTime<State>(wakeAt: (state: State) => Instant | undefined): Invariant<State> {
   const broken = (_before: State, after: State) => {
     const at = wakeAt(after) ?? 0;

@@ -23,7 +23,7 @@ export interface RestartFields {
 }
 
 /**
- * How often, and how soon, a run gets a new placement after one that failed or was lost
+ * How often, and how soon, a run gets a new placement after a placement that failed or was lost
  * (restart.md#reschedule).
  */
 export interface ReschedulePolicy {
@@ -80,9 +80,9 @@ const RESCHEDULE_DEFAULTS: Record<RunType, ReschedulePolicy> = {
 };
 
 /**
- * The restart policy of a task. Each field comes from the task, else from its group, else from the default of
- * the run's type (restart.md#policy-1). The short form restarts only with explicit `attempts`
- * (api.md#forms-and-defaults).
+ * The restart policy of a task. Each field comes from the task. If the task omits the field, it comes from
+ * the group, or else from the default of the run's type (restart.md#policy-1). A run of one command (the
+ * short form) is restarted only if its spec sets `attempts` (api.md#forms-and-defaults).
  */
 export function restartPolicy(
   type: RunType,
@@ -118,8 +118,9 @@ export function restartFault(policy: RestartPolicy): PolicyFault | null {
 }
 
 /**
- * The reschedule policy of a run (restart.md#reschedule). `attempts` without `unlimited` is a limit. The
- * short form is rescheduled only with an explicit policy (api.md#forms-and-defaults).
+ * The reschedule policy of a run (restart.md#reschedule). A spec that sets `attempts` without `unlimited`
+ * limits the attempts. A run of one command (the short form) is rescheduled only if its spec has a policy
+ * (api.md#forms-and-defaults).
  */
 export function reschedulePolicy(
   type: RunType,
@@ -140,7 +141,7 @@ export function reschedulePolicy(
   };
 }
 
-/** The default interval. A service with limited attempts needs one, but the default of services has none. */
+/** The default interval. A service with limited attempts needs an interval, but its own default has none. */
 function intervalOf(defaults: ReschedulePolicy, unlimited: boolean): Millis {
   return unlimited || defaults.intervalMs > 0 ? defaults.intervalMs : RESCHEDULE_DEFAULTS.batch.intervalMs;
 }
@@ -172,8 +173,9 @@ export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
 }
 
 /**
- * How many attempts fit into the interval, and the interval that all of them would need. Constant delays add
- * up; a growing delay must be shorter than the interval (restart.md#reschedule-validity).
+ * `fit`: how many attempts fit into the interval. Constant delays add up. A growing delay fits unless it is
+ * longer than the interval (restart.md#reschedule-validity). `interval`, for the text of the fault: with
+ * constant delays, how long all attempts take; with growing delays, the sum of the delays that do not fit.
  */
 function attemptsThatFit(policy: ReschedulePolicy): { fit: number; interval: Millis } {
   const { attempts, intervalMs, delayMs } = policy;

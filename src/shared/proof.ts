@@ -3,9 +3,9 @@ const LOOPBACK = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 const HTTP_PORT = "80";
 
 /**
- * The address, as `host:port`, of a Drover that is reached by plain HTTP on this machine. It has no
- * certificate, so it must prove that it knows the token. Undefined for any other URL. `localhost` is replaced
- * by 127.0.0.1, since the name may resolve to an address where somebody else listens.
+ * The address, as `host:port`, of a Drover that is reached by plain HTTP on this machine. Such a Drover has
+ * no certificate, so it must prove that it knows the token. Undefined for any other URL. `localhost` is
+ * replaced by 127.0.0.1, since the name may resolve to an address where somebody else listens.
  */
 export function loopbackAddress(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
@@ -15,8 +15,8 @@ export function loopbackAddress(url: string): string | undefined {
 }
 
 /**
- * Whether a secret or a signed message may be sent to this URL: over TLS to any machine, without TLS only to
- * this machine.
+ * Whether a secret or a signed message may be sent to this URL. With TLS, the URL may lead to any machine.
+ * Without TLS, it must lead to this machine.
  */
 export function isSafeAddress(url: string): boolean {
   return (URL.canParse(url) && new URL(url).protocol === "https:") || loopbackAddress(url) !== undefined;

@@ -9,7 +9,10 @@ const REFERENCE = /(\$?)\$\{([A-Za-z0-9_.-]+)\}/g;
  */
 const OWN = /^(DROVER_|NOMAD_|(node|attr|meta)\.)/;
 
-/** Replaces each `${name}` with its value, once. Unknown names stay as they are (tasks.md#environment). */
+/**
+ * Replaces each `${name}` in the text, but not in the values that it inserts. Unknown names stay as they are
+ * (tasks.md#environment).
+ */
 export function interpolate(text: string, lookUp: LookUp): string {
   return text.replace(REFERENCE, (reference, escaped: string, name: string) =>
     escaped === "" ? (lookUp(name) ?? reference) : reference.slice(1),

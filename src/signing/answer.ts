@@ -16,8 +16,9 @@ const INPUT = new RegExp(
 );
 
 /**
- * The key for the answer to one request, in base64, derived from the request's key and signature. It is valid
- * for no other answer, so the code that verifies a request can pass it to the code that signs the answer.
+ * The key for the answer to one request, in base64, derived from the request's key and signature. The key is
+ * valid for this answer only. So the code that verifies a request can pass the key to the code that signs the
+ * answer.
  */
 export function answerKey(key: Key, signature: string): string {
   return mac(key, "drover-answer\n", signature);

@@ -1,4 +1,4 @@
-// How are frames on a host's socket sealed? Each is numbered, and signed with a key of that socket.
+// How are frames on a host's socket sealed? Each frame has a number, and is signed with its socket's key.
 import { isSame, type Key, keyOf, mac } from "./mac.ts";
 
 /** The sender of a frame. */
@@ -23,7 +23,7 @@ const MAX_LINE_CHARS = 62;
 
 /**
  * The key of one socket, in base64, derived from the host's secret, the signature of the upgrade request, and
- * the control plane's challenge, which is different each time.
+ * the control plane's challenge, which is different for each socket.
  */
 export function sessionKey(secret: Key, signature: string, challenge: string): string {
   return mac(secret, "drover-socket\n", signature, "\n", challenge);

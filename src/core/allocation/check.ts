@@ -21,7 +21,7 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
   ofRun("rules.md#r1", (before, after, now) => {
     const [old, last] = [before.placements.at(-1), after.placements.at(-1)];
     if (old === undefined || old.to !== null || old.epoch !== last?.epoch) return undefined;
-    // The stored revision alone may shrink, since `revisionAt` adds the delays that have passed.
+    // The stored revision may shrink. `revisionAt`, which adds the delays that have passed, must not.
     const [was, is] = [revisionAt(before, now), revisionAt(after, now)];
     return last.to === null && is < was ? `revision ${is} of its order follows ${was}` : undefined;
   }),

@@ -50,7 +50,7 @@ export class RunDraft {
     return this.#state.memo;
   }
 
-  /** The group of the present record, as its rules see it. */
+  /** The group of the present record, as the rules of groups see it. */
   get view(): GroupView {
     return groupView(this.record);
   }
@@ -83,7 +83,9 @@ export class RunDraft {
     this.#state = { ...this.#state, memo: { ...this.memo, ...change } };
   }
 
-  /** Adds an event to the history. The latest `MAX_RUN_EVENTS` are kept; the others are counted. */
+  /**
+   * Adds an event to the history. Keeps the latest `MAX_RUN_EVENTS` events, and counts the dropped events.
+   */
   note(type: RunEventType, at: Instant, message: string, { task, details = {} }: About = {}): void {
     const { events, eventsDropped } = this.record;
     const seq = (events.at(-1)?.seq ?? 0) + 1;

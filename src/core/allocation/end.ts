@@ -1,5 +1,5 @@
-// How do a placement and its run end: when all tasks are dead, when the worker says that the placement is
-// over, or when the pool confirms that there is no placement?
+// How do a placement and its run end? They end once all tasks are dead, once the worker says that the
+// placement is over, or once the pool confirms that the run has no placement.
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import type { PlacedRun, RunDraft } from "./draft.ts";
@@ -15,9 +15,9 @@ import { attemptOf, isOver } from "./tasks/tasks.ts";
 import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
 
 /**
- * Concludes the open epoch after all its tasks have died. The outcome is stored at once. The epoch closes
- * when the last log bytes and the data of a sticky run are stored or given up. Then the run ends, or is
- * placed again.
+ * Concludes the open epoch after all its tasks have died. Stores the outcome at once. Closes the epoch once
+ * the last log bytes, and the data of a sticky run, are stored or given up. Then the run ends, or is placed
+ * again.
  */
 export function conclude(run: PlacedRun): void {
   const { view, now } = run;
@@ -35,7 +35,9 @@ export function conclude(run: PlacedRun): void {
   else finish(run, outcome);
 }
 
-/** Folds in the worker's message that the placement is over (rule R2): the run ends, or is placed again. */
+/**
+ * Applies the worker's message that the placement is over (rule R2). The run then ends, or is placed again.
+ */
 export function foldEnded(run: RunDraft, ended: Ended): void {
   const { record, now } = run;
   if (record.ended || !takeUp(run, ended, now)) return;
@@ -63,8 +65,9 @@ export function foldEnded(run: RunDraft, ended: Ended): void {
 
 /**
  * Ends a run that is not placed again after the loss of its machine. `before`: the run before its placement
- * was closed. If the loss came after its time limit, the run has timed out, since nobody can say whether its
- * command ended before the limit.
+ * was closed. If the machine was lost after the run's time limit, the run has timed out, since nobody can say
+ * whether its command ended before the limit. If an attempt was already storing its outputs, its command had
+ * ended, and the run ends as after any other loss.
  */
 function endLost(run: RunDraft, before: AllocationRecord, placement: PlacementRecord, ended: Ended): void {
   const deadline = deadlineOf(before, placement.from);
@@ -77,7 +80,7 @@ function endLost(run: RunDraft, before: AllocationRecord, placement: PlacementRe
   }
 }
 
-/** Ends a run that is to stop, once its pool has confirmed that it has no placement. */
+/** Ends a run that is to stop, once its pool has confirmed that the run has no placement. */
 export function finishWithdrawn(run: RunDraft): void {
   const { record, now } = run;
   const { stopRequest, ended, endedEpoch } = record;
@@ -88,7 +91,7 @@ export function finishWithdrawn(run: RunDraft): void {
 }
 
 /**
- * When the open epoch failed, which is when its last task died. A task without an end counts as dead at `at`
+ * When the open epoch failed: when its last task died. A task without a known end counts as dead at `at`
  * (tasks.md#never-ran, restart.md#fail-time).
  */
 function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
@@ -106,14 +109,15 @@ function finish(run: RunDraft, outcome: Outcome): void {
     const text = `all of it has ended${error === null ? "" : `, with an error: ${error}`}`;
     run.note("Killed", now, text, { details: killDetails(record, error) });
   }
-  // Different clocks time the end of a machine and the ends of its attempts.
+  // The end of a machine and the ends of its attempts are timed by different clocks. No attempt may end later
+  // than its run.
   const at = Math.max(outcome.at, ...attempts.map(({ finishedAt }) => finishedAt ?? 0));
   run.set({ outcome: at === outcome.at ? outcome : { ...outcome, at }, ended: true });
 }
 
 /**
- * Whether the request to stop had anything to end. A task in its restart delay, or one that never started,
- * had no process to kill.
+ * Whether the request to stop had any process to end. A task that was in its restart delay, or that never
+ * started, had no process.
  */
 function hadToEnd(record: AllocationRecord): boolean {
   return record.tasks.some((known) => {

@@ -12,8 +12,9 @@ export function mayForget({ record }: AllocationState, { submittedAt }: RunRef):
 }
 
 /**
- * Forgets a run: its spec, its history and its logs. The tombstone records that the run existed. It tells
- * users that the run was deleted, while other objects are told that there is no such run (rule R6).
+ * Forgets a run: its spec, its history and its logs. The tombstone records that the run existed. Because of
+ * the tombstone, users are told that the run was deleted. Other objects are told that there is no such run
+ * (rule R6).
  */
 export function foldForget(state: AllocationState, forget: RunRef, now: Instant): AllocationState {
   if (state.record === null || !mayForget(state, forget)) return state;
@@ -28,10 +29,10 @@ export function answerForget(state: AllocationState): ForgetAnswer {
 }
 
 /**
- * When the logs of an ended run are deleted before the run: `keepLogsMs` after its end became known.
- * `keepLogsMs` is not stored: it comes with the pool's answers. If this object restarts, the alarm that it
- * had set still fires. The run then reports to its pool again (`withQuestion`), and the answer contains
- * `keepLogsMs`.
+ * When the logs of an ended run are deleted although the run is kept: `keepLogsMs` after its end became
+ * known. `keepLogsMs` is not stored, since the pool's answers contain it. If this object restarts, the alarm
+ * that it had set still fires. The run then reports to its pool again (`withQuestion`), and the pool's answer
+ * contains `keepLogsMs`.
  */
 export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
   if (record === null || !record.ended || record.outcome === null) return undefined;
@@ -41,8 +42,9 @@ export function logsUntil({ record, memo }: AllocationState): Instant | undefine
 }
 
 /**
- * Makes the run report to its pool again at `askAt`, when an alarm that was set before the load has fired.
- * That alarm may be for the logs, and the pool's answer says how long to keep them.
+ * Makes the run report to its pool again once `askAt` has come: the time of an alarm that was set before this
+ * object was loaded. The alarm may have been set for the deletion of the logs. The pool's answer says how
+ * long the logs are kept.
  */
 export function withQuestion(state: AllocationState, now: Instant): AllocationState {
   const { askAt } = state.memo;
@@ -57,8 +59,8 @@ export function areLogsOver(state: AllocationState, now: Instant): boolean {
 }
 
 /**
- * Removes the logs from the record once their time is over. The stored logs are deleted before, since the
- * record says where they are.
+ * Removes the logs from the record once they are no longer kept. The log bytes must be deleted from storage
+ * first, since the record says where they are stored.
  */
 export function clearLogs(run: RunDraft): void {
   if (areLogsOver(run.state, run.now)) run.set({ logs: {}, logsGone: run.now });

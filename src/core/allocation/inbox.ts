@@ -27,7 +27,7 @@ export const allocationInbox: Inbox<"allocation", AllocationState> = {
   },
 };
 
-/** Makes the `fold` of a message from a step that changes the run. */
+/** Turns a step that changes the run into the `fold` of a message. */
 function changing<Body>(step: (run: RunDraft, body: Body) => void) {
   return (state: AllocationState, body: Body, now: Instant) => changed(state, now, (run) => step(run, body));
 }

@@ -7,7 +7,8 @@ import { orderChangesAt } from "./time/order-deadlines.ts";
 
 /**
  * The state of an allocation from its record and alarm. While an allocation owes a message, its alarm is at
- * most one retry away, so a later alarm of an ended run is for its logs (`forget.ts`, `logsUntil`).
+ * most one retry away. So if the alarm of an ended run is later, the alarm is for the run's logs
+ * (`forget.ts`, `logsUntil`).
  */
 export function allocationFrom(
   stored: AllocationRecord | Tombstone | null,
@@ -21,10 +22,10 @@ export function allocationFrom(
 }
 
 /**
- * The state of an allocation right after loading. `settled`: it owes nothing, so others have confirmed
- * everything that is stored. This does not hold for a run that has not ended and has no open placement. It
- * may never have reached its pool, if its alarm was lost, or may have been given a placement since it was
- * stored (`hasHeardPool`).
+ * The state of an allocation right after loading. `settled`: the allocation owes no message, so others have
+ * confirmed everything that it has stored. `settled` is ignored for a run that has not ended and has no open
+ * placement. Such a run may never have reached its pool, if its alarm was lost, or its pool may have placed
+ * it after the record was stored (`hasHeardPool`).
  */
 export function loadedAllocation(
   stored: AllocationRecord | Tombstone | null,

@@ -133,7 +133,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
 
 /**
  * Notes in the memo which order changes have been handled. After `observed`, also notes that the worker has
- * the present order: it is in the answer, and need not be sent.
+ * the present order: the answer to `observed` contains the order, so no other message need send it.
  */
 function noteOrder(run: RunDraft, event: AllocationEvent): void {
   const { record, memo, placement, now } = run;
@@ -209,8 +209,8 @@ function submit(before: AllocationState, { id, spec, hash }: Submission, now: In
 }
 
 /**
- * Folds in the pool's refusal of the run. An acknowledged run is never lost (invariant 1): it is sent to the
- * pool again.
+ * Applies the pool's refusal of the run, unless the pool has accepted the run before. An accepted run is
+ * never lost (invariant 1): it is sent to the pool again.
  */
 function refuse(state: AllocationState, refusal: AllocationMemo["refusal"]): AllocationState {
   if (state.record === null || isAccepted(state)) return state;
@@ -223,9 +223,10 @@ export function isDecided(state: AllocationState): boolean {
 }
 
 /**
- * Gives each change that readers can see a new version; log bytes do not count. The pool is told of a change
- * only if its row shows the change, since each upsert writes a row. It is also told of each request to stop:
- * a run without a placement may end only after the pool has confirmed the request.
+ * Gives the run a new version after each change that readers can see, except new log bytes. The pool is told
+ * of a change only if the pool's row of the run shows the change, since each upsert writes a row. The pool is
+ * also told of each request to stop, since a run without a placement may end only after the pool has
+ * confirmed the request.
  */
 function numberChange(run: RunDraft, before: Existing): void {
   const { record } = run;

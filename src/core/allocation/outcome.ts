@@ -66,8 +66,8 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
 }
 
 /**
- * The outcome of a run whose tasks are all dead. `failedAt`: when the last of them died. `again`: the run is
- * placed again instead of ending (restart.md#eligible).
+ * The outcome of a run whose tasks are all dead. `failedAt`: when the last of them died. If the outcome has
+ * `again`, the run is placed again instead of ending (restart.md#eligible).
  */
 export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Outcome {
   const { record, group, members } = view;
@@ -78,14 +78,16 @@ export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Out
   return record.stopRequest === null && failed && again ? { ...outcome, again } : outcome;
 }
 
-/** Adds the time at which a past outcome became known, since retention counts from it. */
+/**
+ * Adds `heardAt`, when the end became known, unless it became known at once. Retention counts from `heardAt`.
+ */
 function withHeardAt(outcome: Outcome, now: Instant): Outcome {
   return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
 }
 
 /**
  * The outcome of a group. A run of a single command ends with the exit of that command. In a group, a failed
- * task fails the run (api.md#group-failure), and the first failure is blamed.
+ * task fails the run (api.md#group-failure), and the outcome names the task that failed first.
  */
 function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
   const { record, group, members } = view;
@@ -108,9 +110,10 @@ function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
 }
 
 /**
- * Why the host stopped a group before its end; undefined if it did not. A group has reached its end once its
- * leader has ended by itself. A group without a leader has reached its end once every task except sidecars
- * and poststop tasks has ended by itself. The remaining tasks would have been stopped anyway.
+ * Why the host stopped a group before the end of the group; undefined if the host did not stop it. A group
+ * has reached its end once its leader has ended by itself. A group without a leader has reached its end once
+ * every task except sidecars and poststop tasks has ended by itself. The remaining tasks would have been
+ * stopped anyway.
  */
 function interruption({ group, members, hostStop }: GroupView): HostStop | undefined {
   const leader = group.tasks.find((task) => task.leader);
@@ -122,9 +125,9 @@ function interruption({ group, members, hostStop }: GroupView): HostStop | undef
 }
 
 /**
- * The outcome of a run that its host stopped by itself, unless the run is placed again. If the lease or the
- * machine was about to end, the machine counts as lost (rule R4). If the agent was told to end, the run fails
- * (api.md#ends-of-a-command). The exit that the stop caused is not a result.
+ * The outcome of a run that its host stopped without an order, unless the run is placed again. If the lease
+ * or the machine was about to end, the machine counts as lost (rule R4). If the agent was told to end, the
+ * run fails (api.md#ends-of-a-command). The exit that the stop caused is not a result.
  */
 function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   if (stopped === "lease") {
@@ -157,15 +160,16 @@ function failureOf({ task, attempt }: Member): Outcome["failure"] {
   return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
 
-/** The outcome of a run that was aborted, timed out or given up. `at`: its end; `now`: when that is known. */
+/** The outcome of a run after a request to stop it. `at`: when it ended. `now`: when the end became known. */
 export function outcomeOfStop(request: StopRequest, at: Instant, now = at): Outcome {
   const failure = request.failure === null ? null : { code: request.failure, text: request.reason };
   return withHeardAt({ state: request.state, at, ...NO_EXIT, failure }, now);
 }
 
 /**
- * The outcome of a run whose machine was lost when the host may already have started it: `unknown`
- * (api.md#ends-of-a-command). If a single command had already ended, only its outputs are lost.
+ * The outcome of a run whose machine was lost after its host may have started the run: `unknown`
+ * (api.md#ends-of-a-command). If the run is a single command that had already ended, only its outputs are
+ * lost.
  */
 export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instant, now: Instant): Outcome {
   const { worker, cause } = ended;
@@ -190,9 +194,10 @@ export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRe
 }
 
 /**
- * The outcome of a run with processes that could not be killed, once none of them can be left
- * (decisions/tasks.md#kill-that-gave-up). It outranks the request to stop: the stop failed, and its requester
- * must learn this. If the host did report an exit later, that exit counts instead.
+ * The outcome of a run with processes that could not be killed, once none of these processes can be left
+ * (decisions/tasks.md#kill-that-gave-up). This outcome outranks the request to stop: the stop failed, and
+ * whoever requested the stop must learn this. If the host reported an exit after the failed kill, that exit
+ * counts instead.
  */
 export function outcomeOfGivenUpKill({ id, killError }: AttemptRecord, now: Instant): Outcome {
   const text = `${id} could not be killed, and ended with its machine at the latest: ${killError}`;

@@ -1,5 +1,5 @@
-// What is a run doing? Its state, description, `why` and alarm are each a switch over `RunPhase`, so a new
-// phase does not compile until each of them handles it.
+// What is a run doing? Its state, its description, its `why` and its alarm are each computed by a switch over
+// `RunPhase`. So the code does not compile until each switch handles a new phase.
 import type { RunState } from "../../schema/run/run.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { givenUpKills } from "./outcome.ts";
@@ -21,7 +21,7 @@ import { queueDeadline } from "./time/time-limits.ts";
 type Unplaced =
   /** It wants a placement, and fails if it has none at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
-  /** Its placement was lost or failed, and it wants another one from `at` on. */
+  /** Its placement was lost or failed, and it wants another placement from `at` on. */
   | { kind: "rescheduling"; at: Instant }
   /** It is to stop, and ends once its pool confirms that it has not been placed in the meantime. */
   | { kind: "withdrawing"; request: StopRequest };
@@ -60,7 +60,7 @@ function unplaced(state: Existing): Unplaced {
   return { kind: "waiting", until: queueDeadline(state) };
 }
 
-/** Several phases may apply at once: the first match counts. */
+/** Several phases may apply at once. The first match counts. */
 function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
   const view = groupView(record);
   const here = { placement, view };

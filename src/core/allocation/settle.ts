@@ -65,8 +65,8 @@ function wasToEnd(run: PlacedRun, ended: Set<string>): boolean {
 }
 
 /**
- * Stops a placed run at its time limit if nothing of it is on its host, because its remaining tasks wait for
- * the control plane, for example in a restart delay. Returns whether it has stopped the run.
+ * Stops a placed run at its time limit if its host has nothing of the run to stop: the remaining tasks wait
+ * for the control plane, for example in a restart delay. Returns whether this function has stopped the run.
  */
 function stopBetweenTasks(run: PlacedRun): boolean {
   const { view, record, now } = run;

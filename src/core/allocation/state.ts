@@ -8,8 +8,9 @@ import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
- * Which gates of a group are open (tasks.md#stages). Stages only go forward, except in a restart of all
- * tasks: it begins in `restarting`, where nothing starts until all running tasks have ended.
+ * Which gates of a group are open (tasks.md#stages). The stage only advances, except when all tasks are
+ * restarted. Such a restart begins in the stage `restarting`, where no task starts until all running tasks
+ * have ended.
  */
 export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
 
@@ -32,7 +33,7 @@ export interface RescheduleEvent {
   worker: string;
 }
 
-/** Distinguishes a repeated request from a new one: hashes of its `Idempotency-Key` and of its content. */
+/** Recognizes a repeated request: hashes of its `Idempotency-Key` and of its content. */
 export interface RequestKey {
   key: string;
   hash: string;
@@ -52,7 +53,7 @@ export interface AttemptRecord {
   heardAt?: Instant;
   /** The protocol version of its host in the latest report of this attempt (compat.md#hosts). */
   protocol: number;
-  /** Why its host stopped it without an order. Absent: the host did not. */
+  /** Why its host stopped it without an order. Absent: the host did not stop it. */
   stopped?: HostStop;
   killError: string | null;
   /** Its host has begun to fetch its artifacts. Absent: there are none, or this is unknown. */
@@ -66,23 +67,25 @@ export interface TaskRecord {
   name: string;
   /** The latest attempts, as many as `attemptsKept` says. */
   attempts: AttemptRecord[];
-  /** The number of the present attempt: the current or next one of the open epoch, or its last one. */
+  /** The number of the present attempt in the open epoch: the current, next or last attempt of the task. */
   n: number;
   /** The number of the first attempt since all tasks were last started again. */
   round: number;
-  /** The present attempt does not start before this time. Only hosts that can wait get its order earlier. */
+  /**
+   * The present attempt does not start before this time. Only a host that can wait gets its order earlier.
+   */
   startAt?: Instant;
   /** The interval in which restarts are counted. Absent: it begins with the placement (restart.md#note-1). */
   window?: RestartWindow;
   restarts: number;
   lastRestart?: Instant;
-  /** The number of latest attempts in a row whose end is unknown. */
+  /** How many of the latest attempts, in a row, have an unknown end. */
   losses: number;
   /** The number of the attempt that is being stopped because a restart was requested. */
   restartOf?: number;
   /** The number of the attempt that is to be killed at once, without a grace period. */
   killNow?: number;
-  /** The stop for a restart is not ordered before this time, when the group's shutdown delay ends. */
+  /** When the group's shutdown delay ends. The stop for a restart is not ordered before this time. */
   restartAt?: Instant;
   /** The task as it was before an update removed it. It is stopped, and never started again. */
   removed?: GroupTask;
@@ -97,7 +100,7 @@ export function newTask(name: string): TaskRecord {
   return { name, attempts: [], n: 1, round: 1, restarts: 0, losses: 0 };
 }
 
-/** A signal that an attempt is to get once. `n` distinguishes it from other signals of the same kind. */
+/** A signal that an attempt gets at most once. `n` distinguishes it from other signals of the same kind. */
 export interface SentSignal {
   id: string;
   signal: SignalName;
@@ -109,7 +112,9 @@ export interface GroupKill extends Reaction {
   at: Instant;
 }
 
-/** One stream of one attempt. The last of its `stored` bytes are in `tail`, the others in segments. */
+/**
+ * One stream of one attempt. Its last stored bytes are in `tail`; the earlier stored bytes are in segments.
+ */
 export interface StreamRecord {
   /** Bytes that the process has written, as its host reports. */
   size: number;
@@ -120,9 +125,9 @@ export interface StreamRecord {
 }
 
 /**
- * A stretch of a stream that came with the latest event, or was moved out of the tail by it. The store writes
- * the stretch as a row in the same commit. `data`: the bytes. `length`: the number of bytes, which are in the
- * object store.
+ * A stretch of a stream that came with the latest event, or that this event moved out of the tail. The store
+ * writes the stretch as a row in the same commit. Either `data` contains the bytes, or the bytes are in the
+ * object store, and `length` is their number.
  */
 export type LogSegment = LogRow | { attempt: string; stream: StreamName; from: number; length: number };
 
@@ -193,17 +198,19 @@ export interface AllocationRecord {
   /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;
-  /** The latest 50; the last one is open if its `to` is null. */
+  /** The latest 50 placements. The last placement is open if its `to` is null. */
   placements: PlacementRecord[];
   endedEpoch: number;
-  /** The stored part of the order's revision in a placement: time adds to it (`orders.ts`, `revisionAt`). */
+  /**
+   * The stored part of the order's revision. Delays that have ended add to it (`orders.ts`, `revisionAt`).
+   */
   revision: number;
   stopRequest: StopRequest | null;
   outcome: Outcome | null;
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
-  /** The number of the spec: 1 at submission, and one more with each change. */
+  /** The number of the spec: 1 at submission. Each change adds 1. */
   specIndex: number;
   /** When an update last changed the time limit. */
   timeoutSetAt?: Instant;
@@ -217,7 +224,7 @@ export interface AllocationRecord {
   kill?: GroupKill;
   /** All its tasks are to be killed at once (`stop.ts`). */
   forced?: { at: Instant; by: string };
-  /** When the time for its poststop tasks ran out (`poststopBy`). Since then they are stopped, too. */
+  /** When the time for its poststop tasks ran out (`poststopBy`). From then on they are stopped, too. */
   poststopOver?: Instant;
   /** The latest reschedules (restart.md#kept). */
   reschedules: RescheduleEvent[];
@@ -253,11 +260,11 @@ export interface AllocationMemo {
   placement: PlacementRecord | null;
   /** `epoch.revision` of the order that the worker confirmed. */
   workerHas: string;
-  /** Changes of the order by time alone have been handled up to this time. */
+  /** Order changes that follow from time alone have been handled up to this time. */
   handledUpTo: Instant;
-  /** How long the pool wants the logs of an ended run kept. Absent: as long as the run, or unknown. */
+  /** How long the pool wants the logs of an ended run to be kept. Absent: as long as the run, or unknown. */
   keepLogsMs?: Millis | undefined;
-  /** When to ask the pool for `keepLogsMs` again: at an older alarm, which may have been set for the logs. */
+  /** When to ask the pool for `keepLogsMs` again: when an alarm fires that was set before the load. */
   askAt?: Instant | undefined;
   /** Why the pool refused the run. The record is gone then. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;

@@ -27,7 +27,7 @@ export function foldEndRun(run: RunDraft, { submittedAt, reason, by }: EndRun): 
 
 /**
  * Stores a request to stop the run, unless another request or a final outcome was stored first. `placement`:
- * where the run stops. The longest kill timeout of this placement applies.
+ * the placement in which the run stops. The longest kill timeout of this placement applies.
  */
 export function requestStop(run: RunDraft, request: StopRequest, placement = run.placement): void {
   const { stopRequest, outcome } = run.record;

@@ -1,4 +1,4 @@
-// Is a text a network, and does an address belong to one (access.md#limits)?
+// Does a text name a network, and does an address belong to a network (access.md#limits)?
 import ipaddr from "ipaddr.js";
 
 /** Whether a text is a network in CIDR notation, or a single address. */
@@ -8,7 +8,7 @@ export function isNetwork(text: string): boolean {
 
 /**
  * Whether an address belongs to one of the networks (access.md#limits). An IPv4 address that is written as
- * IPv6 counts as IPv4. No address, or a text that is not one, belongs to none.
+ * IPv6 counts as IPv4. An absent or invalid address belongs to no network.
  */
 export function isFrom(networks: readonly string[], address: string | undefined): boolean {
   if (address === undefined || !ipaddr.isValid(address)) return false;

@@ -1,4 +1,4 @@
-// What goes in and out of the routes of tokens (access.md#tokens).
+// What do the routes of tokens accept and answer (access.md#tokens)?
 import { z } from "zod";
 import { GRANTABLE_SCOPES, PRESET_NAMES, SCOPES } from "../../shared/access/scopes.ts";
 import { TOKEN_ID_CHARS } from "../../shared/access/token-text.ts";
@@ -7,11 +7,11 @@ import { Duration, InstantText, Name } from "../common.ts";
 import { TextMap } from "../run/task.ts";
 import { isNetwork } from "./networks.ts";
 
-/** The pools that one token may be limited to, and its source networks. */
+/** How many pools, and how many source networks, the limits of one token can name. */
 const MAX_LIMIT_ENTRIES = 100;
-/** The longest time for which the old secret of a rotated token stays valid. */
+/** How long the old secret of a rotated token can stay valid at most. */
 const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
-/** The longest life of a token that expires. */
+/** How long a token that expires can be valid at most. */
 const MAX_EXPIRY_MS = 10 * 365 * 24 * 3_600_000;
 
 function atMost(text: string, longestMs: number): boolean {
@@ -104,7 +104,7 @@ export type NewToken = z.infer<typeof NewToken>;
 
 export const TokenList = z.object({ items: z.array(Token), next: z.null() }).meta({ id: "TokenList" });
 
-/** `GET /v1/caller`: who the token of the request is. */
+/** `GET /v1/caller`: the caller to whom the token of the request belongs. */
 export const CallerView = z
   .object({
     by: z.string().describe("how events name the caller"),

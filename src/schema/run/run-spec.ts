@@ -67,9 +67,9 @@ const Fields = z.strictObject({
 });
 
 /**
- * A run (api.md#forms-and-defaults). The short form has `argv`, one command; the long form has `tasks`, a
+ * A run (api.md#forms-and-defaults). The short form has `argv`: one command. The long form has `tasks`: a
  * group that is placed on one worker. In the long form, a task inherits omitted fields from the group: `env`,
- * `meta`, `dir`, `resources`, `restart`, and how it is stopped.
+ * `meta`, `dir`, `resources`, `restart`, and the fields that say how it is stopped.
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.

@@ -136,7 +136,7 @@ const AnyRun = z.object({
 export type AnyRun = z.infer<typeof AnyRun>;
 
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
-/** An abort that is in progress or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
+/** An abort is in progress, or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
 const AskedAbort = Abort.nullable().describe("an abort was requested");
 export const Failure = z
   .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
@@ -164,7 +164,7 @@ const result = {
 };
 const noResult = { ...noExit, ...ended };
 
-/** A run in one state: the fields of every run, and those that depend on the state. */
+/** A run in one state: the fields of every run, and the fields that depend on the state. */
 function runIn<State extends RunState, Fields extends z.ZodRawShape>(
   state: State,
   id: string,
@@ -311,7 +311,7 @@ export const AbortedList = z
   .meta({ id: "AbortedList" });
 export type AbortedList = z.infer<typeof AbortedList>;
 
-/** Which tasks to restart: one, all running ones, or all. */
+/** Which tasks to restart: `task`, every running task, or (`all`) every task. */
 export const RestartRequest = z
   .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
   .refine(({ task, all }) => task === undefined || all !== true, {

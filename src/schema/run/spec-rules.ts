@@ -60,7 +60,7 @@ function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
     addAt(["tasks"], "must have a main task: one whose `lifecycle` has no `hook`");
 }
 
-/** The outputs of a run come from one task, so it must be clear which. */
+/** The outputs of a run come from one task, so the spec must determine this task. */
 function addOutputFaults({ tasks = [], outputs }: Ruled, add: Add): void {
   const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);
   if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks) !== undefined) return;
@@ -77,7 +77,7 @@ function addPolicyFaults(spec: Ruled, add: Add): void {
   addAt(["reschedule"], rescheduleFault(reschedulePolicy(type, short, reschedule)));
   const ofGroup = restartFault(restartPolicy(type, short, restart, undefined));
   addAt(["restart"], ofGroup);
-  // A fault that a task inherits is reported once, at the group.
+  // A fault in fields that tasks inherit is reported once, at the group.
   for (const [i, task] of ofGroup === null ? tasks.entries() : []) {
     if (task.restart === undefined) continue;
     addAt(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));

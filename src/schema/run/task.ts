@@ -11,7 +11,7 @@ export type SignalName = z.output<typeof Signal>;
 /** The name of a task. It is part of paths and of attempt ids. */
 export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
 
-/** Tasks in one group (api.md#forms-and-defaults). */
+/** How many tasks one group can have (api.md#forms-and-defaults). */
 export const MAX_TASKS = 64;
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).byteLength;
@@ -136,7 +136,7 @@ export const Artifact = z
   .meta({ id: "Artifact" });
 export type Artifact = z.output<typeof Artifact>;
 
-/** The files that become the result: globs, relative to the task's directory. */
+/** The files that become the result of a run: globs, relative to the task's directory. */
 export const Outputs = z
   .array(RelativePath.max(1_024))
   .min(1, "must have at least 1 glob")
@@ -201,13 +201,13 @@ export const TaskInput = z
   .meta({ id: "Task" });
 export type TaskInput = z.output<typeof TaskInput>;
 
-/** What the fake driver simulates: everything that a process could do. */
+/** What the fake driver simulates, with its durations in milliseconds. */
 export interface FakeScript extends Omit<z.output<typeof FakeInput>, "runFor" | "blockStart"> {
   runForMs: number;
   blockStartMs: number;
 }
 
-/** One task of a run as its host needs it. The short form has one, called `main`. */
+/** One task of a run as its host needs it. A run of the short form has one task, called `main`. */
 export interface TaskSpec {
   name: string;
   argv: string[];

@@ -17,7 +17,7 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Only the Worker's own secret has it; it implies all others. */
+/** The scope that only the Worker's own secret has. It implies all other scopes. */
 export const BREAK_GLASS = "admin" satisfies Scope;
 
 export type GrantableScope = Exclude<Scope, "admin">;
@@ -26,12 +26,12 @@ export type GrantableScope = Exclude<Scope, "admin">;
 export const GRANTABLE_SCOPES = SCOPES.filter((scope): scope is GrantableScope => scope !== "admin");
 
 /**
- * The scopes of a token whose limits name labels: everything else shows or changes what all runs of a pool
- * share (access.md#limits).
+ * The only scopes that a token can use if its limits name labels. Every other scope shows or changes
+ * something that all runs of a pool share (access.md#limits).
  */
 export const SCOPES_OF_RUNS: readonly Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
 
-/** The scopes that no limit to pools can confine (access.md#limits). */
+/** The scopes that cannot be limited to some pools (access.md#limits). */
 export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write"];
 
 /** Bundles of scopes for common purposes (access.md#presets). */
@@ -47,7 +47,7 @@ export type Preset = keyof typeof PRESETS;
 /** The names of the presets. */
 export const PRESET_NAMES = Object.keys(PRESETS) as Preset[]; // the keys are the presets
 
-/** Whether somebody with these scopes may do what needs `scope` (access.md#scopes). */
+/** Whether a caller with these scopes may do what needs `scope` (access.md#scopes). */
 export function grants(scopes: readonly Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes(BREAK_GLASS);
 }

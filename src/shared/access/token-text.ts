@@ -1,4 +1,4 @@
-// How is a token written, and what is told from its text alone (access.md#token-format)?
+// How is a token written, and what does its text alone reveal (access.md#token-format)?
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -10,21 +10,19 @@ const SECRET_CHARS = 32;
 /** 6 digits of base62 hold any CRC-32. */
 const CHECK_CHARS = 6;
 
-/** Bytes of randomness for `tokenText`: enough that rejected ones rarely need a second draw. */
+/** Random bytes for `tokenText`. Some bytes are rejected, but so many bytes rarely need a second draw. */
 export const TOKEN_RANDOM_BYTES = 64;
 
 const FORM = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${TOKEN_ID_CHARS + SECRET_CHARS + CHECK_CHARS}}$`);
 
 /**
- * What a text is, before anything is looked up: a `token` with its id; a `typo` if it has the form of one and
- * a wrong checksum; otherwise `other` (access.md#token-format).
+ * What a text is, as far as the text alone reveals (access.md#token-format). `token`: a token, with its id.
+ * `typo`: it has the form of a token, but a wrong checksum. `cut`: it begins like a token, but has another
+ * length or other characters. `other`: anything else.
  */
 export type ParsedToken = { kind: "token"; id: string } | { kind: "typo" | "cut" | "other" };
 
-/**
- * Reads a text as a token. `cut` begins like a token and has another length or other characters, as a token
- * that was copied in part or twice.
- */
+/** Reads a text as a token. A token that was copied in part, or twice, is `cut`. */
 export function parseToken(text: string): ParsedToken {
   if (!text.startsWith(TOKEN_PREFIX)) return { kind: "other" };
   if (!FORM.test(text)) return { kind: "cut" };
@@ -34,8 +32,8 @@ export function parseToken(text: string): ParsedToken {
 }
 
 /**
- * Makes a token from random bytes. `id`: the id of an existing token that gets another secret. Throws if the
- * bytes do not suffice: each byte of 248 or more is rejected, so that every digit is equally likely.
+ * Makes a token from random bytes. `id`: the id of an existing token that gets a new secret. Throws if there
+ * are too few bytes. Each byte of 248 or more is rejected, so that every digit is equally likely.
  */
 export function tokenText(random: Uint8Array, id?: string): { id: string; text: string } {
   const digits = [...random].filter((byte) => byte < 4 * DIGITS.length).map((byte) => DIGITS[byte % 62]);

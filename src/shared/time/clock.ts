@@ -2,19 +2,19 @@
 import type { Instant, Millis } from "../machine.ts";
 
 /**
- * The cron that `drover up` fires after the platform's clock was set: alarms that were set before come at the
- * wrong time, so all objects are woken. No deployment has such a cron.
+ * The cron that `drover up` fires after the platform's clock was set. All objects are then woken, since
+ * alarms that were set before would fire at the wrong time. No deployment has such a cron.
  */
 export const CLOCK_WAS_SET = "clock was set";
 
 const CLOCK_IS = "clock is ";
 /**
  * `drover up` confirms the clock each second. If the clock has moved by more than this since the last
- * confirmation, it is not believed.
+ * confirmation, its time is not believed.
  */
 const DOUBT_MS: Millis = 3_000;
 
-/** The cron that `drover up` fires to confirm what the platform's clock shows, and that nobody has set it. */
+/** The cron that `drover up` fires to confirm that the platform's clock shows this time and was not set. */
 export function clockIs(wallMs: Instant): string {
   return `${CLOCK_IS}${wallMs}`;
 }
@@ -26,8 +26,8 @@ export function confirmedBy(cron: string): Instant | undefined {
 
 /**
  * The time according to a clock that was last confirmed at `lastMs` and shows `seenMs`. If the clock has
- * moved by more than the time between two confirmations, it may have been set. Then time stands still until
- * the next confirmation: a delay that ends late does less harm than one that ends early.
+ * moved by more than the time between two confirmations, somebody may have set the clock. Then time stands
+ * still until the next confirmation: a delay that ends late does less harm than a delay that ends early.
  */
 export function believed(lastMs: Instant, seenMs: Instant): Instant {
   return Math.abs(seenMs - lastMs) <= DOUBT_MS ? seenMs : lastMs;

@@ -1,16 +1,20 @@
-// How many requests in which time are allowed? A bucket that drains at a steady pace (access.md#rate-limits).
+// How many requests are allowed in which time? Each caller has a bucket that drains at a steady pace
+// (access.md#rate-limits).
 import type { Instant, Millis } from "../machine.ts";
 
-/** So many requests at once, and as many again in each window. */
+/** `quota` requests are allowed at once, and as many again in each `windowMs`. */
 export interface RatePolicy {
   quota: number;
   windowMs: Millis;
 }
 
-/** What a limiter remembers of one caller: when everything it has used is free again. */
+/** What a limiter remembers of one caller: when the caller's whole quota is free again. */
 export type RateState = Instant;
 
-/** The outcome of one request: whether it is allowed, and how many more are; else when the next one is. */
+/**
+ * The outcome of one request. `left`: how many more requests are allowed now. `retryAfterMs`: how long the
+ * caller must wait until a request is allowed.
+ */
 export interface RateVerdict {
   allowed: boolean;
   left: number;
@@ -19,8 +23,8 @@ export interface RateVerdict {
 }
 
 /**
- * Judges one request by the generic cell rate algorithm (access.md#rate-limits): one instant for each caller
- * is all that there is to remember. `state`: undefined for a caller that nothing is known of.
+ * Judges one request by the generic cell rate algorithm (access.md#rate-limits), which remembers only one
+ * instant for each caller. `state`: undefined for an unknown caller.
  */
 export function judgeRate(
   { quota, windowMs }: RatePolicy,

@@ -14,7 +14,7 @@ import {
 import { wasOrdered } from "../tasks/tasks.ts";
 import { NO_LOGS } from "./logs.ts";
 
-/** Decimal digits of an offset in a key. With a fixed width, keys sort like numbers. */
+/** Decimal digits of an offset in a key. With a fixed width, keys sort in the order of their offsets. */
 const OFFSET_DIGITS = 12;
 
 /** An offset as text that sorts like the number. */
@@ -22,7 +22,7 @@ export function offsetText(offset: number): string {
   return String(offset).padStart(OFFSET_DIGITS, "0");
 }
 
-/** A stretch of a stream, as one object of the store holds it. */
+/** A stretch of a stream. Each stored stretch is one object in the object store. */
 export interface LogStretch {
   attempt: string;
   stream: StreamName;
@@ -31,14 +31,16 @@ export interface LogStretch {
 }
 
 /**
- * The key of a stretch in the object store. It contains offset and length: if a host cuts its logs
- * differently after a restart, the new stretch never overwrites a recorded one.
+ * The key of a stretch in the object store. The key contains the offset and the length of the stretch. A host
+ * may cut its logs differently after a restart, but no new stretch overwrites a recorded stretch.
  */
 export function logObjectKey({ attempt, stream, from, length }: LogStretch): string {
   return `logs/${attempt}/${stream}/${offsetText(from)}-${length}`;
 }
 
-/** A stretch that `worker` has put into the object store. With length 0 it only asks how much is stored. */
+/**
+ * A stretch that `worker` has put into the object store. A stretch of length 0 only asks how much is stored.
+ */
 export interface StoredChunk extends LogStretch {
   worker: string;
 }
@@ -47,9 +49,9 @@ export interface StoredChunk extends LogStretch {
 export type ChunkAnswer = { kind: "stored"; stored: number } | { kind: "unknown" } | { kind: "foreign" };
 
 /**
- * Appends a chunk to its stream if it continues the stored bytes and ends within the cap. The tail in the
- * record comes before the chunk, and becomes a separate segment. Only the open placement takes chunks: the
- * logs of an ended placement are complete or given up.
+ * Appends a chunk to its stream if the chunk continues the stored bytes and ends within the cap. The tail in
+ * the record comes before the chunk, and becomes a segment of its own. Chunks are accepted only for the open
+ * placement: the logs of an ended placement are complete or given up.
  */
 export function foldChunk(run: RunDraft, chunk: StoredChunk): void {
   const { record, now } = run;
@@ -76,7 +78,9 @@ export function answerChunk(state: AllocationState, chunk: StoredChunk): ChunkAn
   return { kind: "stored", stored: (state.record.logs[chunk.attempt] ?? NO_LOGS)[chunk.stream].stored };
 }
 
-/** The placement that an attempt of this run belongs to, open or ended; undefined if there is none. */
+/**
+ * The open or ended placement that an attempt belongs to. Undefined if this run never ordered the attempt.
+ */
 function placementOf(state: Existing, { attempt }: StoredChunk): PlacementRecord | undefined {
   const { record } = state;
   const parts = parseAttemptId(attempt);

@@ -7,7 +7,7 @@ import { formatSize } from "../../../shared/size.ts";
 import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, Outcome, StreamRecord } from "../state.ts";
 
-/** The most log bytes of one stream that the allocation's record contains. The rest goes into rows. */
+/** How many log bytes of one stream the allocation's record contains at most. The rest goes into rows. */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
 
 const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
@@ -16,9 +16,8 @@ const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
 
 /**
- * Folds in the log bytes of one attempt's report. Only bytes that continue the stored ones count, so pieces
- * that are repeated, or that leave a gap, change nothing. The first bytes beyond the cap are noted as an
- * event.
+ * Adds the log bytes in the report of one attempt. Only bytes that continue the stored bytes are added:
+ * repeated bytes, and bytes after a gap, are ignored. When a stream first exceeds the cap, an event is added.
  */
 export function takeLogs(run: RunDraft, task: string, { id, log }: AttemptReport): void {
   if (log === undefined) return;
@@ -58,29 +57,29 @@ function appendPiece(
   return { next: { size, stored, tail: new Uint8Array(), at: now }, row };
 }
 
-/** The bytes of a piece that follow the stored ones, up to the cap. */
+/** The bytes of a piece that follow the stored bytes, up to the cap. */
 function continuation(stored: number, piece: LogPiece): Uint8Array {
   if (piece.data === undefined || piece.from > stored) return new Uint8Array();
   const bytes = decodeBase64(piece.data);
   return bytes.subarray(stored - piece.from, Math.max(0, MAX_LOG_BYTES - piece.from));
 }
 
-/** Whether all bytes of an attempt are stored, up to the cap. */
+/** Whether all log bytes of an attempt, up to the cap, are stored. */
 export function logsComplete(record: AllocationRecord, attempt: string): boolean {
   const logs = record.logs[attempt] ?? NO_LOGS;
   return STREAMS.every((stream) => logs[stream].stored >= Math.min(logs[stream].size, MAX_LOG_BYTES));
 }
 
 /**
- * Until when an ended run waits for missing log bytes: a minute after its end became known or the latest
- * bytes came, whichever is later. So it waits for slow logs, but not for lost ones.
+ * Until when an ended run waits for missing log bytes: one minute after its end became known, or one minute
+ * after the latest bytes came, whichever is later. So the run waits for slow logs, but not for lost logs.
  */
 export function lastByteBy(record: AllocationRecord, { at, heardAt = at }: Outcome): Instant {
   const streams = Object.values(record.logs).flatMap(({ stdout, stderr }) => [stdout, stderr]);
   return Math.max(heardAt, ...streams.map((stream) => stream.at ?? 0)) + LAST_BYTE_MS;
 }
 
-/** How far an attempt's streams are stored: the host may drop these bytes (`Orders.logs`). */
+/** How many bytes of an attempt's streams are stored. The host may drop these bytes (`Orders.logs`). */
 export function storedOffsets(
   record: AllocationRecord,
   attempt: string,

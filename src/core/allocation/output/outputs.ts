@@ -8,9 +8,9 @@ import { groupView, isOver, type Member } from "../tasks/tasks.ts";
 const NOT_SAID = "its host did not report what became of them";
 
 /**
- * The attempt, with an error if its outputs are missing. A task that ended by itself must have the outputs
- * that its spec asks for: if its host does not report them, they are lost. This is decided when the end is
- * reported, and a later stop does not change it.
+ * The attempt, with an error if its outputs are missing. If a task ended by itself, its host must report the
+ * outputs that the spec of the task asks for. Otherwise the outputs count as lost. This is decided when the
+ * end is reported, and a later request to stop does not change the decision.
  */
 export function withOwedOutputs(
   { task, known, n, isStopping }: Member,
@@ -28,7 +28,7 @@ export function outputsError({ outputs }: AttemptRecord): string | undefined {
   return outputs !== undefined && "error" in outputs ? outputs.error : undefined;
 }
 
-/** The failure of a run whose attempt lost its outputs; null if it did not. */
+/** The failure of a run whose attempt lost its outputs; null if the attempt lost none. */
 export function outputsFailure(attempt: AttemptRecord | undefined): Outcome["failure"] {
   const error = attempt === undefined ? undefined : outputsError(attempt);
   if (error === undefined) return null;

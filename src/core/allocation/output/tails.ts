@@ -3,12 +3,12 @@ import { STREAMS } from "../../../shared/attempt-id.ts";
 import type { RunDraft } from "../draft.ts";
 import type { LogRow } from "../state.ts";
 
-/** The most log bytes of all streams that a run's record contains: storage limits the size of a value. */
+/** How many log bytes of all streams a run's record contains at most, since storage limits a value's size. */
 export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
 
 /**
- * Moves the longest log tails of a record into rows until the others fit. A run of one task with little
- * output never needs this.
+ * Moves the longest log tails of a record into rows until the remaining tails fit. A run of one task with
+ * little output never needs this.
  */
 export function spillTails(run: RunDraft): void {
   let left = 0;

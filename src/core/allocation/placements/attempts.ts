@@ -12,7 +12,7 @@ import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 import { hasTimedOut } from "../time/time-limits.ts";
 
-/** Progress of an attempt. It never goes back: a late report of an earlier state changes nothing. */
+/** How far an attempt is in each state. A late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
   preparing: 0,
   running: 1,
@@ -22,7 +22,7 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
   gone: 4,
 };
 
-/** Folds in what a host reports of an attempt of the open epoch. Returns whether it is news. */
+/** Applies a host's report on an attempt of the open epoch. Returns whether the report is news. */
 export function foldAttempt(
   run: PlacedRun,
   member: Member,
@@ -81,7 +81,7 @@ function timesOf(
   return { first, started, ended: ago(report.endedAgoMs, started ?? first, now) };
 }
 
-/** How long ago an attempt started: 0 if it is reported as running, but without an age. */
+/** How long ago an attempt started: 0 if it is reported as running or uploading, but without an age. */
 function startAge({ state, startedAgoMs }: AttemptReport): Millis | undefined {
   return startedAgoMs ?? (state === "running" || state === "uploading" ? 0 : undefined);
 }
@@ -115,8 +115,9 @@ function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
 }
 
 /**
- * Whether the host has begun to prepare the attempt. The first report may already show it running or failed.
- * Then its artifacts were fetched before, unless it failed at the check of its user, which comes first.
+ * Whether the host has begun to prepare the attempt. The first report may already show the attempt as running
+ * or failed. Then the host had begun to fetch its artifacts, unless the check of its user failed: this check
+ * comes before the fetch.
  */
 function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
   if (startError !== undefined) return startError.code !== "user_not_found";
@@ -133,7 +134,7 @@ const HOST_STOPS: Record<HostStop, string> = {
   interruption: "its host stops it, because its machine is about to be taken away",
 };
 
-/** Notes the news of a report. `at`: when the attempt ended, or else now; other news happened before. */
+/** Adds events for the news in a report. `at`: when the attempt ended, or now if it has not ended. */
 function noteAttempt(
   run: RunDraft,
   member: Member,
@@ -188,7 +189,7 @@ function noteTermination(
     signal === null ? "" : `signal ${signal}`,
     message,
   ];
-  // How it was killed. Absent after an ordinary end.
+  // How the attempt was killed. Empty after an ordinary end.
   const proof: Record<string, string> =
     kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
   const details = {

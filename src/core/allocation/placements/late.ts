@@ -7,7 +7,9 @@ import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { isOver, wasOrdered } from "../tasks/tasks.ts";
 
-/** Notes reports of an ended epoch that contradict the record, which does not change (invariant 1). */
+/**
+ * Adds events for reports that contradict the stored end of an epoch. The end does not change (invariant 1).
+ */
 export function noteLate(run: RunDraft, { worker, epoch, attempts }: Observed): void {
   const { record } = run;
   if (!record.placements.some((one) => one.epoch === epoch && one.worker === worker)) return;
@@ -23,8 +25,8 @@ function attemptIn({ tasks }: AllocationRecord, { id }: AttemptReport): AttemptR
 }
 
 /**
- * Notes a report that contradicts the stored end of an attempt. At most one event says that the attempt
- * lives, and at most one says how it ended.
+ * Adds an event for a report that contradicts the stored end of an attempt. For each attempt, at most one
+ * event says that the attempt is alive, and at most one event says how the attempt ended.
  */
 export function noteContradiction(run: RunDraft, report: AttemptReport): void {
   const known = attemptIn(run.record, report);

@@ -10,7 +10,7 @@ import { noteContradiction, noteLate } from "./late.ts";
 import { storePlacement, takeUp } from "./placement.ts";
 import { noteData, noteSaved } from "./sticky.ts";
 
-/** Folds in a host's report on a placement of the run, open or ended. */
+/** Applies a host's report on an open or ended placement of the run. */
 export function foldObserved(run: RunDraft, message: Observed): void {
   const { record } = run;
   if (message.kept) return;
@@ -19,9 +19,10 @@ export function foldObserved(run: RunDraft, message: Observed): void {
 }
 
 /**
- * Folds in a report on the open epoch. After a restart, this object may have lost a placement that it had not
- * stored. If the reporting worker has accepted an order for it (`held`), this run must have sent that order,
- * and adopts the placement again. Without such an order a report proves nothing.
+ * Applies a report on the open epoch. In a restart, this object may have lost a placement that it had not
+ * stored. If the reporting worker has accepted an order for the placement (`held`), this run must have sent
+ * that order, so the run adopts the placement again. Without an accepted order, a report does not prove that
+ * the run was placed there.
  */
 function foldPresent(run: RunDraft, message: Observed): void {
   if (!run.isPlaced() && !message.held) return;

@@ -35,9 +35,10 @@ interface Context {
 }
 
 /**
- * The attempts that the host should hold for an epoch, derived from the record and the time
- * (`orderChangesAt`). Empty once the run or the epoch has ended. Ended attempts stay in the order, so that
- * the host keeps them until the placement is over.
+ * The attempts that the host should hold for an epoch at `now`. The list changes with the record, and when a
+ * delay ends (`orderChangesAt`). The list is empty once the run or the epoch has ended. The latest attempt of
+ * a task stays in the list after the attempt has ended, so that the host keeps the attempt until the
+ * placement is over.
  */
 export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): WantedAttempt[] {
   const { record } = state;
@@ -63,7 +64,7 @@ function ordersOfTask(context: Context, one: Member): WantedAttempt[] {
   return [...last, orderOfAttempt(context, one, n)];
 }
 
-/** The order for the present attempt of a task, or for the previous one. */
+/** The order for attempt `n` of a task: its present attempt, or the previous attempt. */
 function orderOfAttempt(
   { view, epoch, limit, sticky, save, now }: Context,
   one: Member,
@@ -82,9 +83,9 @@ function orderOfAttempt(
   const attempt = one.n === n ? one.attempt : one.before;
   const isTimeOver =
     limit.timeoutMs === 0 && record.stopRequest === null && (attempt === undefined || !isOver(attempt));
-  // If the host enforces the time limit, the attempt runs until the host ends it, even if the clock here
-  // jumped. The order repeats the limit only if it has changed since the start, and may be unknown to the
-  // host.
+  // If the host enforces the time limit, only the host ends the attempt at the limit, since the clock here
+  // may have jumped. The order repeats the limit only if the limit changed after the attempt started: the
+  // host may not know the new limit.
   if (isTimeOver && isTimedByHost(attempt))
     return { id, want: "run", ...(isLimitNewer(record, attempt) ? limit : {}), ...save };
   if (isTimeOver)
@@ -126,18 +127,18 @@ function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
 }
 
 /**
- * The present revision of the order. The end of a delay changes the order without writing a row, so each
- * delay that has passed adds one.
+ * The present revision of the order. When a delay ends, the order changes, but no row is written. So this
+ * number is the stored revision plus the number of delays that have ended.
  */
 export function revisionAt(record: AllocationRecord, now: Instant): number {
   return record.revision + orderChangesAt(record).filter((at) => at <= now).length;
 }
 
 /**
- * Raises the revision if an event has changed the content of the order. Comparing the orders themselves in
- * this one place ensures that no changed order is sent under an old revision (rule R1). If no placement is
- * known, a restart may have lost one whose order was sent, so a change of the request to stop or of the spec
- * also raises the revision.
+ * Raises the revision if an event has changed the content of the order. This function compares the content
+ * before and after every event, so a changed order is never sent under an old revision (rule R1). If no
+ * placement is known, this object may still have sent an order for a placement, and lost the placement in a
+ * restart. So a change of the request to stop, or of the spec, then raises the revision, too.
  */
 export function numberOrder(run: RunDraft, before: Existing): void {
   const { record, placement, now } = run;
@@ -160,7 +161,7 @@ export function orderKey({ epoch, revision }: Pick<Order, "epoch" | "revision">)
   return `${epoch}.${revision}`;
 }
 
-/** Folds in the answer to an order by the worker of the open placement. */
+/** Records the answer that the worker of the open placement gave to an order. */
 export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer): void {
   const { placement, now } = run;
   if (placement?.epoch !== order.epoch) return;
@@ -176,18 +177,19 @@ export function foldOrderAnswer(run: RunDraft, order: Order, answer: OrderAnswer
   }
 }
 
-/** The content of an order. It contains the deadline instead of the remaining time, which always changes. */
+/** The content of an order. The deadline replaces the remaining time, which changes at every instant. */
 function contentOf(state: Existing, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
   const content = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
   const until = deadlineOf(state.record, openPlacement(state)?.from ?? null);
-  // A signal that is dropped with its attempt does not change the order, but a new signal does.
+  // A new signal changes the order. A signal that is dropped with its attempt does not.
   return JSON.stringify([content, until, state.record.signaled]);
 }
 
 /**
- * Whether the order changes only by attempts that follow reported ends. The worker then asks again by itself
- * (`ObservedAnswer`, `askAgain`), so no alarm is needed.
+ * Whether there are attempts that the host has not reported yet, and each of them follows an attempt of the
+ * same task whose end the host has reported. The worker then asks for the order by itself (`ObservedAnswer`,
+ * `askAgain`), so this object needs no alarm to repeat the order.
  */
 export function isRestart(record: AllocationRecord): boolean {
   const { members } = groupView(record);

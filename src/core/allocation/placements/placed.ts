@@ -5,15 +5,16 @@ import { finishWithdrawn } from "../end.ts";
 import type { AllocationState } from "../state.ts";
 import { addTerms, newPlacement, storePlacement } from "./placement.ts";
 
-/** Folds in the pool's message that it has placed this run (messages.md#place). */
+/** Applies the pool's message that it has placed this run (messages.md#place). */
 export function foldPlace(run: RunDraft, place: Place): void {
-  // The message may be about an earlier submission of this id, which was refused although the pool has it.
+  // The message may be about an earlier submission with this id, which was refused although the pool had
+  // stored it.
   if (place.submittedAt !== run.record.submittedAt) return;
   noteVersion(run, place.version);
   placeOn(run, place);
 }
 
-/** Folds in the pool's answer to `version` of the run. `machine.ts` handles a refusal. */
+/** Applies the pool's answer to `version` of the run. `machine.ts` handles a refusal. */
 export function foldPoolAnswer(
   run: RunDraft,
   version: number,
@@ -38,14 +39,14 @@ function placeOn(
   const { record, now } = run;
   if (record.ended || epoch !== record.endedEpoch + 1) return;
   if (run.isPlaced()) {
-    // The host reported before the pool did, and only the pool knows the terms.
+    // The host's report came before the pool's message. Only the pool knows the terms.
     if (run.placement.worker === worker) addTerms(run, terms);
     return;
   }
   const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
   run.remember({ placement: newPlacement(worker, epoch, from, terms) });
-  // The pool repeats a placement, so it need not be stored here. With a time limit it is stored all the same,
-  // since a crash must not restart the limit.
+  // The pool repeats a placement, so this object need not store the placement. If the run has a time limit,
+  // the placement is stored all the same, since a crash must not restart the time limit.
   if (record.spec.timeout !== undefined) storePlacement(run);
 }
 

@@ -21,8 +21,8 @@ export function newPlacement(
 }
 
 /**
- * Whether the run is in this placement. A run that has lost the placement from memory adopts it again, as
- * begun at `from`.
+ * Whether the run is in this placement. A run that has lost the placement from memory adopts the placement
+ * again, with `from` as its start.
  */
 export function takeUp(
   run: RunDraft,
@@ -43,12 +43,12 @@ export function addTerms(run: PlacedRun, terms: PlacementTerms): void {
   if (isNews && isStored) run.set({ placements: [...record.placements.slice(0, -1), complete] });
 }
 
-/** The kill timeout of a task: the one in its spec, but no longer than its host grants. */
+/** The kill timeout in the spec of a task, but at most the longest kill timeout that its host grants. */
 export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null): Millis {
   return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);
 }
 
-/** Stores the open placement, if there is one and the record lacks it. */
+/** Stores the open placement, unless the record contains it already. */
 export function storePlacement(run: RunDraft): void {
   const { placement, record } = run;
   if (placement === null || record.placements.at(-1) === placement) return;
@@ -70,8 +70,8 @@ const CAUSE_TEXT: Record<LossCause, string> = {
 };
 
 /**
- * Closes the open epoch (rule R2). Only then may another one be opened. If all tasks have ended, an ordinary
- * end adds no event. `at`: when the epoch ended.
+ * Closes the open epoch (rule R2). Another epoch may be opened only after this. An ordinary end after all
+ * tasks have ended adds no event. `at`: when the epoch ended.
  */
 export function closePlacement(run: PlacedRun, how: EndedHow, at: Instant, cause?: LossCause): void {
   const { epoch, worker } = run.placement;

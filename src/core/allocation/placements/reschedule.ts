@@ -16,7 +16,7 @@ export function nextDelay(policy: ReschedulePolicy, events: RescheduleEvent[], f
   if (last === undefined) return delayMs;
   const delay = grownDelay(policy, last.delayMs, events.at(-2)?.delayMs);
   if (maxDelayMs === 0 || delay <= maxDelayMs) return delay;
-  // If it ran for longer than the longest delay, earlier failures no longer count.
+  // If the run then ran for longer than the longest delay, earlier failures no longer count.
   return failedAt - (last.at + last.delayMs) > maxDelayMs ? delayMs : maxDelayMs;
 }
 
@@ -46,16 +46,18 @@ export function mayReschedule(
   return recent.length < policy.attempts && nextDelay(policy, events, failedAt) < policy.intervalMs;
 }
 
-/** The events that the policy still considers, within a bound. */
+/** The reschedules that the policy still counts, up to a maximum number. */
 function trimEvents(policy: ReschedulePolicy, events: RescheduleEvent[], at: Instant): RescheduleEvent[] {
   const recent = policy.unlimited ? events : events.filter((event) => at - event.at < policy.intervalMs);
   return recent.slice(policy.unlimited ? -UNLIMITED_KEPT : -MAX_RESCHEDULES_KEPT);
 }
 
-/** Events kept for a policy without a limit (restart.md#kept). */
+/** How many reschedules are kept for a policy without a limit (restart.md#kept). */
 const UNLIMITED_KEPT = 5;
 
-/** Prepares a run for its next epoch after the last one was closed. `failedAt`: when its last task ended. */
+/**
+ * Prepares a run for its next epoch after an epoch was closed. `failedAt`: when the epoch's last task ended.
+ */
 export function reschedule(run: RunDraft, worker: string, failedAt: Instant): void {
   const { record, now } = run;
   const { reschedule: policy } = run.view.group;
@@ -88,7 +90,7 @@ export function resetTasks(run: RunDraft): void {
   run.set({ kill: undefined, stage: undefined, tasks });
 }
 
-/** The workers on which a run failed. It avoids them if there is any other. */
+/** The workers on which the run last failed. The run avoids these workers if there is any other worker. */
 export function avoidedWorkers({ reschedules }: AllocationRecord): string[] {
   return [...new Set(reschedules.slice(-UNLIMITED_KEPT).map(({ worker }) => worker))];
 }

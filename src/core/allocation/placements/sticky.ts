@@ -14,8 +14,9 @@ export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
 
 /**
  * The placement before `epoch` that has the latest data of a sticky run (decisions/runs.md#sticky-data). A
- * refused placement touched no data. The open placement counts only once a task has begun there, since its
- * host may not have touched the data before that.
+ * refused placement does not count, since its host did not touch the data. The open placement counts only
+ * after the host has reported a task there that is past its preparation. Until then, the host may not have
+ * touched the data.
  */
 function homeBefore(record: AllocationRecord, epoch: number): PlacementRecord | undefined {
   if (record.spec.sticky !== true) return undefined;
@@ -31,7 +32,7 @@ function wasSeen({ tasks }: AllocationRecord, epoch: number): boolean {
   );
 }
 
-/** The source of a placement's data: those retained on its own worker, or else the latest snapshot. */
+/** The sources of a placement's data: an earlier placement on the same worker, and the latest snapshot. */
 export function sourceOf(record: AllocationRecord, { epoch, worker }: PlacementRecord): StickySource {
   const home = homeBefore(record, epoch);
   const from = home?.worker === worker ? home.epoch : null;
@@ -44,15 +45,16 @@ function storedBefore({ saved }: AllocationRecord, epoch: number): SavedData["sn
 }
 
 /**
- * Whether a failed sticky run waits for its data to be stored before it is placed again: the next placement
- * may be on another worker, or this worker may be lost. Only data that a task may have written count.
+ * Whether a failed sticky run waits for its data to be stored before the run is placed again. The data are
+ * stored because the next placement may be on another worker, and because this worker may be lost. The run
+ * waits only if one of its tasks may have written data in this placement.
  */
 export function isSavingData(record: AllocationRecord, now: Instant): boolean {
   const by = savedBy(record);
   return by !== undefined && now < by;
 }
 
-/** Until when a failed sticky run waits for its data; undefined if it does not. */
+/** Until when a failed sticky run waits for its data to be stored; undefined if the run does not wait. */
 export function savedBy(record: AllocationRecord): Instant | undefined {
   const { spec, outcome, ended, endedEpoch, saved } = record;
   const again = spec.sticky === true && outcome?.again === true && !ended;
@@ -64,7 +66,7 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
 }
 
-/** Notes what became of the data of the open epoch. */
+/** Records whether the data of the open epoch were stored. */
 export function noteSaved(run: RunDraft, { saved: report }: AttemptReport): void {
   const { record, now } = run;
   const epoch = record.endedEpoch + 1;
@@ -85,8 +87,8 @@ export function noteSaved(run: RunDraft, { saved: report }: AttemptReport): void
 }
 
 /**
- * The worker that a sticky run prefers: the one that keeps its data, even if its tasks failed there. Null
- * after a loss, which took the data with the machine.
+ * The worker that a sticky run prefers: the worker that keeps the run's data, even if tasks of the run failed
+ * there. Null if the machine of that worker was lost, since the data were lost with the machine.
  */
 export function preferredWorker({ spec, placements }: AllocationRecord): string | null {
   if (spec.sticky !== true) return null;
@@ -96,7 +98,8 @@ export function preferredWorker({ spec, placements }: AllocationRecord): string 
 
 /**
  * Whether the data that a host retains from a placement may be needed again. If the answer is no, it stays
- * no: the run has ended, or continues with other data. An epoch whose end is not known here keeps its data.
+ * no: the run has ended, or continues with other data. If this object does not know that the epoch has ended,
+ * the host keeps the data.
  */
 export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observed): boolean {
   if (record.ended || record.spec.sticky !== true) return false;
@@ -105,7 +108,7 @@ export function mayNeedData(record: AllocationRecord, { epoch, worker }: Observe
   return home?.epoch === epoch && home.worker === worker;
 }
 
-/** Notes what became of the data, once in each placement after the first. */
+/** Adds one event in each placement after the first: whether the tasks continue with the earlier data. */
 export function noteData(run: RunDraft, epoch: number, data: AttemptReport["data"]): void {
   const { record, now } = run;
   const home = homeBefore(record, epoch);

@@ -9,9 +9,9 @@ const HOUR_MS = 3_600_000;
 const DECIMALS = 1e9;
 
 /**
- * The cost of a run up to `now` by list prices: the sum over all known placements of time multiplied by rate
- * (`PlacementRecord.rate`). Placements without a known rate are counted separately, never as free; if none
- * has a rate, the amount is null (cases.md#case-21).
+ * The cost of a run up to `now` at list prices: the sum over all known placements of time multiplied by rate
+ * (`PlacementRecord.rate`). A placement without a known rate is counted in `unpriced`, never as free. If
+ * there are placements, but none has a known rate, the amount is null (cases.md#case-21).
  */
 export function costOf(state: Existing, now: Instant): RunCost {
   const open = openPlacement(state);

@@ -36,7 +36,7 @@ export type RunEventType =
   | "Log Limit"
   | "Log Truncated";
 
-/** The events of a run. The new ones are sorted by time, since hosts report late. */
+/** The events of a run. The events that are not in `before` are sorted by time, since hosts report late. */
 export function inOrder(events: RunEvent[], before: RunEvent[]): RunEvent[] {
   const last = before.at(-1)?.seq ?? 0;
   const fresh = events.filter(({ seq }) => seq > last);

@@ -1,4 +1,4 @@
-// Which CPU and memory does a run use?
+// How much CPU time and memory does a run use?
 import type { RunStats } from "../../../schema/run/stats.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import { iso } from "../../../shared/time/instant.ts";
@@ -9,8 +9,8 @@ import { groupView } from "../tasks/tasks.ts";
 type Task = RunStats["tasks"][number];
 
 /**
- * The latest sample of each running task, and their sum (tasks.md#usage). `only`: just this task. Throws
- * `unknown_task` if the run has no task of that name.
+ * The latest sample of each running task, and the sum of these samples (tasks.md#usage). `only`: the name of
+ * the task to show; undefined: all tasks. Throws `unknown_task` if the run has no task of that name.
  */
 export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {
   const { record } = state;
@@ -37,7 +37,7 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
 
 type Sample = NonNullable<Task["usage"]>;
 
-/** The sum has a number of processors only if both parts do. */
+/** The sum of two samples. The sum has a number of processors only if both samples have such a number. */
 function together(a: Sample, b: Sample): Sample {
   return {
     cpuMs: a.cpuMs + b.cpuMs,

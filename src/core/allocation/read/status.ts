@@ -25,7 +25,7 @@ export function statusOf(state: Existing): RunStatus {
   const { spec } = record;
   const phase = phaseOf(state);
   const view = groupView(record);
-  // `state` comes first, so that a text search finds the run's state before that of any task.
+  // `state` comes first, so that a text search finds the run's state before the state of any task.
   return {
     id: record.id,
     ...partOfState(record, phase),
@@ -47,7 +47,7 @@ export function statusOf(state: Existing): RunStatus {
   };
 }
 
-/** The placements, including the open one even if it is not stored. */
+/** The placements, including the open placement even if it is not stored. */
 function placementsOf(state: Existing): PlacementRecord[] {
   const { ended, placements } = state.record;
   const open = ended ? null : openPlacement(state);
@@ -58,8 +58,8 @@ function placementsOf(state: Existing): PlacementRecord[] {
 type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
 
 /**
- * The fields that depend on the state (api.md#fields-by-state). An end is shown only once it is final, and an
- * exit only in states that have one.
+ * The fields that depend on the state (api.md#fields-by-state). The end of a run is shown only once it is
+ * final. An exit is shown only in states that have an exit.
  */
 function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatus> {
   const from = startedAt(record);
@@ -114,8 +114,8 @@ function refsOf(record: AllocationRecord) {
 }
 
 /**
- * The task whose output is shown as the run's, once the task has started: the leader, or the first main task
- * (api.md#fields-by-state).
+ * The task whose output is shown as the output of the run: the leader, or else the first main task
+ * (api.md#fields-by-state). Null until this task has started, and after the logs were deleted.
  */
 function shownTask(record: AllocationRecord): string | null {
   if (record.logsGone !== undefined) return null;
@@ -160,7 +160,7 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
   const { name, restarts, lastRestart, stopFrom, attempts } = known;
   const latest = attempts.at(-1);
   const isBackedOff = phase.kind === "backoff" && stopFrom === undefined;
-  // A task that never ran ended with its run (tasks.md#never-ran).
+  // A task that never ran counts as ended when its run ended (tasks.md#never-ran).
   const fixed = phase.kind === "dead" && record.ended ? phase.at : null;
   return {
     name,

@@ -1,5 +1,5 @@
-// How is the text in a run's record bounded? Storage takes 2 MB per value: the oldest events are dropped and
-// counted, and the oldest attempts' texts are cut.
+// How is the text in a run's record bounded? Storage takes at most 2 MB per value. So the oldest events are
+// dropped and counted, and the texts of the oldest attempts are cut.
 import type { OutputsOutcome, StartError } from "../../../schema/host.ts";
 import type { Exit, RunEvent } from "../../../schema/run/run.ts";
 import { MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
@@ -8,15 +8,15 @@ import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
 
 /**
- * The most attempts that a run with many tasks keeps, and the number that each of its tasks keeps in any
- * case. The latest ones are kept.
+ * How many attempts a run with many tasks keeps at most, and how many attempts each of its tasks keeps in any
+ * case. The latest attempts are kept.
  */
 export const MAX_RUN_ATTEMPTS = 512;
 export const MIN_TASK_ATTEMPTS = 4;
 /**
- * The most bytes that texts from hosts may take in storage: in a run's events, where the oldest events are
- * dropped, and in its attempts, where the oldest texts are cut. With logs and spec, the record stays below 2
- * MB.
+ * How many bytes texts from hosts may take in storage, in the events of a run and in its attempts. If there
+ * are more bytes, the oldest events are dropped, and the texts of the oldest attempts are cut. Together with
+ * the logs and the spec, the record stays below 2 MB.
  */
 export const MAX_RUN_EVENT_BYTES = 384 * 1024;
 export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;

@@ -1,4 +1,4 @@
-// How far has a run, or a task that restarts, been stopped, and what happens next (`why`)?
+// What has been done to stop a run, or a task that restarts, and what happens next (`why`)?
 import { formatDuration, formatSeconds } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
@@ -16,14 +16,14 @@ interface Wait {
   next: Next;
 }
 
-/** The stop of one task. `at`: when it is told to stop; `Infinity`: after other tasks. */
+/** The stop of one task. `at`: when the task is told to stop. `Infinity`: after other tasks have stopped. */
 interface Stop {
   task: GroupTask;
   how: "delayed" | "told" | "later" | "killed";
   at: Instant;
 }
 
-/** The run's placement, and its time limit, which may come before the end of a delay. */
+/** The run's placement, and the run's time limit, which may come before the end of a delay. */
 interface Context {
   placement: PlacementRecord;
   limit: Next | null;
@@ -31,8 +31,8 @@ interface Context {
 }
 
 /**
- * Why a run is being stopped, and what happens next: the end of a shutdown delay, the host's confirmation, or
- * the end of poststop tasks.
+ * Why a run is being stopped, and what happens next: a shutdown delay ends, the host confirms the stop, or
+ * poststop tasks end.
  */
 export function stopWait(view: GroupView, context: Context): Wait {
   const { placement, now } = context;
@@ -44,7 +44,7 @@ export function stopWait(view: GroupView, context: Context): Wait {
   return { text, next: nextOf(stops, view.group, context.limit) };
 }
 
-/** The wait when no task is being stopped: for poststop tasks to end, or for one of them to restart. */
+/** The wait when no task is being stopped. The run waits for poststop tasks to end, or to restart. */
 function poststopWait(view: GroupView, live: Member[], why: string, context: Context): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {
@@ -91,7 +91,9 @@ function stopOf(view: GroupView, one: Member, placement: PlacementRecord, now: I
   return { task, how: at > now ? "delayed" : "told", at };
 }
 
-/** Whether the control plane stops a task at the run's time limit, which its host does not enforce. */
+/**
+ * Whether the control plane stops a task at the run's time limit, since its host does not enforce the limit.
+ */
 function isTooLate(
   { record }: GroupView,
   { attempt }: Member,

@@ -14,8 +14,8 @@ import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
- * The closed list of a run's own reason codes. Its pool's `WAIT_CODES` and the codes of failures are shown,
- * too (`docs/operating.md` says what to do about each).
+ * The complete list of a run's own reason codes. The `WAIT_CODES` of the run's pool and the codes of failures
+ * are also shown as reasons (`docs/operating.md` says what to do about each code).
  */
 export const RUN_REASONS = [
   "waiting",
@@ -36,8 +36,8 @@ export const RUN_REASONS = [
 type Cause = Pick<Why, "reason" | "next">;
 
 /**
- * Why a run is where it is, and what happens next (invariant 5). `other`: what its worker says, or, while the
- * run waits for a placement, its pool.
+ * Why a run is where it is, and what happens next (invariant 5). `other`: what the run's worker says. While
+ * the run waits for a placement, `other` is what its pool says.
  */
 export function whyOf(state: Existing, other: Why | null, worker: string | null, now: Instant): Why {
   const { record } = state;
@@ -100,7 +100,7 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       return because("last_bytes", text, phase.again ? earlierOf(next, limit) : next);
     }
     case "stopping": {
-      // A run that is to stop is stopped regardless of its time limit.
+      // If a stop was requested, the run is stopped whatever its time limit is.
       const left = record.stopRequest === null ? limit : null;
       const { text, next } = stopWait(phase.view, { placement: phase.placement, limit: left, now });
       return because("stopping", text, next);
@@ -128,7 +128,7 @@ function because(code: (typeof RUN_REASONS)[number] | FailureCode, text: string,
   return { reason: { code, text }, next };
 }
 
-/** A task is in its restart delay, and no other task runs. */
+/** The cause while a task is in its restart delay, and no other task runs. */
 function backoff(
   record: AllocationRecord,
   { placement, task, startAt }: Extract<RunPhase, { kind: "backoff" }>,
@@ -149,7 +149,7 @@ function starting({ other, worker }: Context, limit: Next | null): Cause {
   return because("starting", text, earlierOf(startBy(other), limit));
 }
 
-/** If the host is silent, adds this to the cause: everything depends on the host. */
+/** If the host is silent, adds its silence to the cause, since every next step depends on the host. */
 function onHost(cause: Cause, { other, worker }: Context): Cause {
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.reason.text}, and its host is silent: ${other.reason.text}`;
@@ -158,15 +158,15 @@ function onHost(cause: Cause, { other, worker }: Context): Cause {
 }
 
 /**
- * The host gives up once it could store nothing for a while, however long the whole upload takes. So only the
- * host knows when. The time limit of the run also applies.
+ * The end of an upload. The host gives up once it has stored nothing for `STORE_OUTPUTS_MS`, however long the
+ * whole upload takes. So only the host knows when it will give up. The time limit of the run also applies.
  */
 function uploadEnd(): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   return nextBy("end", `end it without them, if nothing can be stored for ${patience}`, "host");
 }
 
-/** Says whether the silent host may have received the order. */
+/** Says whether the host may have received the order. */
 function orderText(ofWorker: Why | null): string {
   if (ofWorker === null) return "";
   return ofWorker.reason.undelivered === true
@@ -174,7 +174,9 @@ function orderText(ofWorker: Why | null): string {
     : " (it may have started there)";
 }
 
-/** When the worker ends the placement of a silent host: much sooner if the order was not delivered. */
+/**
+ * When the worker ends the placement of a silent host. If the order was not delivered, this is much sooner.
+ */
 function startBy(ofWorker: Why | null): Next {
   const at = ofWorker?.reason.placementEndsAt;
   if (typeof at !== "string") return nextBy("start_task", "wait for its host to start it", "host");

@@ -1,5 +1,5 @@
-// What becomes of a task after its attempt has ended: is it done, failed, killed, or started again, and after
-// which delay?
+// What becomes of a task after its attempt has ended? Is the task done, failed, killed, or started again, and
+// after which delay?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";
@@ -14,7 +14,7 @@ import type { Member } from "./tasks.ts";
 /** How many times in a row a task is restarted after an attempt whose end is unknown. */
 export const MAX_LOSSES_IN_A_ROW = 5;
 
-/** The shortest delay before a task starts again, from its second lost attempt in a row on. */
+/** The shortest delay before a task is restarted after two or more lost attempts in a row. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
 /**
@@ -61,7 +61,7 @@ function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: Attem
   return { kind: "exit", successful: exit.code === 0 && exit.signal === null && !lost };
 }
 
-/** The window to store: none while it counts no decision (restart.md#the-decision). */
+/** The restart window to store. Nothing is stored while it counts no decision (restart.md#the-decision). */
 function windowToStore(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
   return window.count === 0 && known.window === undefined ? {} : { window };
 }
@@ -82,8 +82,8 @@ function endKilled(
 }
 
 /**
- * Ends a task that is not started again. It has failed, with one exception: a single command without restarts
- * ends with its exit (api.md#lone).
+ * Ends a task that is not started again. The task has failed, with one exception: a single command without
+ * restarts ends with its exit (api.md#lone).
  */
 function endForGood(
   run: RunDraft,
@@ -122,15 +122,15 @@ function startAgain(run: RunDraft, { task, known, n }: Member, made: RestartDeci
   run.note("Restarting", at, text, { task: task.name, details });
 }
 
-/** When the next attempt may start: `delayMs` after the end of the last one. Undefined if that has passed. */
+/** When the next attempt may start: `delayMs` after the last end. Undefined if that time has passed. */
 function startAfter(delayMs: Millis, endedAt: Instant, now: Instant): Instant | undefined {
   return endedAt + delayMs > now ? endedAt + delayMs : undefined;
 }
 
 /**
- * Restarts a task that its host has lost, so that its end is unknown. The restart does not count against the
- * task's policy (tasks.md#lost-and-unknown). It has a delay from the second loss on, and happens at most
- * `MAX_LOSSES_IN_A_ROW` times in a row.
+ * Restarts a task after its host has lost the attempt, so that the end of the attempt is unknown. The restart
+ * does not count against the task's policy (tasks.md#lost-and-unknown). The first restart in a row has no
+ * delay. There are at most `MAX_LOSSES_IN_A_ROW` such restarts in a row.
  */
 function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRecord, at: Instant): void {
   const losses = known.losses + 1;
@@ -148,9 +148,9 @@ function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRe
 }
 
 /**
- * How the attempt ended. `killed`: stopped on purpose. `triggered`: a restart was requested. `start_error`:
- * no process was started. `exit`: `successful` with code 0, no signal, and no lost outputs. `lost`: the end
- * is unknown.
+ * How the attempt ended. `killed`: it was stopped on purpose. `triggered`: a restart was requested.
+ * `start_error`: no process was started. `exit`: it ended by itself; `successful` means code 0, no signal,
+ * and no lost outputs. `lost`: its end is unknown.
  */
 export type Cause =
   | { kind: "killed" }
@@ -159,7 +159,7 @@ export type Cause =
   | { kind: "exit"; successful: boolean }
   | { kind: "lost" };
 
-/** Why this was decided (restart.md#reasons). */
+/** The reason for a decision (restart.md#reasons). */
 export type RestartReason =
   | "not_allowed"
   | "unrecoverable"
@@ -172,7 +172,7 @@ export interface RestartDecision {
   decision: "killed" | "terminated" | "not_restarting" | "restarting";
   delayMs: Millis;
   reason: RestartReason | null;
-  /** The new window, to be stored. */
+  /** The window after the decision, to be stored. */
   window: RestartWindow;
 }
 
@@ -216,7 +216,7 @@ export function decideRestart(input: RestartInput, now: Instant): RestartDecisio
   return decide("restarting", "delaying", window, window.start + policy.intervalMs - now); // row 10
 }
 
-/** Counts one more decision, in a new window if the old one is over (restart.md#window-step; strict). */
+/** Counts one more decision. Begins a new window if the old window is over (restart.md#window-step). */
 function step(window: RestartWindow, { intervalMs }: RestartPolicy, now: Instant): RestartWindow {
   const { start, count } = now > window.start + intervalMs ? { start: now, count: 0 } : window;
   return { start, count: count + 1 };

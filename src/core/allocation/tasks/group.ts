@@ -1,5 +1,5 @@
-// Which tasks of a group start, which are stopped and in which order, and when does one task's end stop the
-// others?
+// Which tasks of a group start? Which tasks are stopped, and in which order? When does the end of one task
+// stop the other tasks?
 import { formatDuration } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
@@ -10,25 +10,26 @@ import type { AllocationRecord, Reaction, Stage } from "../state.ts";
 import { endTask } from "./attempt-end.ts";
 import { type GroupView, isCutByHost, isWithHost, type Member, type TaskView } from "./tasks.ts";
 
-/** How long poststop tasks of a run that is to stop may take, counted from when they may start. */
+/** How long poststop tasks may take in a run that is to stop, counted from when they may start. */
 export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
 
 const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
 
-/** Whether a restart of all tasks need not wait for this one. If it is dead, an update has removed it. */
+/** Whether a restart of all tasks need not wait for this task. A dead task was removed by an update. */
 const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
 
 /**
- * Whether main tasks need not wait for this prestart sidecar: it runs, or its restart delay is so short that
- * its host may not report the pause. They do not wait for a dead one either, since an update has removed it:
- * a failed one ends the group (decisions/tasks.md#gate-of-prestart-sidecars).
+ * Whether main tasks need not wait for this prestart sidecar. They need not wait if it runs, or if its
+ * restart delay is so short that its host may not report the pause. They need not wait for a dead sidecar
+ * either: an update has removed it, since a failed sidecar ends the group
+ * (decisions/tasks.md#gate-of-prestart-sidecars).
  */
 const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
 /**
  * Applies everything that follows from the record alone: decides what becomes of tasks whose attempts have
- * ended, reacts to dead tasks, stops tasks whose turn it is, and opens gates. Repeats this until nothing
- * changes, so that the order in which facts became known does not matter.
+ * ended, reacts to dead tasks, stops tasks whose turn it is, and opens gates. Repeats these steps until
+ * nothing changes, so that the order in which facts became known does not matter.
  */
 export function settleGroup(run: PlacedRun): void {
   let before: AllocationRecord;
@@ -47,7 +48,7 @@ function settleTask(run: PlacedRun, { name }: GroupTask): void {
   else if (one?.isStopping && one.state !== "dead") stopTask(run, view, one);
 }
 
-/** Stops a task once it is its turn. */
+/** Stops a task once its turn has come. */
 function stopTask(run: PlacedRun, view: GroupView, one: Member): void {
   const { now } = run;
   const { task, known } = one;
@@ -98,21 +99,21 @@ export function hasTurn(task: GroupTask, views: TaskView[]): boolean {
 }
 
 /**
- * Until when poststop tasks of a run that is to stop may run: their time counts from the request to stop, or
- * from the end of the last other task, whichever is later. Undefined if other tasks live, or the run is not
- * to stop.
+ * Until when poststop tasks of a run that is to stop may run. Their time counts from the request to stop, or
+ * from the end of the last other task, whichever is later. Undefined if another task lives, or if the run is
+ * not to stop.
  */
 export function poststopBy({ record, members }: GroupView): Instant | undefined {
   const { stopRequest, ended, poststopOver } = record;
   if (stopRequest === null || ended || poststopOver !== undefined) return undefined;
   const others = members.filter((one) => !isPoststop(one));
   if (others.length === members.length || others.some(({ state }) => state !== "dead")) return undefined;
-  // Poststop tasks begin when the end of the last other task becomes known, which may be later than that end.
+  // Poststop tasks begin when the last other task is known to have ended, perhaps long after its end.
   const ends = others.flatMap(({ deadAt, known }) => [deadAt, known.attempts.at(-1)?.heardAt ?? 0]);
   return Math.max(stopRequest.at, ...ends) + POSTSTOP_AFTER_WISH_MS;
 }
 
-/** Notes when the time of the poststop tasks is over: from then on they are stopped, too. */
+/** Notes when the time of the poststop tasks is over. From then on, poststop tasks are stopped, too. */
 export function limitPoststop(run: RunDraft): void {
   const by = poststopBy(run.view);
   if (by !== undefined && run.now >= by) run.set({ poststopOver: run.now });
@@ -137,8 +138,8 @@ function react(run: PlacedRun): void {
 }
 
 /**
- * How the group reacts to its dead tasks (tasks.md#reactions). A leader that has ended successfully takes
- * precedence over the first failure. Null: nothing is stopped.
+ * How the group reacts to its dead tasks (tasks.md#reactions). If the leader has ended successfully, the
+ * group reacts to the leader. Otherwise it reacts to the task that failed first. Null: nothing is stopped.
  */
 export function reactionOf(views: TaskView[]): Reaction | null {
   const own = views.filter((view) => !isPoststop(view));
@@ -152,14 +153,17 @@ export function reactionOf(views: TaskView[]): Reaction | null {
   return live.every(({ task }) => task.sidecar) ? { type: "Main Tasks Dead", task: null } : null;
 }
 
-/** The task to blame: the first to fail by time, then by name (decisions/tasks.md#who-is-blamed). */
+/**
+ * The task that failed first. If several tasks failed at the same time, it is the first of them by name
+ * (decisions/tasks.md#who-is-blamed).
+ */
 export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
   const failed = views.filter((view) => view.state === "dead" && view.failed);
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }
 
 /**
- * Opens the next gates. While the group is being stopped they stay closed, since a task that was never
+ * Opens the next gates. While the group is being stopped, the gates stay closed, since a task that was never
  * ordered must not start.
  */
 function openGates(run: PlacedRun): void {
@@ -205,7 +209,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
   }
 }
 
-/** Whether the present attempt of a task may be ordered, or has been. */
+/** Whether the present attempt of a task may be ordered, or was ordered already. */
 export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolean {
   const { task, known, restarting } = one;
   const { members } = view;
@@ -215,7 +219,7 @@ export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolea
   return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
 }
 
-/** Whether the host has nothing of the run: tasks are left, and all of them wait for the control plane. */
+/** Whether the host has nothing of the run: some tasks are not dead, and all of these wait for an order. */
 export function isIdle(view: GroupView, now: Instant): boolean {
   const left = view.members.filter(({ state }) => state !== "dead");
   const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
@@ -236,7 +240,9 @@ export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): bo
   }
 }
 
-/** Whether all tasks except poststop tasks are dead: only then do poststop tasks run (tasks.md#poststop). */
+/**
+ * Whether all tasks except poststop tasks are dead. Poststop tasks run only after that (tasks.md#poststop).
+ */
 export function allButPoststopDead(views: TaskView[]): boolean {
   return views.every((view) => isPoststop(view) || view.state === "dead");
 }

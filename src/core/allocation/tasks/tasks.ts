@@ -1,5 +1,5 @@
-// What is each task of a run doing, and what must it do? All rules of the group read one view, which is made
-// once for each record.
+// What is each task of a run doing, and what must it do? All rules of a group read the same view of the
+// record, which is computed once for each record.
 import type { HostStop } from "../../../schema/host.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { keepsTime } from "../../../shared/compat.ts";
@@ -14,7 +14,7 @@ export interface TaskView {
   state: "pending" | "running" | "dead";
   /** Whether an attempt of the present round has started. A task that ends at once is seldom seen running. */
   started: boolean;
-  /** Its restart delay is longer than a host takes to report a running task. */
+  /** Its restart delay is longer than a host needs to report a running task. */
   delayed?: boolean;
   /** It is being stopped, and will start again. */
   restarting?: boolean;
@@ -23,11 +23,11 @@ export interface TaskView {
   deadAt: Instant;
 }
 
-/** What a task is doing in the open epoch, or how it ended in the last one (tasks.md#task-states). */
+/** What a task is doing in the open epoch, or how it ended in the last epoch (tasks.md#task-states). */
 export type TaskPhase =
   /** Not reported yet. */
   | { kind: "waiting" }
-  /** Its attempt has ended, and the next one starts at `startAt`. */
+  /** Its attempt has ended, and the next attempt starts at `startAt`. */
   | { kind: "backoff"; startAt: Instant | undefined }
   | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
   /** Its attempt has ended. The same step decides what follows. */
@@ -40,7 +40,7 @@ export interface Member extends TaskView {
   known: TaskRecord;
   /** The number of its present attempt. */
   n: number;
-  /** The present attempt and the one before it, if they have been reported. */
+  /** The present attempt and the previous attempt, if they have been reported. */
   attempt: AttemptRecord | undefined;
   before: AttemptRecord | undefined;
   /** It is to stop, or must not start again. */
@@ -49,12 +49,12 @@ export interface Member extends TaskView {
   isKilledNow: boolean;
 }
 
-/** The group of a run in its open epoch, or in the last one of an ended run. */
+/** The group of a run in its open epoch. If the run has ended: in its last epoch. */
 export interface GroupView {
   record: AllocationRecord;
   group: Group;
   members: Member[];
-  /** Why the host stopped tasks by itself, if it did. */
+  /** Why the host stopped tasks without an order; undefined if it did not. */
   hostStop: HostStop | undefined;
 }
 
@@ -100,7 +100,7 @@ function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boo
   };
 }
 
-/** The open epoch, or the last one of an ended run. */
+/** The open epoch. If the run has ended: its last epoch. */
 function epochOf({ ended, endedEpoch }: AllocationRecord): number {
   return ended ? endedEpoch : endedEpoch + 1;
 }
@@ -112,7 +112,7 @@ function taskPhase(
 ): TaskPhase {
   if (dead !== undefined)
     return { kind: "dead", at: dead.at, failed: dead.how === "failed" || dead.how === "lost" };
-  // A task that never ran, or was lost, has ended with its run (tasks.md#never-ran).
+  // A task that never ran, or that was lost, counts as ended when its run ended (tasks.md#never-ran).
   if (record.ended)
     return { kind: "dead", at: record.outcome?.at ?? 0, failed: record.outcome?.state === "failed" };
   if (attempt === undefined) {
@@ -148,7 +148,7 @@ export function attemptId(run: string, task: string, epoch: number, n: number): 
   return `${run}/${task}/${epoch}.${n}`;
 }
 
-/** Whether an attempt was ever ordered: its number is at most the present one. */
+/** Whether an attempt was ever ordered: its number is at most that of the task's present attempt. */
 export function wasOrdered({ tasks }: AllocationRecord, { task, n }: AttemptParts): boolean {
   const known = tasks.find(({ name }) => name === task);
   return known !== undefined && n <= known.n;
@@ -159,7 +159,7 @@ export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
 }
 
-/** The group of the present spec, plus the tasks that an update has removed, none of them as a leader. */
+/** The group of the present spec and the tasks that an update removed. A removed task is no leader. */
 function groupOfRun(record: AllocationRecord): Group {
   const group = groupOf(record.spec);
   const removed = record.tasks.flatMap((task) => {
@@ -168,7 +168,7 @@ function groupOfRun(record: AllocationRecord): Group {
   return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
 }
 
-/** The attempt with number `n` in an epoch, if reported; by default the present one. */
+/** The attempt with number `n` in an epoch, if reported. By default, `n` is that of the present attempt. */
 export function attemptOf(
   record: AllocationRecord,
   task: TaskRecord,
@@ -179,7 +179,7 @@ export function attemptOf(
   return task.attempts.findLast((one) => one.id === id);
 }
 
-/** Whether the delay before the next start is longer than a host takes to report a running task. */
+/** Whether the delay before the next start is longer than a host needs to report a running task. */
 function isDelayed({ attempts, startAt }: TaskRecord): boolean {
   const endedAt = attempts.at(-1)?.finishedAt ?? null;
   return startAt !== undefined && endedAt !== null && startAt - endedAt > START_REPORT_DELAY_MS;
@@ -194,8 +194,8 @@ function hasStarted({ attempts, round }: TaskRecord, epoch: number): boolean {
 }
 
 /**
- * Why the host of the open epoch stopped tasks by itself; undefined if it did not. Such a host stops all
- * tasks and starts no more, not even poststop tasks.
+ * Why the host of the open epoch stopped tasks without an order; undefined if it did not. Such a host stops
+ * all tasks, and starts no other task, not even a poststop task.
  */
 function hostStopOf(record: AllocationRecord): HostStop | undefined {
   return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epochOf(record)))[0];
@@ -218,15 +218,16 @@ function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, kill
 }
 
 /**
- * Whether the present attempt is ordered together with its start time, because its host can wait. Only a stop
- * takes that order back, since the attempt may have started already.
+ * Whether the host gets the order for the present attempt before the attempt may start, because the host can
+ * wait until the start time. Only an order to stop replaces that order, since the attempt may have started
+ * already.
  */
 export function isWithHost({ startAt, attempts }: TaskRecord): boolean {
   const last = attempts.at(-1);
   return last !== undefined && keepsTime(last.protocol) && startAt !== undefined;
 }
 
-/** Whether the host ended a task by itself or at the time limit. Poststop tasks do not count. */
+/** Whether the host ended a task without an order or at the time limit. Poststop tasks do not count. */
 export function isCutByHost({ record }: GroupView, { task, known: { attempts } }: Member): boolean {
   if (task.hook === "poststop") return false;
   const epoch = epochOf(record);

@@ -1,4 +1,4 @@
-// When does time alone change an order, and how long are missing log bytes of an ended attempt awaited?
+// When does time alone change an order, and how long does a run wait for an ended attempt's log bytes?
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
@@ -9,9 +9,9 @@ import { groupView, isOver, isWithHost } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
 /**
- * When time alone changes the order of an epoch: at the end of a shutdown delay, or of a restart delay that
- * the host does not know; when missing log bytes of an earlier attempt are given up; at a time limit that the
- * host does not enforce.
+ * When time alone changes the order of an epoch: at the end of a shutdown delay; at the end of a restart
+ * delay that the host does not know; when the run stops waiting for log bytes of an earlier attempt; at a
+ * time limit that the host does not enforce.
  */
 export function orderChangesAt(record: AllocationRecord): Instant[] {
   const placedAt = record.placements.find((one) => one.epoch > record.endedEpoch)?.from ?? null;
@@ -33,14 +33,14 @@ function bytesBy({ finishedAt, heardAt }: AttemptRecord): Instant {
   return (heardAt ?? finishedAt ?? 0) + LAST_BYTE_MS;
 }
 
-/** Whether missing log bytes of an ended attempt are still awaited. */
+/** Whether the run still waits for missing log bytes of an ended attempt. */
 export function isMissingBytes(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
   return !logsComplete(record, attempt.id) && now < bytesBy(attempt);
 }
 
 /**
- * Whether an attempt's logs are final: all bytes are stored, or the missing ones were given up. Missing
- * bytes of a task's present attempt are given up only when the attempt's placement ends.
+ * Whether an attempt's logs are final: all bytes are stored, or the run no longer waits for the missing
+ * bytes. For the present attempt of a task, the run waits until the attempt's placement ends.
  */
 export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
   if (record.ended || attempt.epoch <= record.endedEpoch) return true;
@@ -50,7 +50,7 @@ export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now:
   return logsComplete(record, attempt.id) || ((n ?? present) < present && now >= bytesBy(attempt));
 }
 
-/** When time alone next changes the tasks of an epoch, after `handledUpTo`. */
+/** When time alone next changes the tasks of an epoch after `handledUpTo`. */
 export function groupWakesAt(record: AllocationRecord, handledUpTo: Instant): Instant | undefined {
   const view = groupView(record);
   const marks = orderChangesAt(record).filter((at) => at > handledUpTo);

@@ -1,4 +1,4 @@
-// When is a run's time over, and who enforces that?
+// When is a run's time over, and who enforces the time limit?
 import type { AttemptReport } from "../../../schema/host.ts";
 import { keepsTime } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
@@ -14,7 +14,7 @@ import {
 } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 
-/** When the run's time is over. The time counts from the first placement, with preparation and restarts. */
+/** When the run's time is over. It counts from the first placement, and includes preparation and restarts. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
   const from = record.firstPlacedAt ?? placedAt;
   if (from === null || record.spec.timeout === undefined) return undefined;
@@ -22,8 +22,8 @@ export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): 
 }
 
 /**
- * Whether the host of an attempt enforces its time limit. Then the control plane does not: its clock may have
- * jumped, or it may have been down.
+ * Whether the host of an attempt enforces the run's time limit. If it does, the control plane does not: the
+ * clock of the control plane may have jumped, or the control plane may have been down.
  */
 export function isTimedByHost(attempt: AttemptRecord | undefined): boolean {
   return attempt !== undefined && keepsTime(attempt.protocol) && attempt.startedAt !== null;
@@ -44,8 +44,8 @@ export function timeIsOver({ spec }: AllocationRecord, at: Instant): StopRequest
 }
 
 /**
- * The request to stop a run without a placement because its time limit or `queueTimeout` is over. Null:
- * neither is. No host can enforce these.
+ * The request to stop a run without a placement because its time limit or its `queueTimeout` is over. Null:
+ * neither is over. No host can enforce these limits.
  */
 export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null {
   const { record } = state;
@@ -60,8 +60,8 @@ export function timeoutOfWait(state: Existing, now: Instant): StopRequest | null
 }
 
 /**
- * Whether the time limit ended an attempt. A host that enforces time limits reports this. Otherwise, or if
- * the attempt never started, its end is compared with the limit.
+ * Whether the time limit ended an attempt. A host that enforces time limits reports this. If its host does
+ * not enforce them, or if the attempt never started, the end of the attempt is compared with the limit.
  */
 export function hasTimedOut(
   record: AllocationRecord,

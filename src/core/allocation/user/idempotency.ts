@@ -7,8 +7,8 @@ import type { AllocationRecord, RequestKey } from "../state.ts";
 export const MAX_ASKS_REMEMBERED = 32;
 
 /**
- * Whether the request was carried out before (api.md#idempotency). A run knows its latest
- * `MAX_ASKS_REMEMBERED` keys. Throws `idempotency_mismatch` for a key that was used for another request.
+ * Whether the request was carried out before (api.md#idempotency). A run remembers the keys of its latest
+ * `MAX_ASKS_REMEMBERED` requests. Throws `idempotency_mismatch` for a key that was used for another request.
  */
 export function isRepeated({ asks }: AllocationRecord, ask: RequestKey | undefined): boolean {
   const before = asks.find(({ key }) => key === ask?.key);
@@ -19,7 +19,9 @@ export function isRepeated({ asks }: AllocationRecord, ask: RequestKey | undefin
   return before !== undefined;
 }
 
-/** Carries out a request that was not carried out before. `step` returns whether the request is accepted. */
+/**
+ * Carries out a request, unless it was carried out before. `step` returns whether the request is accepted.
+ */
 export function once(run: RunDraft, ask: RequestKey | undefined, step: () => boolean): void {
   if (isRepeated(run.record, ask) || !step() || ask === undefined) return;
   run.set({ asks: [...run.record.asks, ask].slice(-MAX_ASKS_REMEMBERED) });

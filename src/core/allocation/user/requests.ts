@@ -1,4 +1,4 @@
-// Which tasks does a user's restart or signal reach, and what happens to them?
+// Which tasks are affected when a user requests a restart or a signal, and what happens to these tasks?
 import type { SignalName } from "../../../schema/run/run.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -15,19 +15,19 @@ import { allButPoststopDead, mayBeOrdered } from "../tasks/group.ts";
 import { type GroupView, groupView, isOver, type Member } from "../tasks/tasks.ts";
 
 /**
- * The most signals that an order names. Older ones are dropped, and lost only if their host could not be
- * reached while this many others were sent.
+ * How many signals an order names at most. When there are more, the oldest signal is dropped. A dropped
+ * signal is lost only if its host could not be reached while this number of newer signals was sent.
  */
 export const MAX_SIGNALS_KEPT = 32;
 
-/** Which tasks to restart: one, all that run, or `all`, including those that have ended. */
+/** Which tasks to restart: `task`, every running task, or (`all`) also the tasks that have ended. */
 export interface TaskRestart {
   task?: string | undefined;
   all?: boolean | undefined;
   by: string;
 }
 
-/** Which tasks get a signal: one, or all that run. */
+/** Which tasks get a signal: `task`, or every running task. */
 export interface TaskSignal {
   task?: string | undefined;
   signal: SignalName;
@@ -40,7 +40,10 @@ export type TaskRequest = { key?: RequestKey | undefined } & (
   | { type: "signal"; request: TaskSignal }
 );
 
-/** The tasks that run and are not being stopped (tasks.md#by-hand). Poststop tasks must be named. */
+/**
+ * The tasks that run and are not being stopped (tasks.md#by-hand). Poststop tasks count only if `only` names
+ * them.
+ */
 function running({ members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, isStopping, known }) => {
     const isMeant = only === undefined ? task.hook !== "poststop" : task.name === only;
@@ -48,14 +51,14 @@ function running({ members }: GroupView, only: string | undefined): Member[] {
   });
 }
 
-/** The tasks of `running`, except those whose process has ended and whose outputs are still being stored. */
+/** The tasks of `running`, except tasks whose process has ended while their outputs are being stored. */
 function withProcess(view: GroupView, only: string | undefined): Member[] {
   return running(view, only).filter(({ attempt }) => attempt?.state !== "uploading");
 }
 
 /**
- * The running tasks that SIGKILL kills at once: those that are being stopped and, in a run that is to stop,
- * also poststop tasks.
+ * The running tasks that SIGKILL kills at once: tasks that are being stopped. In a run that is to stop, also
+ * poststop tasks.
  */
 function killable({ record, members }: GroupView, only: string | undefined): Member[] {
   return members.filter(({ task, state, known, ...one }) => {
@@ -92,7 +95,7 @@ export function whyRefused(
   return new DroverError("not_running", what);
 }
 
-/** Carries out a restart or a signal. Returns whether it is accepted. */
+/** Carries out a restart or a signal. Returns whether the request is accepted. */
 export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
   if (!run.isPlaced() || whyRefused(run.state, event.request) !== null) return false;
   if (event.type === "restart") restartTasks(run, event.request);
@@ -103,8 +106,8 @@ export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
 /**
  * Restarts tasks at a user's request. Running tasks are stopped first, and the restart does not count against
  * their policies (restart.md#row-2, tasks.md#restart-by-hand). A restart of `all` begins the stages again,
- * including tasks that have ended. The group's shutdown delay applies unless the restart is for one task. The
- * tasks' own delays do not apply.
+ * and also starts tasks that have ended. The group's shutdown delay applies unless the restart is for one
+ * task. The shutdown delays of the tasks do not apply.
  */
 function restartTasks(run: RunDraft, { task: only, all, by }: TaskRestart): void {
   const { view, now } = run;
@@ -120,7 +123,7 @@ function restartTasks(run: RunDraft, { task: only, all, by }: TaskRestart): void
   if (restartsAll) restartAll(run, by);
 }
 
-/** Whether a task has not been seen to run, although its host may already have the order. */
+/** Whether the host has not reported a task as running, although the host may already have its order. */
 function isUnseen(view: GroupView, one: Member, now: Instant): boolean {
   if (one.task.hook === "poststop" || one.isStopping) return false;
   return one.state === "pending" && mayBeOrdered(view, one, now);
@@ -133,7 +136,7 @@ function noteRestart(run: RunDraft, { name }: GroupTask, by: string): void {
 }
 
 /**
- * Whether all tasks can be restarted: not if the group or its host stops everything, nor once all tasks
+ * Whether all tasks can be restarted. They cannot if the group or its host stops all tasks, or once all tasks
  * except poststop tasks are dead (tasks.md#life).
  */
 function mayRestartAll({ record, members, hostStop }: GroupView): boolean {
@@ -168,7 +171,7 @@ function restartAll(run: RunDraft, by: string): void {
   if (isNews) run.set({ stage: "restarting" });
 }
 
-/** Sends a signal. It has a number, so that a host delivers it at most once (host-protocol.md#orders). */
+/** Sends a signal. Its number lets the host deliver the signal at most once (host-protocol.md#orders). */
 function signalTasks(run: RunDraft, { task: only, signal, by }: TaskSignal): void {
   const { view } = run;
   const atOnce = signal === "SIGKILL" ? killable(view, only) : [];

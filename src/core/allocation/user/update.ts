@@ -25,8 +25,8 @@ const CHANGEABLE = new Set([
 const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
 
 /**
- * The fields that can change while a run is being stopped, to stop it sooner. They can only shrink: a host
- * that was told to stop a task gives it no extra time.
+ * The fields that can change while a run is being stopped, so that it stops sooner. Their values can only
+ * become smaller: once a host was told to stop a task, the host gives the task no extra time.
  */
 const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
@@ -63,7 +63,7 @@ export function refusalOfUpdate(
   return new DroverError("invalid_request", `${first.pointer} ${first.detail}`, { fields });
 }
 
-/** A spec, the next one, and the groups that they describe. */
+/** The old spec, the new spec, and the groups that they describe. */
 interface Change {
   old: RunSpec;
   spec: RunSpec;
@@ -71,7 +71,7 @@ interface Change {
   after: Group;
 }
 
-/** Whether a spec gives any task more time to stop. */
+/** Whether the new spec gives any task more time to stop. */
 function isSlower({ old, spec, before, after }: Change): boolean {
   const limitOf = ({ timeout }: RunSpec) => (timeout === undefined ? Infinity : durationMs(timeout));
   const slower = after.tasks.some((task) => {
@@ -98,7 +98,7 @@ function fixedFields(
     .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
     errors.push({ pointer: "/spec/tasks", detail: FIXED });
-  // The host was not asked for outputs when it started the new result task, so there would be none.
+  // When the host started the task, it was not asked for outputs. A new result task would thus have none.
   if (spec.outputs !== undefined && before.result !== after.result)
     errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {
@@ -127,7 +127,9 @@ function sortKeys(value: unknown): unknown {
   );
 }
 
-/** Applies a new spec. Only a change raises the index. A removed task is stopped, but has not failed. */
+/**
+ * Applies a new spec. The index rises only if the spec changes. A removed task is stopped, and not failed.
+ */
 export function foldUpdate(run: RunDraft, spec: RunSpec, specIndex: number, by: string): void {
   const { record, now } = run;
   if (same(record.spec, spec) || refusalOfUpdate(record, spec, specIndex) !== null) return;
