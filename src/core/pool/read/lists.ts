@@ -20,12 +20,13 @@ export interface QueuePage {
   items: QueuedRun[];
   /** The number of all queued runs. */
   queued: number;
-  /** Whether this page reaches the end. */
+  /** Whether this page reaches the end of the queue. */
   isLast: boolean;
 }
 
 /**
- * Queued runs in order, with their reasons, all from one plan. The run at `after` may have left the queue.
+ * Queued runs in order. The reasons of all runs come from one plan. The run at `after` may have left the
+ * queue.
  */
 export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
   const { queue } = state.memo.index;

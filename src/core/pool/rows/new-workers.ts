@@ -14,7 +14,7 @@ const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, pric
 /**
  * Adds a worker for a self-hosted machine, which can enroll for `ttlMs` (api.md#enrollments). The worker does
  * not count toward `maxInstances`, which limits provider machines. Repeating the invitation changes nothing.
- * Beyond the limit of open invitations no row is written.
+ * If the limit of open invitations is reached, no row is written.
  */
 export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
@@ -35,7 +35,8 @@ function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
 }
 
 /**
- * Gives a permit: the row is stored before the worker's record, and the record before the call (invariant 3).
+ * Permits a new worker to create its machine: the worker's row is stored before its record, and its record
+ * before the create call (invariant 3).
  */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
   const { record } = state;
@@ -51,7 +52,9 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
-/** The name of the next worker. The seed makes it unique among all pools that ever had the pool's name. */
+/**
+ * The name of the next worker. The seed makes the name unique among all pools that ever had the pool's name.
+ */
 export function nextWorkerName({
   name,
   seed,

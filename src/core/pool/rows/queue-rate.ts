@@ -7,7 +7,7 @@ const PLACES_KEPT = 32;
 const LEAST_MS = 1_000;
 const MOST_MS = 60_000;
 const UNKNOWN_MS = 10_000;
-/** A client should try again once one in this many places of a full queue is free: other clients try, too. */
+/** A client should try again when a hundredth of a full queue is free. Other clients try, too. */
 const FREE_PART = 100;
 
 /** How fast runs leave the queue of a pool. A restart loses this knowledge. */
