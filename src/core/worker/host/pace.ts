@@ -9,7 +9,7 @@ import type { WorkerMemo, WorkerRecord } from "../state.ts";
 export const HOST_UNITS_A_SECOND = 100;
 export const MAX_HOST_UNITS = 200;
 export const BYTES_A_UNIT = 32 * 1024;
-/** The price of another start of the agent, or of a socket. */
+/** The price of a start of the agent, or of a new socket. */
 export const UNITS_OF_A_START = 10;
 /** The price of asking an allocation about a stranger (a reported placement without a row). */
 export const UNITS_OF_A_STRANGER = 20;
@@ -35,8 +35,8 @@ export function unitsOf(bytes: number): number {
 }
 
 /**
- * Charges a call if any units are left; the last call may overdraw them. `waitMs`: how long the host must
- * wait before it tries again; 0: accepted.
+ * Charges a call if any units are left, even if the call costs more than is left. `waitMs`: how long the host
+ * must wait before it tries again; 0: accepted.
  */
 export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
   // A clock that went back does not change the units.

@@ -5,7 +5,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { note, type WorkerRecord } from "../state.ts";
 
-/** What was refused: an error code, or a report that was sent before. */
+/** The kind of a refusal: an error code, or a report that was repeated or late. */
 export type RefusalKind = ErrorCode | "repeated_report";
 
 /**

@@ -36,7 +36,7 @@ export function questionsDue({ record, placements, memo }: ReadonlyExistingWorke
   });
 }
 
-/** Folds in an allocation's answer. An allocation that does not exist needs no data. */
+/** Applies an allocation's answer. An allocation that does not exist needs no data. */
 export function withAnswer(memo: WorkerMemo, key: string, answer: ObservedAnswer, now: Instant): WorkerMemo {
   const known = memo.retained[key];
   if (known === undefined) return memo;

@@ -45,8 +45,9 @@ export function foldBehavior(
 }
 
 /**
- * Whether a draining worker has nothing left to wait for: it is booting, it is idle, or the only attempts
- * left on it cannot be killed and end only with the machine (workers.md#t13, workers.md#t14, workers.md#t15).
+ * Whether a draining worker has nothing left to wait for: it is booting, it is idle, or the host cannot kill
+ * the attempts that are left, so that only the machine's end will end them (workers.md#t13, workers.md#t14,
+ * workers.md#t15).
  */
 export function isDrained(state: ReadonlyExistingWorker): boolean {
   const { record } = state;
@@ -57,7 +58,7 @@ export function isDrained(state: ReadonlyExistingWorker): boolean {
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 
-/** Whether the only attempts left of a placement are attempts that the host cannot kill. */
+/** Whether attempts of a placement are left, and the host cannot kill any of them. */
 function isGivenUp(state: ReadonlyExistingWorker, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);

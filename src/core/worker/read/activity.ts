@@ -1,4 +1,4 @@
-// What is a worker doing? Its shown state, its reason and its next action all follow from this.
+// What is a worker doing? Its shown state, its reason and its next action all follow from the answer.
 import type { WorkerStateName } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerPhase } from "../../messages.ts";

@@ -1,4 +1,4 @@
-// What does a worker do next, and when, or for whom does it wait (`why`)?
+// What does a worker do next, and when? Or for whom does the worker wait (`why`)?
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { behaviorOf } from "../life/behavior.ts";

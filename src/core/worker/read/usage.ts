@@ -12,7 +12,9 @@ export interface RunUsage {
   attempts: Record<string, Sample>;
 }
 
-/** The usage in a report, for ordered attempts only. It is never stored: a sample is not worth a row. */
+/**
+ * The usage in a report, for ordered attempts only. The usage is never stored: a sample is not worth a row.
+ */
 export function usageReported(
   state: ReadonlyExistingWorker,
   { usage }: Report,
