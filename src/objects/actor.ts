@@ -12,11 +12,13 @@ import {
 import { backOffMs } from "../shared/time/backoff.ts";
 import type { Timer } from "./waiting.ts";
 
-/** The longest time until a message that nobody else would repeat is sent again after a crash. */
+/** How soon after a crash a message is sent again, if nobody else would repeat it. */
 export const REPEAT_AFTER_CRASH_MS = 1_000;
 /** The first back-off of a message that failed (rules.md#r7). */
 export const RETRY_FIRST_MS = 1_000;
-/** A message without a reply for this long has failed. The slowest call to a cloud takes less. */
+/**
+ * A message that gets no reply within this time has failed. The slowest call to a provider takes less time.
+ */
 export const SEND_TIMEOUT_MS = 45_000;
 
 /**
@@ -42,7 +44,7 @@ export interface World<State, Event, Message> {
   isChecked(): boolean;
   /** Logs and counts the invariants that a step has broken, after its result is stored. Never throws. */
   violated(violations: readonly Violation[]): void;
-  /** Logs a listener that threw. It will be called again. */
+  /** Logs that a listener threw an error. The listener will be called again. */
   unheard?(error: unknown): void;
 }
 
@@ -103,21 +105,21 @@ export class Actor<State, Event, Message extends Envelope> {
     return this.state;
   }
 
-  /** Whether a message of this kind is in flight. Watchers are called when that changes. */
+  /** Whether a message of this kind is in flight. Listeners are called when this changes. */
   busy(kind: Message["kind"]): boolean {
     for (const key of this.#inFlight.keys()) if (key.startsWith(`${kind} `)) return true;
     return false;
   }
 
-  /** Calls `listener` after every event. Returns the function that stops it. */
+  /** Calls `listener` after every event. Returns a function that stops these calls. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener);
     return () => this.#watchers.delete(listener);
   }
 
   /**
-   * Calls all listeners. If one throws, for example because the disk is full, all are called again later. The
-   * event is stored already, and must not fail because of a listener.
+   * Calls all listeners. If a listener throws, for example because the disk is full, all listeners are called
+   * again later. The event is already stored, and must not fail because of a listener.
    */
   #notify(): void {
     for (const listener of [...this.#watchers]) {
@@ -182,7 +184,10 @@ export class Actor<State, Event, Message extends Envelope> {
     this.#notify();
   }
 
-  /** A call that hangs would block its kind and destination forever, so it fails after a while. */
+  /**
+   * A call that hangs would block all messages of its kind to its destination forever. So it fails after a
+   * while.
+   */
   #sendInTime(message: Message): Promise<Event> {
     return new Promise((resolve, reject) => {
       const stop = this.#world.timer(SEND_TIMEOUT_MS, () => reject(new Error("no reply in time")));

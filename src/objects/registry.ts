@@ -60,7 +60,10 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
 
-  /** Waits until the pool has the present revision. Throws if the pool refuses it, or does not answer. */
+  /**
+   * Waits until the pool has the present revision. Throws if the pool refuses the configuration, or does not
+   * answer.
+   */
   async #awaitPool(name: string): Promise<void> {
     const revision = this.#entry(name)?.revision ?? 0;
     const accepted = () => this.#entry(name)?.accepted?.revision === revision;

@@ -83,7 +83,9 @@ export interface WorkerRecord {
   bootOutcome: BootOutcome | null;
   /** The host's notice that its machine is about to be taken away; null: none. */
   notice: Notice | null;
-  /** Ended runs that something on the host still holds on to. */
+  /**
+   * Stale runs: runs that have ended, but of which the host still reports a holder (workers.md#stale-runs).
+   */
   stale: StaleRuns;
   secret: string | null;
   bootId: string | null;
