@@ -27,7 +27,7 @@ export const SEND_TIMEOUT_MS = 45_000;
  */
 export interface World<State, Event, Message> {
   now(): Instant;
-  /** The state as stored. Synchronous, like everything up to `send`. */
+  /** The state as stored. This method is synchronous, like all others before `send`. */
   load(): State;
   /** Runs `write` so that either all of its changes are stored or none. */
   commit(write: () => void): void;
@@ -42,7 +42,9 @@ export interface World<State, Event, Message> {
   failed(message: Message, error: unknown, tries: number): void;
   /** Whether the next step is checked against the invariants of its machine. */
   isChecked(): boolean;
-  /** Logs and counts the invariants that a step has broken, after its result is stored. Never throws. */
+  /**
+   * Logs and counts the invariants that a step has broken, after the step's result is stored. Never throws.
+   */
   violated(violations: readonly Violation[]): void;
   /** Logs that a listener threw an error. The listener will be called again. */
   unheard?(error: unknown): void;

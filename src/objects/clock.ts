@@ -19,8 +19,8 @@ export function confirmClock(wallMs: Instant): void {
 
 /**
  * Drover's time, which all instants and deadlines use. This time does not jump when somebody sets the clock
- * of a local Drover's machine: it stands still until `drover up` restarts the Worker with a correction
- * (`local/clock.ts`). A deployed Worker has no correction.
+ * of the machine on which a local Drover runs: it stands still until `drover up` restarts the Worker with a
+ * correction (`local/clock.ts`). A deployed Worker has no correction.
  */
 export function droverNow(): Instant {
   if (lastMs === undefined) return Date.now() + AHEAD_MS;

@@ -121,7 +121,7 @@ export interface AllocationApi {
   stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
   /**
-   * Notes a chunk that is in the object store; a chunk of length 0 only asks how far the stream is stored.
+   * Notes a chunk that is in the object store. A chunk of length 0 only asks how far the stream is stored.
    */
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;
 }
@@ -134,7 +134,7 @@ export interface RunFilter {
   labels: Record<string, string>;
 }
 
-/** Waits for the first match or, with `all`, until every selected run matches. */
+/** A wait for the first match or, with `all`, for the moment at which every selected run matches. */
 export interface RunWait extends RunFilter {
   all: boolean;
 }
@@ -194,8 +194,9 @@ export interface PoolApi {
   /**
    * Answers when there is news since `mark` (without a mark: since now), or after `waitMs`. Without `all`, a
    * run that starts to match is news. With `all`, it is news that every selected run matches, or that some
-   * run can no longer match. With ids, it is also news that none of these runs can match any more. Null: list
-   * again, since a run with one of the ids was deleted, labels have changed, or the mark is too old.
+   * run can no longer match. With ids, it is also news that none of these runs can match any more. Null: the
+   * client must list again, since a run with one of the ids was deleted, labels have changed, or the mark is
+   * too old.
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
@@ -258,7 +259,7 @@ export interface SnapshotStore {
   get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Why a socket is refused. Without a key the caller is not authenticated. */
+/** Why a socket is refused. Without `answerKey`, the caller is not authenticated. */
 export interface SocketRefusal {
   answerKey?: string;
   refused: Refused;

@@ -8,7 +8,7 @@ const STATE_KEY = "state";
 
 /**
  * Stores everything that an object knows as one value. A table schema would be billed for every new object
- * (platform.md#rows-written), so there is no table. Only a changed value is written.
+ * (platform.md#rows-written), so the value is not in a table. Only a changed value is written.
  */
 export class ValueStore<Value> {
   readonly #storage: DurableObjectStorage;

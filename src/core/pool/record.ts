@@ -30,7 +30,10 @@ export interface RunRow extends RunUpsert {
   endNumber?: number;
 }
 
-/** What the pool stores about any worker. `asked`: the worker has not received its permit yet. */
+/**
+ * What the pool stores about any worker. `asked`: the worker has not yet received its permit to create a
+ * machine.
+ */
 export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;

@@ -11,8 +11,7 @@ export const MAX_TOKENS = 10_000;
 export const ENDED_TOKEN_KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
- * A stored token. The text of the token is not stored. Its digest is stored, from which nobody can derive the
- * text.
+ * A stored token. Instead of the token's text, its digest is stored, from which nobody can derive the text.
  */
 export interface TokenRow {
   id: string;

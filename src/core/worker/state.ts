@@ -35,8 +35,8 @@ export interface PlacementRow {
   epoch: number;
   state: "live" | "ended";
   /**
-   * The revision of the orders when this row last changed. The current revision is the highest of all rows,
-   * but at least `revision` of the record.
+   * The revision of the orders when this row last changed. The current revision is the highest revision of
+   * all rows, or `revision` of the record if that is higher.
    */
   revision: number;
   /** When the placement was accepted or, after its end, when it ended. */
@@ -62,7 +62,7 @@ export interface PlacementRow {
 
 /** A start of an agent that has joined. `signedAt`: when the join was signed, by the host's clock. */
 export interface JoinNote {
-  /** The same in all calls of one start. */
+  /** This id is the same in all calls of one start. */
   id: string;
   signedAt: Instant;
 }
@@ -267,7 +267,7 @@ export function capacityOf({ intent, measured }: WorkerRecord): Resources {
   return intent.kind === "self-hosted" ? (measured ?? NO_RESOURCES) : resourcesOfType(intent.type);
 }
 
-/** Memory in bytes that the host measured; undefined: unknown, or already in `capacityOf`. */
+/** Memory in bytes that the host measured. Undefined: it is unknown, or `capacityOf` already contains it. */
 export function measuredMemory(record: WorkerRecord): number | undefined {
   return isSelfHosted(record) ? undefined : record.measured?.memoryBytes || undefined;
 }

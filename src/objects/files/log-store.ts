@@ -120,7 +120,10 @@ function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
-/** The id of the requested attempt: the named, latest or oldest one; null: the task has no attempt yet. */
+/**
+ * The id of the requested attempt: the named, the latest or the oldest attempt. Null: the task has no attempt
+ * yet.
+ */
 function attemptOf(record: AllocationRecord, request: LogRequest): string | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {

@@ -119,7 +119,7 @@ export class HostSocketSession {
     return notes.some((note) => isListening(this.#living(), note));
   }
 
-  /** Applies a message of a pool or a run. An order leaves at once if the host is connected. */
+  /** Applies a message of a pool or a run. An order is sent at once if the host is connected. */
   deliver(message: Message<"worker">): Answer<"worker"> {
     this.listen();
     if (message.type !== "order") return receive(workerInbox, this.#actor, message, this.#now());

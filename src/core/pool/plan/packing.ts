@@ -72,9 +72,9 @@ export class Packing {
    * first, even if the run failed there. Next come the machines on which the run has not failed. Among these,
    * the fullest machine is taken, so that other machines become empty (pool.md#rule-4).
    *
-   * Machines that are not ready have the same order, except that the machine that was added first is taken
-   * instead of the fullest. A machine that one plan creates comes last in the next plan. So the next plan
-   * makes the same reservations and creates no second machine.
+   * The order of machines that are not ready is the same, but the machine that was added first is taken
+   * instead of the fullest machine. A machine that one plan creates comes last in the next plan. So the next
+   * plan makes the same reservations and creates no second machine.
    */
   bestFitting(run: RunRow): Machine | undefined {
     if (this.#unfit.cover(run)) return undefined;

@@ -211,10 +211,10 @@ function makeRoom(pass: Pass, run: RunRow, type: string): void {
 }
 
 /**
- * Reserves the least used machine of those that may leave. `evict`: the machine must stop. Returns false if
- * no machine was reserved. While a machine is tried despite a quota, the machine that must leave if the trial
- * fails is reserved without `evict`. Otherwise the runs that each trial lets onto this machine would keep it
- * busy forever.
+ * Of the machines that may leave, reserves the least used machine. `evict`: the machine must stop. Returns
+ * false if no machine was reserved. While a machine is tried despite a quota, the machine that must leave if
+ * the trial fails is reserved without `evict`. Otherwise the runs that each trial lets onto this machine
+ * would keep it busy forever.
  */
 function reserveLeastUsed(pass: Pass, run: RunRow, mayLeave: MayLeave, evict = false): boolean {
   const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;

@@ -54,7 +54,8 @@ export class Counting {
   }
 
   /**
-   * A run's row is deleted. If the stored counters do not include the run yet, new counters must be stored.
+   * Notes that a run's row is deleted. If the stored counters do not include the run yet, new counters must
+   * be stored.
    */
   forget({ endNumber = 0 }: RunRow): void {
     if (endNumber > this.#stored.upTo) this.#owed = true;

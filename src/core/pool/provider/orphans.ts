@@ -8,7 +8,7 @@ import { newWorkerRow, nextWorkerName } from "../rows/new-workers.ts";
 import { adoption } from "../rows/workers.ts";
 import type { Configured } from "../state.ts";
 
-/** The highest number that may occur in a worker's name of this pool. */
+/** The highest number that may occur in the name of a worker of this pool. */
 export const MAX_WORKER_NUMBER = 1_000_000_000;
 
 /** Stands for an instance type that is not configured. No run fits on a machine of this type. */

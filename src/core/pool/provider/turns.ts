@@ -59,7 +59,9 @@ export function freeAt(state: ReadonlyConfigured): Instant {
   return freeAfter(state.workers.derive(turnsOf), state);
 }
 
-/** From when the limit per second allows one more call. `calls`: the times of calls, latest first. */
+/**
+ * The time from which the limit per second allows one more call. `calls`: the times of calls, latest first.
+ */
 function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
   const nth = calls[record.config.maxCloudOpsPerSecond - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;

@@ -38,7 +38,7 @@ function livingRows({ runs, workers }: ReadonlyConfigured): FoundRows {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
-/** Finds the changed rows through the changes in memory, if these are complete; otherwise in the tables. */
+/** Finds the changed rows by the changes in memory. If these changes are incomplete, reads the tables. */
 function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): FoundRows {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {

@@ -56,8 +56,8 @@ export interface LastRuns {
 }
 
 /**
- * The workers in these states. `gone` reads the latest gone workers. A run that was moved counts only for the
- * worker on which it ended.
+ * The workers in these states. `gone` reads the latest of the workers that are gone. A run that was moved
+ * counts only for the worker on which it ended.
  */
 export function listedWorkers(
   state: ReadonlyConfigured,

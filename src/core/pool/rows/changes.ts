@@ -76,7 +76,7 @@ export class Changes {
     return low;
   }
 
-  /** A run was deleted, by hand or because its retention is over. */
+  /** Notes that a run was deleted, by a user or because its retention is over. */
   deleted(run: string, now: Instant): void {
     this.#note({ table: "deleted", key: run }, now);
   }

@@ -5,7 +5,7 @@ import type { Instant } from "../../../shared/machine.ts";
 /** The most owners to poll at a time: more than can be in flight, since some polls wait for a retry. */
 export const MAX_POKES_DUE = 4 * MAX_IN_FLIGHT;
 
-/** The list for readers. */
+/** A `LastHeard` for readers. */
 export type ReadonlyLastHeard = Pick<LastHeard, "silentSince">;
 
 /**

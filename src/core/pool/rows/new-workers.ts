@@ -1,4 +1,4 @@
-// How is a worker added to the ledger of its pool: by a permit, or by an invitation?
+// How does a pool add a worker to its rows: by a permit, or by an invitation?
 import type { InstanceType } from "../../../schema/pool.ts";
 import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
@@ -8,7 +8,7 @@ import { SELF_HOSTED } from "../../worker/read/status.ts";
 import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 
-/** The type of a self-hosted machine that has not reported yet: no run fits there. */
+/** The type of a self-hosted machine that has not reported yet: no run fits on such a machine. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**

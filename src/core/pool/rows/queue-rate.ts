@@ -1,4 +1,4 @@
-// How fast does the queue of a pool drain, and when may a client try again?
+// How fast do runs leave the queue of a pool, and when may a client try again?
 import type { Instant, Millis } from "../../../shared/machine.ts";
 
 /** The rate is computed from this many of the latest placements. */
@@ -14,7 +14,7 @@ const FREE_PART = 100;
 export class QueueRate {
   readonly #placedAt: Instant[] = [];
 
-  /** A run was placed. */
+  /** Notes that a run was placed. */
   note(now: Instant): void {
     this.#placedAt.push(now);
     if (this.#placedAt.length > PLACES_KEPT) this.#placedAt.shift();

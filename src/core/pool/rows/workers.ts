@@ -61,8 +61,8 @@ function endingOf({ endingAt }: WorkerRow, { phase }: WorkerUpsert, now: Instant
 
 /**
  * The pool consents to the stop of a worker without runs if no run counts on the worker and enough other
- * workers remain, or if the worker must make room for a run. Among workers with equal idle times, the worker
- * that proposes its stop first stops first.
+ * workers remain, or if the worker must make room for a run. Among workers with equal idle times, the first
+ * worker that proposes its stop is the first that stops.
  */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;

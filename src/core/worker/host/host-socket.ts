@@ -63,8 +63,8 @@ export function foldHeard(state: ExistingWorker, beatAt: Instant): WorkerState {
 }
 
 /**
- * The news for a host that is not part of the orders' revision: stored log bytes, data that the host may
- * drop, and attempts that the host reports but no allocation wants.
+ * The news for a host that does not change the revision of its orders: stored log bytes, data that the host
+ * may drop, and attempts that the host reports but no allocation wants.
  */
 export function sideNews(state: ReadonlyExistingWorker): string {
   const { logs, reported } = state.memo;
@@ -76,8 +76,8 @@ export function sideNews(state: ReadonlyExistingWorker): string {
 export const NO_SIDE_NEWS = JSON.stringify([{}, [], []]);
 
 /**
- * The frame to send to the host: an answer to each report, or changed orders. `side`: the side news that this
- * process sent last.
+ * The frame to send to the host: an answer to each report, or changed orders. `side`: the side news
+ * (`sideNews`) that this process sent last.
  *
  * A worker that was just loaded does not know which attempts its host has besides the ordered attempts.
  * Orders that omit such an attempt would end the attempt (rule R5). So the worker asks for a full report

@@ -3,8 +3,9 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
 /**
- * How fast one host may send: a call costs one unit, and another for each `BYTES_A_UNIT` of its body. Units
- * are refilled each second, up to the maximum. A call costs more if other objects must be asked about it.
+ * How fast one host may send: a call costs one unit, and one more unit for each `BYTES_A_UNIT` of its body.
+ * Units are refilled each second, up to the maximum. A call costs more if other objects must be asked about
+ * it.
  */
 export const HOST_UNITS_A_SECOND = 100;
 export const MAX_HOST_UNITS = 200;
@@ -52,7 +53,7 @@ export function chargeExtra({ units, at }: Pace, more: number): Pace {
   return { units: units - more, at };
 }
 
-/** Units for the questions to allocations that a report newly causes. */
+/** Units for the questions to allocations that a report causes for the first time. */
 export function costOfQuestions(
   before: Pick<WorkerMemo, "reported" | "retained">,
   after: Pick<WorkerMemo, "reported" | "retained">,

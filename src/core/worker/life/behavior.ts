@@ -53,7 +53,7 @@ export function isDrained(state: ReadonlyExistingWorker): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
-  // A self-hosted machine that gave notice may withdraw it, and waiting for this costs nothing.
+  // The host of a self-hosted machine may withdraw its notice, and waiting for this costs nothing.
   if (isSelfHosted(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }

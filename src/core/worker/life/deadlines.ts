@@ -32,9 +32,9 @@ function silentAt(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * From when the host has surely killed everything (rule R4): its lease has been over for `LEASE_MARGIN_MS`,
- * and this object has known for as long that the lease or a report is overdue. So a report could have
- * arrived, but none did.
+ * The time from which the host has surely killed everything (rule R4): its lease has been over for
+ * `LEASE_MARGIN_MS`, and this object has known for as long that the lease or a report is overdue. So a report
+ * could have arrived, but none did.
  */
 function lostAt(state: ReadonlyExistingWorker): Instant | undefined {
   const end = leaseEnd(state);
@@ -142,7 +142,8 @@ function undeliveredUntil(state: ReadonlyExistingWorker): Instant | undefined {
 
 /**
  * When a run's placement ends if its host stays silent. An undelivered placement ends once the host counts as
- * silent, any other placement ends once the lease is surely over. Undefined: the run has no live placement.
+ * silent, and any other placement ends once the lease is surely over. Undefined: the run has no live
+ * placement.
  */
 export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Instant | undefined {
   const row = livePlacements(state).find((one) => one.run === run);
@@ -209,7 +210,7 @@ function noteOverdue(state: ExistingWorker, now: Instant): ExistingWorker {
   return { ...state, record: { ...record, overdueSince: now } };
 }
 
-/** Clears the pause that the provider asked for once it is over. */
+/** When the pause that the provider asked for is over, clears it. */
 function endPause(state: ExistingWorker, now: Instant): ExistingWorker {
   const { record } = state;
   if (record.createNotBefore === null || now < record.createNotBefore) return state;

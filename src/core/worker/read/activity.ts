@@ -8,7 +8,7 @@ import { isSelfHosted, livePlacements, type ReadonlyExistingWorker } from "../st
 
 /** What a worker is doing (workers.md#states). */
 export type WorkerActivity =
-  /** Its machine is still to be created. `isDeferred`: a create call failed, and another will follow. */
+  /** Its machine is still to be created. `isDeferred`: a create call failed, and another call will follow. */
   | { kind: "asked"; isDeferred: boolean }
   | { kind: "booting" }
   /** Self-hosted: it waits for a machine to use its code, or for the first report of its host. */
