@@ -27,7 +27,7 @@ export const SEND_TIMEOUT_MS = 45_000;
  */
 export interface World<State, Event, Message> {
   now(): Instant;
-  /** The state as stored. This method is synchronous, like all others before `send`. */
+  /** The state as stored. Synchronous, like all methods that are listed before `send`. */
   load(): State;
   /** Runs `write` so that either all of its changes are stored or none. */
   commit(write: () => void): void;

@@ -23,7 +23,7 @@ export interface CloudWorkerStub extends CloudWorkerApi, Mailbox<"worker"> {
 export interface PoolStub extends PoolApi, Mailbox<"pool"> {
   /** `all`: also wakes the pool's live runs and workers, since their alarms may follow another clock. */
   poke(all: boolean): Promise<void>;
-  /** Why a run of this pool waits; null if it does not. */
+  /** Why a run of this pool waits. Null: the run does not wait. */
   explain(run: string): Promise<Why | null>;
   /** Counts invariants that a step of an object of this pool has broken. */
   violated(machine: string, count: number): Promise<void>;

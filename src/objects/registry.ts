@@ -123,7 +123,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
     const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
-    await Promise.allSettled(pokes); // the next cron tick repeats those that failed
+    await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
   }
 }
 

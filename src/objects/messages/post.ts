@@ -31,7 +31,7 @@ export async function post<L extends AnyLetter>(
   // The mailbox of this kind of object takes every message to such an object.
   const mailbox = mailboxes[object](to) as { deliver(message: unknown): Promise<unknown> };
   const answer = await mailbox.deliver({ type, body });
-  return { type: `${type}_answered`, sent: body, answer } as AnsweredTo<L>; // as its receiver answers
+  return { type: `${type}_answered`, sent: body, answer } as AnsweredTo<L>; // so the receiver answers
 }
 
 /** Applies a message, and answers it from the new state. */

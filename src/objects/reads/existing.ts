@@ -8,7 +8,7 @@ import { DroverError, type ErrorCode, type FieldError } from "../../shared/error
 import type { Millis } from "../../shared/machine.ts";
 import type { SubmitRequest } from "../rpc.ts";
 
-/** The run. Throws `expired_run` if it was deleted, and `unknown_run` if it never existed. */
+/** The run. Throws `expired_run` if the run was deleted, and `unknown_run` if it never existed. */
 export function existing(state: AllocationState, run: string): Existing {
   if (state.record !== null) return { ...state, record: state.record };
   if (state.tombstone !== undefined) throw expiredRun(run);

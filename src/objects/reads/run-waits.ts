@@ -45,7 +45,10 @@ export class RunWaits {
     return size;
   }
 
-  /** Names this moment. Changes since then are known as long as this process remembers them. */
+  /**
+   * Returns a mark, which names this moment. The changes since a mark are known as long as this process
+   * remembers them.
+   */
   mark(state: PoolState): string {
     this.changed(state);
     return `${this.#epoch} ${this.#seen}`;
@@ -104,7 +107,7 @@ export class RunWaits {
     });
   }
 
-  /** Starts over after a load, or after more changes than are remembered. */
+  /** Ends all waits and starts again, after a load or after more changes than the pool remembers. */
   #begin(changes: Changes): void {
     this.#changes = changes;
     this.#epoch = crypto.randomUUID();
@@ -154,7 +157,7 @@ class Watch {
   readonly #question: RunWait;
   /** The runs that have started to match, by id. */
   readonly #matches = new Map<string, RunRow>();
-  /** The runs that do not match yet. */
+  /** The runs that do not match yet, but can still match. */
   readonly #open = new Set<string>();
   #isMissed = false;
   #hasNews = false;

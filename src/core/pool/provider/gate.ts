@@ -51,8 +51,8 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
 }
 
 /**
- * For a machine that is tried although a quota was reached: selects the machines that would make room for it
- * by leaving. Null: the worker's machine is not such a trial.
+ * If the worker's machine is tried although a quota was reached: selects the machines that would make room
+ * for it by leaving. Null: the worker's machine is not tried in this way.
  */
 export function triedDespiteQuota(
   state: ReadonlyConfigured,

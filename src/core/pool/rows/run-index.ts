@@ -35,8 +35,8 @@ export interface ReadonlyIndex {
 
 /**
  * Indexes of the runs for decisions. They are derived from the rows and updated with each change, so the cost
- * of an event depends only on what the event changes. All counts are sizes of these collections (invariant
- * 6).
+ * of an event depends only on what the event changes. All counts are the sizes of these collections
+ * (invariant 6).
  */
 export class RunIndex implements ReadonlyIndex {
   /** Runs that want a placement, in queue order. */

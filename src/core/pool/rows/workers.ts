@@ -47,7 +47,7 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   };
   const isKnown = upsert.failure === null || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
-  const keys = Object.keys(next) as (keyof WorkerRow)[]; // of an object literal
+  const keys = Object.keys(next) as (keyof WorkerRow)[]; // `next` has only such keys
   const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   const record = withHolds(state.record, row, next, now);

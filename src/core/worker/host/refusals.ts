@@ -9,8 +9,8 @@ import { note, type WorkerRecord } from "../state.ts";
 export type RefusalKind = ErrorCode | "repeated_report";
 
 /**
- * Notes a refusal, so that clones and thieves become visible. Each note is a written row and anybody can
- * call. So each kind of refusal is noted at most once a minute, according to the stored events.
+ * Notes a refusal, so that clones and thieves become visible. Each note is a written row, and anybody can
+ * cause a refusal. So each kind of refusal is noted at most once a minute, according to the stored events.
  */
 export function noteRefusal(
   record: WorkerRecord,

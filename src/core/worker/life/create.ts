@@ -164,8 +164,7 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
     text,
     now,
   );
-  // If this process knows all answers, no call is in flight, since a worker makes one call at a time (rule
-  // R7).
+  // If this process knows all answers, no call is in flight: there is only one call at a time (rule R7).
   if (ended.record === null || state.memo.mayHaveCalled) return ended;
   return { ...ended, record: { ...ended.record, calledAt } };
 }
