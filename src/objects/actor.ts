@@ -96,7 +96,7 @@ export class Actor<State, Event, Message extends Envelope> {
       this.#world.commit(() => this.#world.save(next));
       this.#state = next;
     } catch (error) {
-      // Memory may be half changed, so start again from the stored state.
+      // The state in memory may be half changed, so the next call loads the stored state.
       this.#state = undefined;
       throw error;
     }
@@ -164,7 +164,7 @@ export class Actor<State, Event, Message extends Envelope> {
       void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
-    // Overdue work is being tried already: an immediate alarm would only spin.
+    // Overdue work is already in progress, so an immediate alarm would only repeat itself.
     const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
     const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);

@@ -24,7 +24,7 @@ import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
 
-/** How many random characters tell a pool's workers from those of earlier pools with the same name. */
+/** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
 /** The one Durable Object that owns the pools' configurations and the tokens. */

@@ -1,4 +1,4 @@
-// Which tokens are there, and what may each do (access.md#tokens)?
+// Which tokens exist, and what may each token do (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
 import type { Scope } from "../../shared/access/scopes.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";

@@ -54,7 +54,7 @@ export interface PlacementRow {
    */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * The order was not sent to the host yet, so nothing can have been started there. Absent: the order was
+   * The order was not sent to the host yet, so the host cannot have started anything. Absent: the order was
    * sent, or was about to be sent when the placement was accepted.
    */
   undelivered?: true;
@@ -281,7 +281,7 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
   return rows.filter((row) => row.state === "live");
 }
 
-/** The live placements whose orders were not sent to the host: nothing can have been started there. */
+/** The live placements whose orders were not sent to the host: the host cannot have started anything. */
 export function undeliveredPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(liveUndelivered);
 }

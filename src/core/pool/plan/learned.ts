@@ -23,7 +23,9 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   return { ...record, learned: { ...record.learned, [instanceType]: measuredMemory } };
 }
 
-/** The measurements that remain valid under a new configuration: those of unchanged types. */
+/**
+ * The measurements that remain valid under a new configuration: only those of types that have not changed.
+ */
 export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): Pick<PoolRecord, "learned"> {
   const before = record.config;
   const known =

@@ -124,7 +124,7 @@ export class Packing {
     this.#shelve(machine);
   }
 
-  /** The machine with the fewest runs among those that could hold this run when empty. */
+  /** Of the machines that could hold this run when empty, the machine with the fewest runs. */
   soonestFree(run: RunRow): Machine | undefined {
     if (this.#hopeless.cover(run)) return undefined;
     let best: Machine | undefined;

@@ -34,7 +34,7 @@ export interface Gate {
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
   /** Counts a machine of this type that the plan creates. */
   take(type: string): void;
-  /** The number of machines that may exist, including those that the plan creates. */
+  /** The number of machines that may exist, including the machines that the plan creates. */
   instances(): number;
 }
 
@@ -68,8 +68,8 @@ export interface Plan {
   waits: Map<string, Wait>;
   /**
    * The first run that found no room, and the worker reserved for it (null: no existing worker is reserved).
-   * `evict`: the machine could never hold the run. It stops once it is idle, so that another machine can be
-   * created.
+   * `evict`: this worker's machine could never hold the run. The machine stops when it is idle, so that
+   * another machine can be created.
    */
   reserved: { run: string; worker: string | null; evict?: true } | null;
   /** The pass that made this plan, with the free room of each machine. */

@@ -1,4 +1,4 @@
-// Which failures of the provider cause a hold-off, how long does it last, and what ends it?
+// Which failures of the provider cause a hold-off, how long does the hold-off last, and what ends it?
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";

@@ -49,7 +49,9 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
   return { items, queued: queue.length, isLast: from + limit >= queue.length };
 }
 
-/** By worker: the run that ended there last. `isAll`: on a worker without an entry, no run has ended. */
+/**
+ * By worker: the run that ended last on this worker. `isAll`: no run has ended on a worker without an entry.
+ */
 export interface LastRuns {
   byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
   isAll: boolean;

@@ -159,7 +159,7 @@ export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run
 /**
  * Applies an allocation's answer, which is its present view of the run. If the allocation has no state, or
  * has another submission under the same id, this run is over and uses no capacity. The row of a run is
- * deleted once the allocation has forgotten the run.
+ * deleted when the allocation has forgotten the run.
  */
 export function foldRunAnswer(
   state: PoolState,

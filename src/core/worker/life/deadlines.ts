@@ -81,9 +81,9 @@ export function idleSince(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * When the worker proposes its stop to the pool: after its idle time or, if it must make room for a run, at
- * once, even while it is booting. Undefined: the worker proposes no stop. A self-hosted machine costs
- * nothing, and stays.
+ * When the worker proposes its stop to the pool: after its idle time. If the worker must make room for a run,
+ * it proposes its stop at once, even while it is booting. Undefined: the worker proposes no stop. A
+ * self-hosted machine costs nothing, and stays.
  */
 export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record, memo } = state;
