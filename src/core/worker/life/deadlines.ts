@@ -46,8 +46,8 @@ function lostAt(state: ReadonlyExistingWorker): Instant | undefined {
 
 /**
  * When the worker of a silent host is given up: after all its runs are lost, and only when this object has
- * known of the silence for `LEASE_MARGIN_MS`. The worker of a self-hosted machine is never given up, since
- * its host may return at any time (host-protocol.md#self-hosted-machines).
+ * known for `LEASE_MARGIN_MS` that the lease or a report is overdue. The worker of a self-hosted machine is
+ * never given up, since its host may return at any time (host-protocol.md#self-hosted-machines).
  */
 function givenUpAt(state: ReadonlyExistingWorker): Instant | undefined {
   const at = isSelfHosted(state.record) ? undefined : silentAt(state);
