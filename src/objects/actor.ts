@@ -12,11 +12,13 @@ import {
 import { backOffMs } from "../shared/time/backoff.ts";
 import type { Timer } from "./waiting.ts";
 
-/** The longest time until a message that nobody else would repeat is sent again after a crash. */
+/** How soon after a crash a message is sent again, if nobody else would repeat it. */
 export const REPEAT_AFTER_CRASH_MS = 1_000;
 /** The first back-off of a message that failed (rules.md#r7). */
 export const RETRY_FIRST_MS = 1_000;
-/** A message without a reply for this long has failed. The slowest call to a cloud takes less. */
+/**
+ * A message that gets no reply within this time has failed. The slowest call to a provider takes less time.
+ */
 export const SEND_TIMEOUT_MS = 45_000;
 
 /**
@@ -25,7 +27,7 @@ export const SEND_TIMEOUT_MS = 45_000;
  */
 export interface World<State, Event, Message> {
   now(): Instant;
-  /** The state as stored. Synchronous, like everything up to `send`. */
+  /** The state as stored. Synchronous, like all methods that are listed before `send`. */
   load(): State;
   /** Runs `write` so that either all of its changes are stored or none. */
   commit(write: () => void): void;
@@ -40,9 +42,11 @@ export interface World<State, Event, Message> {
   failed(message: Message, error: unknown, tries: number): void;
   /** Whether the next step is checked against the invariants of its machine. */
   isChecked(): boolean;
-  /** Logs and counts the invariants that a step has broken, after its result is stored. Never throws. */
+  /**
+   * Logs and counts the invariants that a step has broken, after the step's result is stored. Never throws.
+   */
   violated(violations: readonly Violation[]): void;
-  /** Logs a listener that threw. It will be called again. */
+  /** Logs that a listener threw an error. The listener will be called again. */
   unheard?(error: unknown): void;
 }
 
@@ -92,7 +96,7 @@ export class Actor<State, Event, Message extends Envelope> {
       this.#world.commit(() => this.#world.save(next));
       this.#state = next;
     } catch (error) {
-      // Memory may be half changed, so start again from the stored state.
+      // The state in memory may be half changed, so the next call loads the stored state.
       this.#state = undefined;
       throw error;
     }
@@ -103,21 +107,21 @@ export class Actor<State, Event, Message extends Envelope> {
     return this.state;
   }
 
-  /** Whether a message of this kind is in flight. Watchers are called when that changes. */
+  /** Whether a message of this kind is in flight. Listeners are called when this changes. */
   busy(kind: Message["kind"]): boolean {
     for (const key of this.#inFlight.keys()) if (key.startsWith(`${kind} `)) return true;
     return false;
   }
 
-  /** Calls `listener` after every event. Returns the function that stops it. */
+  /** Calls `listener` after every event. Returns a function that stops these calls. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener);
     return () => this.#watchers.delete(listener);
   }
 
   /**
-   * Calls all listeners. If one throws, for example because the disk is full, all are called again later. The
-   * event is stored already, and must not fail because of a listener.
+   * Calls all listeners. If a listener throws, for example because the disk is full, all listeners are called
+   * again later. The event is already stored, and must not fail because of a listener.
    */
   #notify(): void {
     for (const listener of [...this.#watchers]) {
@@ -160,7 +164,7 @@ export class Actor<State, Event, Message extends Envelope> {
       void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
-    // Overdue work is being tried already: an immediate alarm would only spin.
+    // Overdue work is already in progress, so an immediate alarm would only repeat itself.
     const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
     const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);
@@ -182,7 +186,10 @@ export class Actor<State, Event, Message extends Envelope> {
     this.#notify();
   }
 
-  /** A call that hangs would block its kind and destination forever, so it fails after a while. */
+  /**
+   * A call that hangs would block all messages of its kind to its destination forever. So it fails after a
+   * while.
+   */
   #sendInTime(message: Message): Promise<Event> {
     return new Promise((resolve, reject) => {
       const stop = this.#world.timer(SEND_TIMEOUT_MS, () => reject(new Error("no reply in time")));

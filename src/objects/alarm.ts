@@ -41,7 +41,7 @@ export class LazyAlarm {
     void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 
-  /** No alarm is armed any more: it has fired, or the storage was emptied. */
+  /** Notes that no alarm is armed any more: the alarm has fired, or the storage was emptied. */
   disarmed(): void {
     this.#armedFor = null;
   }

@@ -45,7 +45,7 @@ import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged, until } from "./waiting.ts";
 
-/** How long a reader waits for the pool to say where the run is placed, if only the pool may know it. */
+/** How long a reader waits for the pool to say where the run is placed, if only the pool may know this. */
 const PLACE_KNOWN_MS = 1_000;
 
 /** The Durable Object of a run. */

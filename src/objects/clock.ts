@@ -9,7 +9,7 @@ const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;
 /** How far Drover's time is ahead of the platform's clock; constant for the life of this process. */
 const AHEAD_MS = Number(DROVER_CLOCK_AHEAD_MS);
 
-/** The latest trusted value of the platform's clock. Undefined: `drover up` does not watch it. */
+/** The latest trusted value of the platform's clock. Undefined: `drover up` does not watch the clock. */
 let lastMs: Instant | undefined;
 
 /** Trusts this reading of the clock: `drover up` has checked that nobody has set the clock. */
@@ -18,9 +18,9 @@ export function confirmClock(wallMs: Instant): void {
 }
 
 /**
- * Drover's time, which all instants and deadlines use. It does not jump when somebody sets the clock of a
- * local Drover's machine: it stands still until `drover up` restarts the Worker with a correction
- * (`local/clock.ts`). A deployed Worker has no correction.
+ * Drover's time, which all instants and deadlines use. This time does not jump when somebody sets the clock
+ * of the machine on which a local Drover runs: it stands still until `drover up` restarts the Worker with a
+ * correction (`local/clock.ts`). A deployed Worker has no correction.
  */
 export function droverNow(): Instant {
   if (lastMs === undefined) return Date.now() + AHEAD_MS;

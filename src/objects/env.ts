@@ -23,7 +23,7 @@ export interface CloudWorkerStub extends CloudWorkerApi, Mailbox<"worker"> {
 export interface PoolStub extends PoolApi, Mailbox<"pool"> {
   /** `all`: also wakes the pool's live runs and workers, since their alarms may follow another clock. */
   poke(all: boolean): Promise<void>;
-  /** Why a run of this pool waits; null if it does not. */
+  /** Why a run of this pool waits. Null: the run does not wait. */
   explain(run: string): Promise<Why | null>;
   /** Counts invariants that a step of an object of this pool has broken. */
   violated(machine: string, count: number): Promise<void>;
@@ -39,8 +39,8 @@ export interface Env {
   POOL: Namespace<PoolStub>;
   REGISTRY: Namespace<RegistryApi>;
   /**
-   * The bucket for logs and snapshots. Without it there are no snapshots, and all logs travel in reports and
-   * are stored in rows, as small logs always are.
+   * The bucket for logs and snapshots. Without a bucket there are no snapshots, and all logs travel in
+   * reports and are stored in rows, as small logs always are.
    */
   LOGS?: R2Bucket;
   /** The files of the reference page. */
@@ -53,7 +53,7 @@ export interface Env {
   DROVER_URL?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */
   DROVER_CLOCK_AHEAD_MS?: string;
-  /** One step in this many is checked against the invariants of its machine: 64 if absent, 1 in tests. */
+  /** One step in this many is checked against the invariants of its machine. Absent: 64. Tests set 1. */
   DROVER_CHECK_EVERY?: string;
 }
 

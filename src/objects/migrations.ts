@@ -1,7 +1,10 @@
 // Which layouts of stored values can this code read?
 import { LAYOUTS } from "../shared/compat.ts";
 
-/** The layout of stored values. A change of meaning increases it, and adds a step to `readStored`. */
+/**
+ * The number of the present layout. A change of meaning increases this number, and adds a step to
+ * `readStored`.
+ */
 export const STORED_VERSION = LAYOUTS.length;
 
 /** A stored value with the version of its layout. */
@@ -11,8 +14,8 @@ export interface Stored<Value> {
 }
 
 /**
- * Reads a value of any layout up to this one. During a deploy two versions of the code coexist for minutes. A
- * newer layout is refused with an error, since a guess could lose the value.
+ * Reads a value of any layout up to the present layout. During a deploy two versions of the code coexist for
+ * minutes. A newer layout is refused with an error, since a guess could lose the value.
  */
 export function readStored<Value>(stored: Stored<Value> | undefined): Value | null {
   if (stored === undefined) return null;

@@ -24,7 +24,7 @@ import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
 
-/** How many random characters tell a pool's workers from those of earlier pools with the same name. */
+/** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
 /** The one Durable Object that owns the pools' configurations and the tokens. */
@@ -60,7 +60,10 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
 
-  /** Waits until the pool has the present revision. Throws if the pool refuses it, or does not answer. */
+  /**
+   * Waits until the pool has the present revision. Throws if the pool refuses the configuration, or does not
+   * answer.
+   */
   async #awaitPool(name: string): Promise<void> {
     const revision = this.#entry(name)?.revision ?? 0;
     const accepted = () => this.#entry(name)?.accepted?.revision === revision;
@@ -120,7 +123,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
     const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
-    await Promise.allSettled(pokes); // the next cron tick repeats those that failed
+    await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
   }
 }
 

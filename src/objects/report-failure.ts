@@ -4,7 +4,7 @@ import { errorText } from "../shared/words.ts";
 
 /**
  * Logs a failed message at its first try, and then each time the number of tries doubles, so that a peer that
- * is away for an hour does not fill the log.
+ * cannot be reached for an hour does not fill the log.
  */
 export function logFailure(from: string, message: Envelope, error: unknown, tries: number): void {
   if (!Number.isInteger(Math.log2(tries))) return;

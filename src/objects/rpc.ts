@@ -38,7 +38,7 @@ export interface SubmitRequest {
   hash: string;
 }
 
-/** A new spec for a run. `specIndex`: the index of the spec that it replaces. */
+/** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
 export interface UpdateRequest {
   spec: RunSpec;
   specIndex: number;
@@ -64,7 +64,7 @@ export interface LogChunk {
   size: number;
   /** No bytes will follow after `size`. */
   ended: boolean;
-  /** Bytes beyond the cap, which were dropped. */
+  /** How many bytes beyond the limit were dropped. */
   dropped: number;
 }
 
@@ -97,9 +97,11 @@ export interface AllocationApi {
    */
   submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }>;
   read(): Promise<RunStatus>;
-  /** Answers when the run is in one of `states`, when it can no longer reach any, or after `waitMs`. */
+  /**
+   * Answers when the run is in one of `states`, when it can no longer reach any of them, or after `waitMs`.
+   */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
-  /** The run as lists show it; with `states` it waits like `wait`. */
+  /** The run as lists show it. With `states`, the call waits like `wait`. */
   summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
   /** `waitMs`: how long the answer waits for the end. */
   abort(request: Abort & { waitMs: number }): Promise<RunStatus>;
@@ -112,13 +114,15 @@ export interface AllocationApi {
   signal(request: TaskSignal, key?: RequestKey): Promise<RequestAnswer>;
   /** Codes: `stale_index`, `terminal`, and `invalid_request` for fields that cannot change. */
   update(request: UpdateRequest): Promise<RunStatus>;
-  /** The events after number `after`. Waits up to `waitMs` for the first. */
+  /** The events after number `after`. Waits up to `waitMs` for the first event. */
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;
   /** Usage of all tasks, or of one task. Code: `unknown_task`. */
   stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
-  /** Notes a chunk that is in the object store; with length 0 it only asks how far the stream is stored. */
+  /**
+   * Notes a chunk that is in the object store. A chunk of length 0 only asks how far the stream is stored.
+   */
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;
 }
 
@@ -130,7 +134,7 @@ export interface RunFilter {
   labels: Record<string, string>;
 }
 
-/** Waits for the first match or, with `all`, until every selected run matches. */
+/** A wait for the first match or, with `all`, for the moment at which every selected run matches. */
 export interface RunWait extends RunFilter {
   all: boolean;
 }
@@ -139,7 +143,7 @@ export interface RunWait extends RunFilter {
 export interface RunNews {
   /** The runs that have started to match. */
   items: RunSummary[];
-  /** How many runs do not match yet but still can; only with ids or `all`. */
+  /** How many runs do not match yet, but can still match. Counted only with ids or `all`. */
   open: number;
   /** At least one selected run can no longer match. */
   missed: boolean;
@@ -157,16 +161,18 @@ export interface Invitation {
   code: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
-  /** It existed already, under the same key. */
+  /** The invitation existed already, under the same key. */
   replayed: boolean;
 }
 
 /** The methods of a pool for the edge. */
 export interface PoolApi {
   view(): Promise<PoolView>;
-  /** Queued runs in order: the first ones, or those behind a position. */
+  /** Queued runs in order: the first runs, or the runs behind a position. */
   queue(page: QueueStretch): Promise<QueuePage>;
-  /** The rows that changed after that number (null: all live rows). Waits up to `waitMs` for the first. */
+  /**
+   * The rows that changed after number `after` (null: all live rows). Waits up to `waitMs` for the first row.
+   */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
   /** Samples for Prometheus. */
   metrics(): Promise<Sample[]>;
@@ -177,22 +183,26 @@ export interface PoolApi {
   forget(run: RunRef): Promise<void>;
   /** Creates a worker for a self-hosted machine. Answers once the worker exists and a machine can enroll. */
   invite(request: InvitationRequest): Promise<Invitation>;
-  /** Newest first. `cursor`: the `next` of an earlier answer. `mark`: names the moment, for `wait`. */
+  /**
+   * Lists runs, newest first. `cursor`: the `next` of an earlier answer. `mark`: names this moment for
+   * `wait`.
+   */
   list(
     filter: RunFilter,
     page: { limit: number; cursor?: string },
   ): Promise<{ items: RunSummary[]; next: string | null; mark: string }>;
   /**
-   * Answers when there is news since `mark` (without a mark: now), or after `waitMs`. News means that a run
-   * has started to match; with `all`, that every selected run matches or one no longer can; with ids, that
-   * none of these runs can match any more. Null: list again, since a run with one of the ids was deleted,
-   * labels have changed, or the mark is too old.
+   * Answers when there is news since `mark` (without a mark: since now), or after `waitMs`. Without `all`, a
+   * run that starts to match is news. With `all`, it is news that every selected run matches, or that some
+   * run can no longer match. With ids, it is also news that none of these runs can match any more. Null: the
+   * client must list again, since a run with one of the ids was deleted, labels have changed, or the mark is
+   * too old.
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
 }
 
-/** A host's call with its raw body. The object that has the secret verifies it. */
+/** A host's call with its raw body. The object that has the secret verifies the call. */
 export interface SignedCall extends ClaimedRequest {
   body: string;
   /** The body is plain text. Absent: JSON. */
@@ -249,7 +259,7 @@ export interface SnapshotStore {
   get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Why a socket is refused. Without a key the caller is not authenticated. */
+/** Why a socket is refused. Without `answerKey`, the caller is not authenticated. */
 export interface SocketRefusal {
   answerKey?: string;
   refused: Refused;
@@ -263,15 +273,15 @@ export interface CloudWorkerApi {
   /** Answers a report with orders. Waits up to `waitMs` while the host has the current orders. */
   report(call: SignedCall, waitMs: number): Promise<SignedAnswer<Orders>>;
   /**
-   * Checks that a call whose body goes elsewhere is from this host and allowed now. For logs, also checks
-   * that the attempt was placed on this worker.
+   * Checks a call whose body goes elsewhere: it must be from this host, and allowed now. For logs, also
+   * checks that the attempt was placed on this worker.
    */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
-  /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off it. */
+  /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off the worker. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
   kill(request: Kill): Promise<WorkerStatus>;
 }
@@ -281,8 +291,9 @@ export interface RegistryApi {
   /** Creates or changes a pool; answers when the pool has the configuration. */
   putPool(name: string, config: PutPoolConfig): Promise<{ created: boolean; view: PoolView }>;
   /**
-   * Deletes a pool if it is `empty`, or as soon as it is `drained`; `forced`: ends everything in it at once,
-   * and answers which machines may be left behind. Codes: `unknown_pool`, `pool_in_use`, `not_acknowledged`.
+   * Deletes a pool. `empty`: only if the pool is empty now. `drained`: once the pool is empty. `forced`: ends
+   * everything in the pool at once, and answers which machines may be left behind. Codes: `unknown_pool`,
+   * `pool_in_use`, `not_acknowledged`.
    */
   removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
@@ -290,13 +301,13 @@ export interface RegistryApi {
   /** Stores a new token. Codes: `token_exists`, `busy`. */
   createToken(token: NewTokenRow): Promise<Token>;
   /**
-   * Gives a token another secret; the one before stays valid for `overlapMs`. Codes: `unknown_token`,
+   * Gives a token another secret. The previous secret stays valid for `overlapMs`. Codes: `unknown_token`,
    * `token_ended`.
    */
   rotateToken(id: string, digest: string, overlapMs: number): Promise<Token>;
-  /** Ends a token. One that has ended stays as it is. Code: `unknown_token`. */
+  /** Ends a token. A token that has already ended stays as it is. Code: `unknown_token`. */
   revokeToken(id: string, by: string): Promise<Token>;
-  /** All tokens, newest first, and those that ended in the last 90 days. */
+  /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
   tokens(): Promise<Token[]>;
   /** Code: `unknown_token`. */
   token(id: string): Promise<Token>;

@@ -11,7 +11,7 @@ import { platformTimer } from "./waiting.ts";
 
 /** The parts that differ between objects: loading and storing the state, and delivering messages. */
 export interface Wiring<State, Event, Message> {
-  /** `alarmAt`: when the armed alarm fires; now, if that alarm wakes the object; null: none is armed. */
+  /** `alarmAt`: when the armed alarm fires; now, if this alarm wakes the object; null: no alarm is armed. */
   load(alarmAt: Instant | null, now: Instant): State;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
@@ -73,7 +73,7 @@ export class Shell<State, Event, Message extends Envelope> {
   }
 
   /**
-   * Counts a billed request, and applies its event or a tick: so every request resumes what a crash left
+   * Counts a billed request, and applies its event or a tick. So every request resumes what a crash left
    * undone.
    */
   enter(event: Event | Tick = { type: "tick" }): State {
@@ -86,7 +86,10 @@ export class Shell<State, Event, Message extends Envelope> {
     meter.requests += 1;
   }
 
-  /** The alarm has fired. Messages that fail now do not throw here: the actor retries them. */
+  /**
+   * The alarm has fired. A message that fails now does not throw an error here: the actor sends the message
+   * again.
+   */
   alarm(): void {
     this.#alarm.disarmed();
     this.#firing = true;
@@ -94,7 +97,7 @@ export class Shell<State, Event, Message extends Envelope> {
     this.#firing = false;
   }
 
-  /** The storage was emptied, and its alarm with it. */
+  /** Notes that the storage was emptied, and that its alarm is gone, too. */
   emptied(): void {
     this.#alarm.disarmed();
   }

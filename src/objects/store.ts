@@ -7,8 +7,8 @@ import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
 const STATE_KEY = "state";
 
 /**
- * Stores everything that an object knows as one value. A schema would be billed for every new object
- * (platform.md#rows-written), so there is none. Only a changed value is written.
+ * Stores everything that an object knows as one value. A table schema would be billed for every new object
+ * (platform.md#rows-written), so the value is not in a table. Only a changed value is written.
  */
 export class ValueStore<Value> {
   readonly #storage: DurableObjectStorage;
@@ -55,9 +55,9 @@ interface FieldFilter {
 }
 
 /**
- * A table in the object's SQLite: key, whether live, and the row as JSON. With text keys and no row ids, each
- * write is billed as one row. The first write creates the table, so an object without state writes nothing
- * (rule R6).
+ * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With
+ * text keys and no row ids, each write is billed as one row. The first write creates the table, so an object
+ * without state writes nothing (rule R6).
  */
 export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #sql: SqlStorage;
@@ -90,7 +90,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
 
   /**
    * Scans the `scan` rows with the highest keys. For each value of the field `group`, returns the row with
-   * the highest `by`. `isAll`: there are no other rows.
+   * the highest `by`. `isAll`: the table has no further rows.
    */
   readHighestBy(group: keyof Row & string, by: keyof Row & string, scan: number) {
     if (!this.#exists) return { rows: [], isAll: true };

@@ -21,8 +21,8 @@ export interface Watchable {
 }
 
 /**
- * Resolves to true as soon as `holds()` is true, or to false after `waitMs`. It checks after each change,
- * without polling.
+ * Resolves to true as soon as `holds()` is true, or to false after `waitMs`. The condition is checked after
+ * each change, without polling.
  */
 export async function until(
   source: Watchable,
@@ -51,7 +51,8 @@ export async function until(
 }
 
 /**
- * Waits until another object has confirmed. Throws `not_acknowledged` with this text if this takes too long.
+ * Waits until another object has confirmed something. Throws `not_acknowledged` with this text if this takes
+ * too long.
  */
 export async function acknowledged(source: Watchable, holds: () => boolean, text: string): Promise<void> {
   if (await until(source, holds, ACKNOWLEDGE_MS)) return;

@@ -1,7 +1,7 @@
-// What differs between two configurations of a pool: the provider, an instance type?
+// Do two configurations of a pool have the same provider, and the same instance type?
 import type { InstanceType, ProviderConfig } from "../../schema/pool.ts";
 
-/** Whether these are different providers, by kind and url. */
+/** Whether these providers differ in kind or url. */
 export function isOtherProvider(a: ProviderConfig, b: ProviderConfig): boolean {
   return a.kind !== b.kind || a.url !== b.url;
 }

@@ -10,7 +10,8 @@ import { isEmpty, isRemoved, type PoolState, type ReadonlyPool } from "./state.t
 
 /**
  * Applies a configuration. Refuses a change of the provider that would abandon machines, and an `empty`
- * deletion of a pool that is not empty. A deletion is part of a configuration; the next one cancels it.
+ * deletion of a pool that is not empty. A deletion is part of a configuration. The next configuration without
+ * a deletion cancels the deletion.
  */
 export function foldConfigure(state: PoolState, configure: Configure, now: Instant): PoolState {
   const { record } = state;
@@ -36,8 +37,8 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
 }
 
 /**
- * Whether the present provider may have this worker's machine. A worker whose create call failed and whose
- * machine no listing shows does not count: otherwise a wrong address could not be corrected.
+ * Whether the present provider may have this worker's machine. A worker does not count if its create call
+ * failed and no listing shows its machine. Otherwise a wrong address of the provider could not be corrected.
  */
 function mayHaveMachine({ phase, turn, instance, failure }: WorkerRow): boolean {
   if (phase === "asked" && turn === undefined) return false;

@@ -19,7 +19,8 @@ export function forcedDeletion(state: ReadonlyConfigured | ReadonlyPool, { confi
 }
 
 /**
- * Marks the workers whose machines were created at the provider's former address: they are no longer needed.
+ * Marks the workers whose machines were created at the provider's former address. These machines are no
+ * longer needed.
  */
 export function markElsewhere(state: PoolState, now: Instant): void {
   for (const row of [...providedWorkers(state)]) {
@@ -36,7 +37,10 @@ export function workersToKill({ record, workers }: ReadonlyConfigured): KillWork
   return existing.filter((row) => !row.forced).map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
 }
 
-/** The booting workers whose machines are at a former address and that must still be drained. */
+/**
+ * The workers that must still be drained: they are booting, and their machines are at a former address of the
+ * provider.
+ */
 export function workersToDrain({ workers }: ReadonlyConfigured): string[] {
   return workers.derive(bootingElsewhere).map(({ worker }) => worker);
 }
@@ -47,7 +51,7 @@ function bootingElsewhere(workers: readonly WorkerRow[]): WorkerRow[] {
   );
 }
 
-/** The runs whose allocations have not yet acknowledged that they must end at once. */
+/** The runs that must end at once, but whose allocations have not acknowledged this yet. */
 export function runsToEnd({ record, runs }: ReadonlyConfigured): EndRun[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;

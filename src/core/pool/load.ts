@@ -45,7 +45,10 @@ function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return latest;
 }
 
-/** The number of the latest change of a row that is not live. It reads all such rows: call it rarely. */
+/**
+ * The number of the latest change of a row that is not live. This function reads all such rows, so call it
+ * rarely.
+ */
 function endedOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   return rows.latestEnded("number", 1)[0]?.number ?? 0;
 }

@@ -35,7 +35,10 @@ export type PoolEvent =
   | { type: "invite"; worker: string; ttlMs: Millis }
   /** A user deletes an ended run. */
   | { type: "unwanted"; run: RunRef }
-  /** `consistencyMs`: the listing may not yet show calls made less than this long before it began. */
+  /**
+   * `consistencyMs`: the listing may not show the effects of calls that were made within this time before the
+   * listing began.
+   */
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
   | Message<"pool">
   | RunAnswered
@@ -133,13 +136,13 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   }
 }
 
-/** Makes and applies a plan. If that leaves unneeded permits, withdraws them and plans again without them. */
+/** Makes and applies a plan. If permits are then unneeded, withdraws these permits and plans again. */
 function decideTwice(state: Configured, now: Instant): Configured {
   const decided = decide(state, now);
   return withdrawUnwanted(decided, now) ? decide(decided, now) : decided;
 }
 
-/** Makes and applies a plan, if it would differ from the latest. */
+/** Makes and applies a plan, unless it would equal the latest plan. */
 function decide(state: Configured, now: Instant): Configured {
   const decided = nextPlan(state, now);
   if (decided === undefined) return state;
@@ -156,14 +159,17 @@ function decide(state: Configured, now: Instant): Configured {
   return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
 }
 
-/** The answer to a run's message contains its placement, so no further message is needed. */
+/** The answer to a run's message contains the run's placement, so no further message is needed. */
 function acknowledgeSender(state: Configured, event: PoolEvent): void {
   if (event.type !== "run") return;
   const row = state.runs.get(runKey(event.body.submittedAt, event.body.run));
   if (row !== undefined) acknowledge(state, row);
 }
 
-/** The new plan, or only the part that is new; undefined: it would equal the latest plan. */
+/**
+ * The next plan, or only what it adds to the latest plan. Undefined: the next plan would equal the latest
+ * plan.
+ */
 function nextPlan(state: Configured, now: Instant): Plan | undefined {
   const { index, decidedAt, decidedFrom } = state.memo;
   const { pass } = state.memo.latest;
@@ -214,7 +220,8 @@ function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
 function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
   const object = "worker";
-  // Sent even to workers that are marked gone: a listing may show that their machines still exist.
+  // Sightings are sent even to workers that are marked gone: a listing may show that their machines still
+  // exist.
   for (const body of Object.values(state.memo.sightings)) {
     owed.push({ object, to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
@@ -238,7 +245,7 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
     owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
   for (const body of workersToKill(state))
     owed.push({ object, to: body.worker, kind: "kill_worker", repeatedBy: "self", body });
-  // The alarms of workers that are silent for one lease may be lost (messages.md#self-repair).
+  // The alarms of workers that have been silent for one lease may be lost (messages.md#self-repair).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.workersLastHeard.silentSince(since)) {
     // A worker that has never been heard from gets `create` instead. A poke that overtook `create` would be
@@ -250,7 +257,10 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
   return owed;
 }
 
-/** The worker that blocks the first run in the queue, once no run is on it. */
+/**
+ * The worker that must leave to make room for the first run in the queue. Undefined as long as runs are on
+ * this worker.
+ */
 function workerToEvict({ memo, workers }: ReadonlyConfigured, now: Instant): string | undefined {
   const { worker, evict } = memo.latest.pass?.reserved ?? {};
   const row = worker == null || evict === undefined ? undefined : workers.get(worker);
@@ -258,7 +268,7 @@ function workerToEvict({ memo, workers }: ReadonlyConfigured, now: Instant): str
   return stays ? undefined : row.worker;
 }
 
-/** Workers that have not received their intent yet. A self-hosted worker needs no turn. */
+/** Workers to which the pool must still send their intent. A self-hosted worker needs no turn before that. */
 function intentsDue(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
     return row.phase === "asked" ? row.kind === "self-hosted" || row.turn !== undefined : isUnheard(row);

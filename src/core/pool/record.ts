@@ -17,7 +17,10 @@ export interface RunRow extends RunUpsert {
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;
-  /** The allocation has confirmed that its pool is deleted by force and that it must end. Absent: no. */
+  /**
+   * The allocation has confirmed that its run must end, because its pool is deleted by force. Absent: it has
+   * not.
+   */
   endAcknowledged?: true;
   /** A user deletes the run: its row stays in memory until the allocation has forgotten the run. */
   forget?: true;
@@ -27,18 +30,22 @@ export interface RunRow extends RunUpsert {
   endNumber?: number;
 }
 
-/** What the ledger holds about any worker. `asked`: the worker has not received its permit yet. */
+/**
+ * What the pool stores about any worker. `asked`: the worker has not yet received its permit to create a
+ * machine.
+ */
 export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
   /**
-   * The type as configured when the machine was requested: later configurations do not change it. All zero
-   * for a self-hosted machine, so that no run counts on the machine before its host has reported.
+   * The type as configured when the machine was requested: later configurations do not change it. For a
+   * self-hosted machine all its amounts are 0, so that no run counts on the machine before its host has
+   * reported.
    */
   type: InstanceType;
   askedAt: Instant;
   notAfter: Instant;
-  /** No run is placed on the worker before this time, because the pool has consented to its stop. */
+  /** No run is placed on the worker before this time, because the pool has consented to the worker's stop. */
   stopUntil: Instant;
   /** When the first listing that omitted the instance began; all later listings have omitted it, too. */
   missingSince: Instant | null;
@@ -56,7 +63,7 @@ export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> 
   number?: number;
 }
 
-/** The fields of a worker's row that describe its machine, as long as there is no machine. */
+/** The values of the fields that describe a worker's machine, as long as nothing is known about a machine. */
 export const NOTHING_SAID = {
   bootOutcome: null,
   protocol: 0,
@@ -73,9 +80,12 @@ export const NOTHING_SAID = {
 /** A worker whose machine a provider makes. */
 export interface CloudRow extends AnyWorkerRow {
   kind: "cloud";
-  /** The worker's latest turn to call the provider (`turns.ts`), and its version then. Absent: none yet. */
+  /**
+   * The worker's latest turn to call the provider (`turns.ts`), and the worker's version at that time.
+   * Absent: no turn yet.
+   */
   turn?: { version: number; at: Instant };
-  /** A listing showed its machine, which no worker owned. Absent: the machine was requested. */
+  /** A listing showed the worker's machine when no worker owned it. Absent: the machine was requested. */
   adopt?: { id: string; address: string | null };
   /** The machine was requested at a former address of the provider, and is no longer needed. */
   elsewhere?: true;
@@ -89,7 +99,7 @@ interface SelfHostedRow extends AnyWorkerRow {
   elsewhere?: undefined;
 }
 
-/** A worker in the pool's ledger, by where its machine comes from. */
+/** A worker as its pool stores it, by where its machine comes from. */
 export type WorkerRow = CloudRow | SelfHostedRow;
 
 /** Everything about a pool that must survive a restart, except its rows. Stored as one value. */
@@ -114,7 +124,7 @@ export interface PoolRecord {
    */
   emptySweptAt?: Instant;
   /**
-   * A machine that was given up because no listing showed it may still appear until this time, so even an
+   * Until this time, a machine may still appear that was given up because no listing showed it. So even an
    * empty pool requests listings until then. Absent: no such machine is expected.
    */
   lateUntil?: Instant | undefined;
@@ -130,16 +140,19 @@ export type Counts = Record<string, number>;
 /** The counters as stored. */
 export interface Tally {
   counts: Counts;
-  /** Ended runs up to this ordinal are included in `counts`; later ones are counted from the rows. */
+  /** Ended runs up to this ordinal are included in `counts`; later ended runs are counted from the rows. */
   upTo: number;
-  /** No run with a higher ordinal has a row key below this. */
+  /** No run with a higher ordinal has a row key below this key. */
   from: string;
 }
 
 /** The tally of a pool in which nothing has happened. */
 export const NO_TALLY: Tally = { counts: {}, upTo: 0, from: "" };
 
-/** A hold-off: machines of some types are not created, since the creation or the boot of one has failed. */
+/**
+ * A hold-off: machines of some types are not created, since the creation or the boot of such a machine has
+ * failed.
+ */
 export interface Hold {
   cause: WorkerFailure["class"];
   /** `all`, `group:NAME`, `group:NAME:spot`, `type:NAME`; for listings, `list`. */
@@ -147,8 +160,8 @@ export interface Hold {
   /** Failures in a row. */
   tries: number;
   /**
-   * Until this time no machine is created; then one at a time, until one succeeds. Null: until the next
-   * configuration.
+   * Until this time, no machine is created. Afterwards one machine at a time is tried, until a machine
+   * succeeds. Null: no machine is created before the next configuration.
    */
   until: Instant | null;
   reason: string;
@@ -174,7 +187,7 @@ export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
 }
 
-/** Whether the provider may still make the worker's machine: there is none yet. */
+/** Whether the worker has no machine yet, but the provider may still make one for it. */
 export function isUnmade({ kind, instance, phase }: WorkerRow): boolean {
   return kind === "cloud" && instance === null && (phase === "asked" || phase === "booting");
 }
@@ -189,14 +202,20 @@ export function hasTurn({ turn, version }: WorkerRow): boolean {
   return turn?.version === version;
 }
 
-/** Whether the worker waits for a turn: for its first provider call, or for a call that it has reported. */
+/**
+ * Whether the worker waits for a turn: for its first provider call, or for a call that the worker has told
+ * the pool about.
+ */
 export function isWaiting(row: WorkerRow): boolean {
   if (row.kind === "self-hosted") return false;
   if (row.phase === "asked") return row.turn === undefined;
   return row.waits !== null && !hasTurn(row);
 }
 
-/** The resources of a worker's machine: those of its type, or, if self-hosted, the measured ones. */
+/**
+ * The resources of a worker's machine: those of its type or, for a self-hosted machine, those that its host
+ * measured.
+ */
 export function capacityOfRow({ resources, type }: WorkerRow): Resources {
   return resources ?? resourcesOfType(type);
 }

@@ -25,11 +25,11 @@ export interface PoolMemo {
    * Machines in the latest listing that carry the pool's tag but belong to no worker: they are left alone.
    */
   strangers: string[];
-  /** By worker: what a listing has shown and the worker must still be told. */
+  /** By worker: what a listing has shown, as long as the worker has not been told. */
   sightings: Record<string, Sighting>;
   /** Ended runs whose retention is over, by key. Changed in place. */
   expired: Map<string, RunRow>;
-  /** When to look for more such runs. Absent: now. */
+  /** When to look for more expired runs. Absent: now. */
   lookAt?: Instant | undefined;
   /** The revision of the latest refused configuration. */
   refusedRevision: number;

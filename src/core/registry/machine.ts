@@ -24,14 +24,14 @@ export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent;
 
 export type RegistryMessage = Letter<"pool", "configure">;
 
-/** The state with what has changed of its pools; the same state if nothing has. */
+/** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
   return pools === state ? state : { ...state, ...pools };
 }
 
 /**
  * The registry's state machine. It owns the tokens and the pools' configurations, and sends each
- * configuration until the pool has it.
+ * configuration until the pool has confirmed it.
  */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",

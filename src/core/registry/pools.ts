@@ -6,13 +6,13 @@ import type { Answered, Letter } from "../inbox.ts";
 import type { ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 
-/** A pool: the wanted configuration, and the one that the pool last accepted. */
+/** A pool: the wanted configuration, and the configuration that the pool last accepted. */
 export interface PoolEntry {
   revision: number;
   seed: string;
   wanted: PoolConfig;
   accepted: { revision: number; config: PoolConfig } | null;
-  /** How to delete it. Absent: keep it. */
+  /** How to delete the pool. Absent: the pool stays. */
   remove?: Removal;
   /** For a forced deletion: who forced it, and the machines that may be left behind. */
   by?: string | undefined;
@@ -29,7 +29,7 @@ export interface RegistryRecord {
 /** The part of the registry's state that is about pools. */
 export interface PoolsState {
   record: RegistryRecord | null;
-  /** By pool: why its latest configuration was refused, for the request that waits for it. */
+  /** By pool: why its latest configuration was refused, for the request that waits for the pool's answer. */
   refusals: Record<string, { revision: number; code: ErrorCode; text: string }>;
   /** For each pool that is being deleted: when to ask it again. Absent: now. */
   askAt?: Record<string, Instant>;
@@ -43,7 +43,7 @@ export type PoolsEvent =
 /** How often a pool that is being deleted is asked whether it is empty. */
 const ASK_DRAINED_MS = 10_000;
 
-/** Folds a request for a pool, or the answer of one. Returns what has changed. */
+/** Applies a request for a pool, or the answer of a pool. Returns the new state. */
 export function foldPools(state: PoolsState, event: PoolsEvent, now: Instant): PoolsState {
   switch (event.type) {
     case "put":
@@ -93,8 +93,8 @@ function foldPut(state: PoolsState, event: Extract<PoolsEvent, { type: "put" }>)
 }
 
 /**
- * Deletes a pool by a new configuration that keeps no machine warm. A drain in progress is replaced only by a
- * forced deletion, and a forced deletion by none.
+ * Deletes a pool by a new configuration with `minInstances` 0. Only a forced deletion replaces a deletion
+ * that drains the pool. No deletion replaces a forced deletion.
  */
 function foldRemove(
   state: PoolsState,
@@ -113,8 +113,8 @@ function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
 }
 
 /**
- * Folds in a pool's answer. If the configuration was refused, the last accepted one replaces it; if none was
- * ever accepted, the pool is removed.
+ * Applies a pool's answer. If the pool refused the configuration, the last accepted configuration replaces
+ * it. If the pool has never accepted a configuration, its entry is removed.
  */
 function foldAnswer(state: PoolsState, pool: string, answer: ConfigureAnswer, now: Instant): PoolsState {
   const pools = state.record?.pools ?? {};

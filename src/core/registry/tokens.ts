@@ -1,4 +1,4 @@
-// Which tokens are there, and what may each do (access.md#tokens)?
+// Which tokens exist, and what may each token do (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
 import type { Scope } from "../../shared/access/scopes.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -6,12 +6,14 @@ import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 
-/** Tokens that are valid at the same time. */
+/** The most tokens that may be valid at the same time. */
 export const MAX_TOKENS = 10_000;
 /** How long a token that has ended stays listed. */
 export const ENDED_TOKEN_KEPT_MS = 90 * 24 * 3_600_000;
 
-/** A stored token. Its text is not stored: only the digest, from which nobody can make it. */
+/**
+ * A stored token. Instead of the token's text, its digest is stored, from which nobody can derive the text.
+ */
 export interface TokenRow {
   id: string;
   name: string;
@@ -19,26 +21,31 @@ export interface TokenRow {
   limits: TokenLimits;
   /** SHA-256 of the whole token, as `contentDigest` writes it. */
   digest: string;
-  /** The secret before the latest rotation, as long as it is valid (access.md#rotation). */
+  /**
+   * The digest of the secret before the latest rotation, and until when this secret is valid
+   * (access.md#rotation).
+   */
   old: { digest: string; until: Instant } | null;
   createdAt: Instant;
   createdBy: string;
   expiresAt: Instant | null;
   rotatedAt: Instant | null;
-  /** The day of its latest use, as `YYYY-MM-DD`: one row a day at most. */
+  /**
+   * The day of its latest use, as `YYYY-MM-DD`. So the uses of a token cost at most one written row a day.
+   */
   usedOn: string | null;
   ended: { how: "expired" } | { how: "revoked"; by: string } | null;
-  /** When it ended; until then, when it was created. */
+  /** When the token ended or, before its end, when it was created. */
   at: Instant;
 }
 
-/** What the edge must know of a token to judge a request by it. */
+/** What the edge must know about a token to judge the requests that carry it. */
 export interface TokenGrant {
   id: string;
   name: string;
   scopes: Scope[];
   limits: TokenLimits;
-  /** The digests of the secrets that are valid, each until when; null: until the token ends. */
+  /** The digests of the valid secrets, and until when each secret is valid. Null: until the token ends. */
   digests: { digest: string; until: Instant | null }[];
 }
 
@@ -56,7 +63,7 @@ export function isLiveToken({ ended }: TokenRow): boolean {
   return ended === null;
 }
 
-/** Folds what happened to a token into the table (access.md#tokens). An unknown id changes nothing. */
+/** Applies an event of a token to the table (access.md#tokens). Only an active token can change. */
 export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instant): void {
   if (event.type === "token_created") {
     const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now };
@@ -84,7 +91,10 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
   }
 }
 
-/** Ends the tokens whose time is over, and forgets those that ended long ago (access.md#tokens). */
+/**
+ * Ends the tokens whose time is over (access.md#tokens). If a token expires, tokens that ended long ago are
+ * forgotten, too.
+ */
 export function foldTokenTime(tokens: Rows<TokenRow>, now: Instant): void {
   for (const row of tokens.live()) {
     const { expiresAt } = row;
@@ -99,13 +109,13 @@ export function tokenExpiresAt(tokens: ReadonlyRows<TokenRow>): Instant | undefi
   return earliest(...[...tokens.live()].map(({ expiresAt }) => expiresAt ?? undefined));
 }
 
-/** What a token is now. */
+/** The present state of a token. */
 export function stateOf({ ended, expiresAt }: TokenRow, now: Instant): Token["state"] {
   if (ended !== null) return ended.how;
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
-/** The grant of an active token; null if there is none with this id. */
+/** The grant of an active token. Null: there is no active token with this id. */
 export function grantOf(tokens: ReadonlyRows<TokenRow>, id: string, now: Instant): TokenGrant | null {
   const row = tokens.get(id);
   if (row === undefined || stateOf(row, now) !== "active") return null;
@@ -159,7 +169,7 @@ export function tokenView(row: TokenRow, now: Instant): Token {
   };
 }
 
-/** All tokens, those that ended lately included, newest first. */
+/** All tokens, newest first, including tokens that ended lately. */
 export function tokenViews(tokens: ReadonlyRows<TokenRow>, now: Instant): Token[] {
   const ended = [...tokens.ended(MAX_TOKENS)]
     .map(([, row]) => row)

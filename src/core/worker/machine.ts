@@ -45,7 +45,7 @@ export type WorkerEvent =
   | { type: "report"; report: Report }
   /** The host's socket showed a sign of life at this time. */
   | { type: "heard"; at: Instant }
-  /** Orders are being sent to the host: it may have everything in them from now on. */
+  /** Orders are being sent to the host. From now on, the host may have everything that they contain. */
   | { type: "orders_sent" }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | ({ type: "kill" } & Kill)
@@ -181,13 +181,13 @@ function foldPoolAnswer(
   now: Instant,
 ): WorkerState {
   const memo = { ...state.memo, poolHas: upsertKey(sent) };
-  // A pool that does not know this worker cannot give it a turn, so the worker does not wait for one.
+  // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn.
   if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
   const known: ExistingWorker = { ...state, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;
   if (!answer.consent) {
-    // Remember that the pool expects no proposal any more, so that the next proposal is sent.
+    // Note that the pool has already answered this proposal, so that the next proposal is sent.
     const poolHas = upsertKey({ ...sent, wantsStop: false });
     const proposeAt = now + Math.max(idleMs, ASK_AGAIN_MS);
     return { ...known, memo: { ...memo, poolHas, proposeAt, makeRoomAt: null } };

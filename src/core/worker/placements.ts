@@ -26,23 +26,24 @@ const SILENT_AT_LEAST_MS: Millis = 30_000;
 const FORGET_EVERY_MS: Millis = 3_600_000;
 
 /**
- * Whether the host has been silent for three probe intervals. If this process has not heard from the host
- * yet, the host counts as silent: it costs less to place a refused run again than to wait for a dead machine.
+ * Whether the host has been silent for three probe intervals, and for at least `SILENT_AT_LEAST_MS`. If this
+ * process has not heard from the host yet, the host counts as silent: it costs less to place a refused run
+ * again than to wait for a dead machine.
  */
 export function isSilent(state: ReadonlyExistingWorker, now: Instant): boolean {
   const from = silentFrom(state);
   return from === undefined || now > from;
 }
 
-/** After this time the host counts as silent; undefined: this process has not heard from it yet. */
+/** After this time the host counts as silent. Undefined: this process has not heard from the host yet. */
 export function silentFrom({ memo, record }: ReadonlyExistingWorker): Instant | undefined {
   const silenceMs = Math.max(3 * record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
   return memo.lastReportAt === null ? undefined : memo.lastReportAt + silenceMs;
 }
 
 /**
- * Folds in an order of an allocation; `answerOrder` answers it from the new state. A connected host gets the
- * order at once, so the host may have the placement from now on.
+ * Applies an order of an allocation. `answerOrder` then answers the order from the new state. A connected
+ * host gets the order at once, so the host may have the placement from now on.
  */
 export function foldOrder(state: ExistingWorker, order: Order, now: Instant): WorkerState {
   const key = placementKey(order.run, order.epoch);
@@ -72,7 +73,7 @@ export function foldOrder(state: ExistingWorker, order: Order, now: Instant): Wo
   return state;
 }
 
-/** Notes that orders are being sent to the host: it may have all of them from now on. */
+/** Notes that all orders are being sent to the host. From now on, the host may have all placements. */
 export function foldOrdersSent(state: ExistingWorker, now: Instant): WorkerState {
   for (const { undelivered: _, ...row } of undeliveredPlacements(state))
     state.placements.set(placementKey(row.run, row.epoch), row, now);
@@ -80,8 +81,8 @@ export function foldOrdersSent(state: ExistingWorker, now: Instant): WorkerState
 }
 
 /**
- * Ends undelivered placements once the host is silent or its machine ends. Nothing can have been started, so
- * they end as `refused`, and their runs are placed again at once (rule R2).
+ * Ends undelivered placements if the host is silent or the worker is not ready. The host cannot have started
+ * anything, so these placements end as `refused`, and their runs are placed again at once (rule R2).
  */
 export function refuseUndelivered(state: ExistingWorker, now: Instant): WorkerState {
   const { phase } = state.record;
@@ -90,14 +91,18 @@ export function refuseUndelivered(state: ExistingWorker, now: Instant): WorkerSt
   return state;
 }
 
-/** Whether a placement was ever on this worker. Its row is kept for a day after its end (rule R2). */
+/**
+ * Whether a placement was ever on this worker. The placement's row is kept for a day after the placement's
+ * end (rule R2).
+ */
 export function isGiven({ placements }: ReadonlyExistingWorker): (key: string) => boolean {
   return (key) => placements.get(key) !== undefined;
 }
 
 /**
- * Whether an attempt belongs to a placement of this worker, or to a stranger about which the allocation is
- * asked. Logs of any other attempt are dropped without asking an allocation (reports.md).
+ * Whether an attempt belongs to a placement of this worker, or to a stranger (a reported placement without a
+ * row) about which the allocation is asked. Logs of any other attempt are dropped without asking an
+ * allocation (reports.md).
  */
 export function isPlaced(state: ReadonlyExistingWorker, attempt: string): boolean {
   const parts = parseAttemptId(attempt);
@@ -132,7 +137,10 @@ export function answerOrder(state: ReadonlyWorker, order: Order): OrderAnswer {
   return { kind: "accepted", revision: row.order?.revision ?? 0 };
 }
 
-/** The end of a placement as reported to its allocation: with the cause, if the host gave notice. */
+/**
+ * The end of a placement as reported to its allocation. If the host gave notice, a lost placement has the
+ * cause `interruption`.
+ */
 export function endOf(
   { notice }: WorkerRecord,
   { how, held }: Pick<Ended, "how" | "held">,

@@ -34,7 +34,10 @@ export interface PlacementRow {
   run: string;
   epoch: number;
   state: "live" | "ended";
-  /** The revision of the orders when this row last changed. The highest of all rows is the current one. */
+  /**
+   * The revision of the orders when this row last changed. The current revision is the highest revision of
+   * all rows, or `revision` of the record if that is higher.
+   */
   revision: number;
   /** When the placement was accepted or, after its end, when it ended. */
   at: Instant;
@@ -51,15 +54,15 @@ export interface PlacementRow {
    */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
   /**
-   * The order was not sent to the host yet, so nothing can have been started there. Absent: the order was
+   * The order was not sent to the host yet, so the host cannot have started anything. Absent: the order was
    * sent, or was about to be sent when the placement was accepted.
    */
   undelivered?: true;
 }
 
-/** A start of an agent that has joined. `signedAt`: by the host's clock. */
+/** A start of an agent that has joined. `signedAt`: when the join was signed, by the host's clock. */
 export interface JoinNote {
-  /** The same in all calls of one start. */
+  /** This id is the same in all calls of one start. */
   id: string;
   signedAt: Instant;
 }
@@ -80,7 +83,9 @@ export interface WorkerRecord {
   bootOutcome: BootOutcome | null;
   /** The host's notice that its machine is about to be taken away; null: none. */
   notice: Notice | null;
-  /** Ended runs that something on the host still holds on to. */
+  /**
+   * Stale runs: runs that have ended, but of which the host still reports a holder (workers.md#stale-runs).
+   */
   stale: StaleRuns;
   secret: string | null;
   bootId: string | null;
@@ -107,17 +112,23 @@ export interface WorkerRecord {
   leaseUntil: Instant;
   /**
    * When this object first saw that the host's lease or report was overdue. Consequences follow later, so
-   * that the host is not blamed for our own absence (rule R4). A report clears it.
+   * that the host is not blamed for a time in which this object did not run (rule R4). A report resets this
+   * field to null.
    */
   overdueSince: Instant | null;
-  /** When the first complete listing that omitted the instance began; all later ones have omitted it, too. */
+  /**
+   * When the first complete listing that omitted the instance began; all later complete listings have omitted
+   * it, too.
+   */
   omittedAt: Instant | null;
   /**
-   * When the latest create or destroy call ended. A listing that began too soon after that proves nothing
-   * (rule R5).
+   * When the latest create or destroy call ended, or when an unanswered create call can no longer take
+   * effect. A listing that began too soon after this time proves nothing (rule R5).
    */
   calledAt: Instant | null;
-  /** When the provider was last asked to destroy the machine; null: never, or it ignored the call. */
+  /**
+   * When the provider was last asked to destroy the machine; null: never, or the provider ignored the call.
+   */
   destroyAskedAt: Instant | null;
   /** How often the provider was asked to destroy the machine, and since when; null: never. */
   destroys: { tries: number; since: Instant } | null;
@@ -130,16 +141,21 @@ export interface WorkerRecord {
   /** While there is no machine: how the latest create call failed, and how many create calls have failed. */
   failure: WorkerFailure | null;
   createTries: number;
-  /** A create call may have made a machine: the answer was lost, or did not tell. */
+  /**
+   * A create call may have made a machine: the answer was lost, or did not say whether a machine was made.
+   */
   mayBeMade: boolean;
-  /** A create call was unanswered when the worker began to end, and still is. */
+  /** A create call was unanswered when the worker began to end, and is still unanswered. */
   calling: boolean;
-  /** Who has forced the worker's end, so that no listing is waited for (`kill.ts`); null: nobody. */
+  /** Who has forced the worker's end, so that the worker waits for no listing (`kill.ts`); null: nobody. */
   forced: string | null;
-  /** Who has killed the worker by name: only then is a machine with runs destroyed (invariant 4). */
+  /**
+   * Who has killed the worker by name; null: nobody. Without such a kill, a machine with runs is not
+   * destroyed (invariant 4).
+   */
   killedBy: string | null;
   goneAt: Instant | null;
-  /** The revision of the orders is at least this, even after rows are dropped. */
+  /** The revision of the orders never falls below this number, even after rows are dropped. */
   revision: number;
   events: WorkerHistoryEntry[];
 }
@@ -154,14 +170,14 @@ export interface RetainedData {
 /** The part of the state that a restart may lose. */
 export interface WorkerMemo {
   lastSeq: number;
-  /** When this process last heard the host, by a report or a sign of life on its socket. */
+  /** When this process last heard from the host, by a report or by a sign of life on its socket. */
   lastReportAt: Instant | null;
   /** How the host's clock relates to ours; null: unknown. */
   hostClock: HostClock | null;
   reported: Record<string, Reported>;
   /**
-   * By placement: the fingerprint of the report that the allocation last answered, and when. `again`: the
-   * allocation wants another report.
+   * By placement: the fingerprint of the report that the allocation last answered, and when it answered.
+   * `again`: the allocation wants another report.
    */
   acknowledged: Record<string, { fingerprint: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
@@ -172,19 +188,24 @@ export interface WorkerMemo {
   /** The latest usage that the host reported, and when it was measured. */
   usage: { at: Instant; attempts: Record<string, Sample> } | null;
   /**
-   * Whether this process knows everything that the host holds: it received a full report, or resumed a socket
-   * on which all reports were settled.
+   * Whether this process knows everything that the host holds: it has received a full report, or has resumed
+   * a socket on which all reports were settled.
    */
   whole: boolean;
   /** The key of the latest upsert that the pool confirmed (`upsertKey`). */
   poolHas: string;
   /** When old placements were last dropped. */
   forgotAt: Instant | null;
-  /** When to propose a stop again, after the pool has refused one. */
+  /** When to propose a stop again, after the pool has refused a stop. */
   proposeAt: Instant;
-  /** When the pool last asked the worker to make room. The pool repeats this for as long as necessary. */
+  /**
+   * When the pool last asked the worker to make room. The pool repeats this request for as long as necessary.
+   */
   makeRoomAt: Instant | null;
-  /** An earlier process may have made a create call whose answer is unknown: a refusal now proves nothing. */
+  /**
+   * An earlier process may have made a create call whose answer is unknown. So a refusal of a later call does
+   * not prove that there is no machine.
+   */
   mayHaveCalled: boolean;
 }
 
@@ -246,7 +267,7 @@ export function capacityOf({ intent, measured }: WorkerRecord): Resources {
   return intent.kind === "self-hosted" ? (measured ?? NO_RESOURCES) : resourcesOfType(intent.type);
 }
 
-/** Memory in bytes that the host measured; undefined: unknown, or already in `capacityOf`. */
+/** Memory in bytes that the host measured. Undefined: it is unknown, or `capacityOf` already contains it. */
 export function measuredMemory(record: WorkerRecord): number | undefined {
   return isSelfHosted(record) ? undefined : record.measured?.memoryBytes || undefined;
 }
@@ -260,7 +281,7 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
   return rows.filter((row) => row.state === "live");
 }
 
-/** The live placements whose orders were not sent to the host: nothing can have been started there. */
+/** The live placements whose orders were not sent to the host: the host cannot have started anything. */
 export function undeliveredPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(liveUndelivered);
 }
@@ -274,7 +295,10 @@ export function ordersRevision(state: ReadonlyExistingWorker): number {
   return Math.max(state.record.revision, state.placements.highest("revision"));
 }
 
-/** Whether a placement stays in memory. There may be many others, so these are read when needed. */
+/**
+ * Whether the row of a placement stays in memory. There may be many other rows, which are read only when
+ * needed.
+ */
 export function isLivePlacement(row: PlacementRow): boolean {
   return row.state === "live" || row.end?.owed === true;
 }

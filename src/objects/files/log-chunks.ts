@@ -18,7 +18,7 @@ export class LogChunks implements LogBucket {
   /**
    * Asks the allocation first, since a chunk that does not continue the stored bytes need not be written. The
    * allocation notes the chunk only when its bytes are in the bucket (rule R1). After a crash in between, the
-   * host sends the bytes again, to the same key.
+   * host sends the bytes again, and they get the same key.
    */
   async put(chunk: SignedChunk): Promise<number> {
     const bucket = this.#theBucket();
@@ -56,14 +56,17 @@ export class LogChunks implements LogBucket {
   }
 }
 
-/** Frees memory now: the garbage collector is slow with memory outside its heap, and 64 MiB pile up. */
+/**
+ * Frees the bytes at once. The garbage collector would free memory outside its heap so late that 64 MiB pile
+ * up.
+ */
 function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /**
- * Reads a body into one buffer that the runtime fills. Reading the body in parts would leave as many bytes of
- * garbage on the heap. Throws `invalid_request` if the body is shorter than announced.
+ * Reads a body into one buffer that the runtime fills. Reading the body in parts would leave garbage of the
+ * body's size on the heap. Throws `invalid_request` if the body is shorter than announced.
  */
 async function read(length: number, body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
   if (length === 0) return new Uint8Array();

@@ -12,7 +12,7 @@ import { droverNow } from "../clock.ts";
 import { meter } from "../meter.ts";
 import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
 
-/** A stored segment: its bytes, or how many of them are in the object store. */
+/** A stored segment: its bytes or, if its bytes are in the object store, only their number. */
 type StoredSegment = Uint8Array | { length: number };
 
 /** At most `maxBytes` of a stream, from `from` on. */
@@ -39,8 +39,8 @@ export class LogStore {
   }
 
   /**
-   * Deletes all logs of a run as long as `may()` is true: first the objects in the bucket, then the rows.
-   * Repeating this does no harm.
+   * Deletes all logs of a run as long as `may()` is true: first the objects in the bucket, then the rows. A
+   * repeated call does no harm.
    */
   async clear(may: () => boolean): Promise<void> {
     while (may()) {
@@ -56,8 +56,8 @@ export class LogStore {
   }
 
   /**
-   * The bytes of a stream at a position, from the rows and the tail, up to the next object in the bucket. If
-   * the position is within such an object, the object's name instead.
+   * Reads the bytes of a stream at a position from the rows and the tail, up to the next object in the
+   * bucket. If the position is within an object, returns the name of this object instead.
    */
   read({ stored, tail }: StreamRecord, position: LogPosition): { data: Uint8Array; object?: LogObject } {
     const { attempt, stream, from } = position;
@@ -120,7 +120,10 @@ function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
-/** The id of the requested attempt: the named, latest or oldest one; null: the task has no attempt yet. */
+/**
+ * The id of the requested attempt: the named, the latest or the oldest attempt. Null: the task has no attempt
+ * yet.
+ */
 function attemptOf(record: AllocationRecord, request: LogRequest): string | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {
@@ -170,7 +173,8 @@ export function readLog(store: LogStore, state: Existing, request: LogRequest): 
 }
 
 /**
- * Whether a request need not wait: there are bytes, the stream has ended, or the request counts from the end.
+ * Whether the answer to a request need not wait: there are bytes, the stream has ended, or the request counts
+ * from the end.
  */
 export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
   return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;

@@ -1,5 +1,5 @@
-// Which functions of `node:crypto` does `src/signing` use? The runtime has them, but all types of Node would
-// contradict the platform's types.
+// Which functions of `node:crypto` does `src/signing` use? The runtime has these functions, but the types of
+// all of Node would contradict the platform's types.
 declare module "node:crypto" {
   interface Digest {
     update(data: string | Uint8Array): Digest;

@@ -1,4 +1,4 @@
-// How are snapshots stored: archives that are inputs or results of runs?
+// How are snapshots stored? A snapshot is an archive: an input or a result of a run.
 import { DroverError } from "../../shared/errors.ts";
 import type { SnapshotStore } from "../rpc.ts";
 

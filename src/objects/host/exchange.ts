@@ -10,7 +10,7 @@ import { platformTimer, type Timer, until } from "../waiting.ts";
 
 /**
  * How long the answer to a report waits for the allocations that the report concerns: the orders depend on
- * them.
+ * the answers of these allocations.
  */
 const OBSERVED_WAIT_MS: Millis = 5_000;
 
@@ -19,7 +19,10 @@ export type WorkerActor = Actor<WorkerState, WorkerEvent, WorkerMessage>;
 /** The number of reports whose answers are being held, by worker. */
 const waiting = new WeakMap<WorkerActor, number>();
 
-/** How many reports of the host wait for an answer. If any does, an order reaches the host immediately. */
+/**
+ * How many reports of the host wait for an answer. If any report waits, an order reaches the host
+ * immediately.
+ */
 export function waitingReports(actor: WorkerActor): number {
   return waiting.get(actor) ?? 0;
 }

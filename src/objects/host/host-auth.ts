@@ -25,9 +25,11 @@ import type { HostPace } from "./host-pace.ts";
 import { Nonces } from "./nonces.ts";
 import { warnOfStranger } from "./strangers.ts";
 
-/** The key for checking calls if the worker has no host. The check always fails, but takes equally long. */
+/**
+ * The key for checking calls if the worker has no host. Such a check always fails, but takes the same time.
+ */
 const NO_KEY: Key = new Uint8Array(32);
-/** Purposes for which a call works only once, so that somebody who has seen it cannot repeat it. */
+/** Purposes for which a call works only once, so that somebody who has seen the call cannot repeat it. */
 const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
 /** Purposes that a host may still use while its worker ends. */
 const WHILE_ENDING = new Set<Purpose>(["report"]);
@@ -50,12 +52,13 @@ export class HostAuth {
     this.#env = env;
   }
 
-  /** Makes a machine that has the worker's code the worker's host. The edge has verified the code. */
+  /** Accepts the machine that has the worker's code as the worker's host. The edge has verified the code. */
   async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
     const { salt, bootId, resources } = parsedBody(EnrollRequest, body);
     const secret = hostSecret(keyOf(codeKey), salt);
     return this.recordRefusals(async () => {
-      // The first answer may have been lost: a caller with this secret was in time.
+      // The answer to the first call may have been lost. A caller with the enrolled secret made its first
+      // call in time.
       const enrolled = this.#actor.state.record?.secret === secret;
       if (!enrolled && droverNow() > expiresAt) {
         throw new DroverError("enrollment_over", "this enrollment code has expired; boot a new machine");
@@ -106,7 +109,7 @@ export class HostAuth {
   /** Admits a call whose body, if any, goes elsewhere: logs of an attempt, a snapshot, a hello. */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>> {
     return this.answer(call, async () => {
-      // Anybody who has seen a hello can repeat it forever, so it costs the host nothing.
+      // Anybody who has seen a hello can repeat it forever, so a hello costs the host nothing.
       if (call.purpose !== "hello") this.#pace.bytes();
       if (attempt !== undefined && !isPlaced(this.#worker(), attempt)) {
         const text = `attempt "${attempt}" was never placed on worker "${this.#name}"`;
@@ -117,7 +120,7 @@ export class HostAuth {
   }
 
   /**
-   * Carries out a call of this worker's host, and returns the key that signs the answer. A refusal is an
+   * Carries out a call of this worker's host. Returns the answer and the key that signs it. A refusal is an
    * answer, too. Throws `bad_signature` if the call is not from the host.
    */
   async answer<T>(
@@ -142,7 +145,7 @@ export class HostAuth {
     }
   }
 
-  /** Records each refusal of a caller that has the right key, which may be a clone or a thief. */
+  /** Records each refusal of a caller that has the right key: the caller may be a clone or a thief. */
   async recordRefusals<T>(check: () => Promise<T>): Promise<T> {
     try {
       return await check();

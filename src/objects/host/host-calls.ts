@@ -1,4 +1,4 @@
-// What do a host's calls contain, and what does the setup that it receives contain?
+// What do a host's calls contain, and what is in the setup that a host receives?
 import type { z } from "zod";
 import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";

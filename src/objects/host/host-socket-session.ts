@@ -48,8 +48,9 @@ export function resumeAll(state: WorkerState, sockets: HostSocket[]): WorkerStat
 
 /**
  * The exchange over a socket (host-protocol.md#socket): reports come in as frames; answers and changed orders
- * go out. It checks after each event of the worker, so that no order waits for a report. Frames are derived
- * from the state (`core/worker/host/host-socket.ts`), so a lost frame loses nothing.
+ * go out. After each event of the worker, the session sends the frames that are due, so that no order waits
+ * for a report. Frames are derived from the state (`core/worker/host/host-socket.ts`), so a lost frame loses
+ * nothing.
  */
 export class HostSocketSession {
   readonly #actor: WorkerActor;
@@ -66,7 +67,10 @@ export class HostSocketSession {
     actor.watch(() => this.#sendAllDue());
   }
 
-  /** The host's first frame on a socket. The socket replaces all others, which may be dead already. */
+  /**
+   * Handles the host's first frame on a socket. The socket replaces all other sockets, which may be dead
+   * already.
+   */
   #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
@@ -76,7 +80,10 @@ export class HostSocketSession {
     this.#hasAsked = false;
   }
 
-  /** A frame of the host. The socket closes unless the frame is a report from the agent's present start. */
+  /**
+   * Handles a frame of the host. The socket closes unless the frame is a report from the agent's present
+   * start.
+   */
   received(socket: HostSocket, read: () => Report): void {
     if (socket.note() === null) this.#opened(socket);
     try {
@@ -94,9 +101,9 @@ export class HostSocketSession {
   }
 
   /**
-   * Refuses a frame, and records this in the worker. The socket is closed first, since every event of the
-   * worker sends frames to all open sockets. The reason is sent in a frame, which is authenticated: anybody
-   * on the path can close a socket.
+   * Refuses a frame or a whole socket, and records this in the worker. The socket is closed before the
+   * refusal is recorded, since every event of the worker sends frames to all open sockets. The reason is sent
+   * in a frame, because frames are authenticated: anybody on the path can close a socket.
    */
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
     const refused: HostFrame = { refused: { status: STATUS_OF_CODE[code], detail: message } };
@@ -112,7 +119,7 @@ export class HostSocketSession {
     return notes.some((note) => isListening(this.#living(), note));
   }
 
-  /** Applies a message of a pool or a run. An order leaves at once if the host is connected. */
+  /** Applies a message of a pool or a run. An order is sent at once if the host is connected. */
   deliver(message: Message<"worker">): Answer<"worker"> {
     this.listen();
     if (message.type !== "order") return receive(workerInbox, this.#actor, message, this.#now());
@@ -162,7 +169,7 @@ export class HostSocketSession {
     try {
       this.#actor.apply({ type: "orders_sent" });
     } catch (error) {
-      // Nothing was stored, so nothing may be sent (rule R1): the frame is still due.
+      // Nothing was stored, so nothing may be sent (rule R1). The frame is still due.
       this.#side = side;
       socket.keep(note);
       throw error;

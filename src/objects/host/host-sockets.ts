@@ -14,7 +14,9 @@ import type { HostSocket } from "./host-socket-session.ts";
 export const PING = "ping";
 const PONG = "pong";
 
-/** The most sockets without a frame of the host: anybody who has seen a socket request can repeat it. */
+/**
+ * The most sockets without a frame of the host: anybody who has seen a socket request can repeat the request.
+ */
 const MAX_SILENT_SOCKETS = 4;
 /** Bytes for the first line of a frame, which authenticates the frame. */
 const MAX_LINE_BYTES = 64;
@@ -71,8 +73,8 @@ function sendFrame(socket: WebSocket, text: string): void {
 }
 
 /**
- * The text of a frame. Undefined if it is not the host's next frame: then the socket closes, and nothing else
- * happens.
+ * The text of a frame. Undefined: the frame is not the host's next frame. Then the socket closes, and nothing
+ * else happens.
  */
 export function receiveFrame(socket: WebSocket, frame: string | ArrayBuffer): string | undefined {
   if (isTooLong(frame)) return end(socket, "body_too_large", "the frame is too long, or is not text");

@@ -6,14 +6,14 @@ import type { Instant } from "../../shared/machine.ts";
 const MAX_NONCES = 1_024;
 
 /**
- * The nonces of answered calls, for as long as the same call could be repeated. In memory only: after an
- * eviction of the object a call can be repeated once (protocol.md#replays).
+ * The nonces of calls, for as long as the same call could be repeated. They are kept only in memory: after an
+ * eviction of the object, a call can be repeated once (protocol.md#replays).
  */
 export class Nonces {
   /** When each nonce was first seen, oldest first. */
   readonly #seen = new Map<string, Instant>();
 
-  /** Whether the nonce is new. It is remembered from now on. */
+  /** Whether the nonce is new. The nonce is remembered from now on. */
   isNew(nonce: string, now: Instant): boolean {
     if (this.#seen.has(nonce)) return false;
     this.#seen.set(nonce, now);

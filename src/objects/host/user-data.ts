@@ -3,7 +3,9 @@ import type { ProviderConfig } from "../../schema/pool.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
 import script from "./user-data.sh";
 
-/** `powerOff`: the command by which a machine ends itself. `notice`: prints its interruption notice. */
+/**
+ * `powerOff`: the command that ends the machine. `notice`: the command that prints its interruption notice.
+ */
 export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
   url: string;
   code: string;

@@ -28,10 +28,10 @@ export async function post<L extends AnyLetter>(
   mailboxes: Mailboxes,
   { object, to, kind: type, body }: L,
 ): Promise<AnsweredTo<L>> {
-  // The mailbox of this kind of object takes every message that is owed to it.
+  // The mailbox of this kind of object takes every message to such an object.
   const mailbox = mailboxes[object](to) as { deliver(message: unknown): Promise<unknown> };
   const answer = await mailbox.deliver({ type, body });
-  return { type: `${type}_answered`, sent: body, answer } as AnsweredTo<L>; // as its receiver answers
+  return { type: `${type}_answered`, sent: body, answer } as AnsweredTo<L>; // so the receiver answers
 }
 
 /** Applies a message, and answers it from the new state. */

@@ -20,7 +20,10 @@ export function peersOf(env: Env) {
 }
 export type Peers = ReturnType<typeof peersOf>;
 
-/** Makes a pool count invariants that one of its objects broke. If the call is lost, the log has them. */
+/**
+ * Makes a pool count invariants that one of its objects broke. If the call is lost, they are still in the
+ * log.
+ */
 export function countViolations(env: Env, pool: string | undefined, machine: string, count: number): void {
   if (pool !== undefined)
     void peersOf(env)

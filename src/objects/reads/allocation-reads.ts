@@ -1,4 +1,4 @@
-// How does an allocation answer reads that must wait or ask other objects?
+// How does an allocation answer reads that must wait, or that need answers of other objects?
 import { statsOf } from "../../core/allocation/read/stats.ts";
 import { whyOf } from "../../core/allocation/read/why.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../core/allocation/state.ts";

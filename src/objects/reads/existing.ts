@@ -8,7 +8,7 @@ import { DroverError, type ErrorCode, type FieldError } from "../../shared/error
 import type { Millis } from "../../shared/machine.ts";
 import type { SubmitRequest } from "../rpc.ts";
 
-/** The run. Throws `expired_run` if it was deleted, and `unknown_run` if it never existed. */
+/** The run. Throws `expired_run` if the run was deleted, and `unknown_run` if it never existed. */
 export function existing(state: AllocationState, run: string): Existing {
   if (state.record !== null) return { ...state, record: state.record };
   if (state.tombstone !== undefined) throw expiredRun(run);
@@ -55,11 +55,14 @@ export function refusedBy(
   return new DroverError(refusal.code as ErrorCode, text, refusal);
 }
 
-/** Whether a wait for one of these states is over: the run is in one, or can no longer be. */
+/**
+ * Whether a wait for one of these states is over: the run is in one of them, or can no longer reach any of
+ * them.
+ */
 export function isSettled({ record, ...state }: AllocationState, states: RunState[]): boolean {
   if (record === null || record.ended) return true;
-  // Only a start and an end can still follow: runs go from pending to running to an end, or from pending to
-  // an end.
+  // Of all states, only `pending` can become unreachable before the end: runs go from pending to running to
+  // an end, or from pending to an end.
   const isOver = states.every((wanted) => wanted === "pending");
   return isOver || states.includes(stateOf(phaseOf({ ...state, record })));
 }

@@ -7,7 +7,7 @@ import type { RunFilter } from "../rpc.ts";
 import type { SqlRowDisk } from "../store.ts";
 import { isMatch } from "./run-filter.ts";
 
-/** The most rows read for one answer: a rare match must not block the object for long. */
+/** The most rows read for one answer: the search for a rare match must not block the object for long. */
 const SCAN_ROWS = 5_000;
 /** How many runs' keys are kept in memory, so that waits by id also find ended runs. */
 const KEEP_KEYS = 50_000;

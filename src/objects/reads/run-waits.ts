@@ -8,8 +8,8 @@ import { platformTimer, type Timer } from "../waiting.ts";
 import { canMatch, isMatch, isSelected } from "./run-filter.ts";
 
 /**
- * The most waits that a pool holds, and the most ids in all its different questions: they share the
- * 128 MB of the pool's isolate (platform.md#limits).
+ * The most waits that a pool holds, and the most ids in all its different questions. All waits share the 128
+ * MB of the pool's isolate (platform.md#limits).
  */
 export const MAX_HELD_WAITS = 10_000;
 export const MAX_HELD_WAIT_IDS = 100_000;
@@ -30,7 +30,7 @@ export class RunWaits {
   readonly #byTopic = new Map<string, Set<Watch>>();
   readonly #timer: Timer;
   #changes: Changes | undefined;
-  /** Marks are valid as long as this stays the same. */
+  /** Marks are valid as long as this value stays the same. */
   #epoch = "";
   #seen = 0;
 
@@ -45,7 +45,10 @@ export class RunWaits {
     return size;
   }
 
-  /** Names this moment. Changes since then are known as long as this process remembers them. */
+  /**
+   * Returns a mark, which names this moment. The changes since a mark are known as long as this process
+   * remembers them.
+   */
   mark(state: PoolState): string {
     this.changed(state);
     return `${this.#epoch} ${this.#seen}`;
@@ -68,9 +71,9 @@ export class RunWaits {
   }
 
   /**
-   * Waits until there is news for the question since `mark`, or for `waitMs`; null: list again
-   * (`PoolApi.wait`). `rows`: the rows that the question is about, if the number of open runs is needed.
-   * Throws `unavailable` if this pool has the maximum number of waits.
+   * Waits until there is news for the question since `mark`, or for `waitMs`. Null: the client must list
+   * again (`PoolApi.wait`). `rows`: the rows that the question is about, if the number of open runs is
+   * needed. Throws `unavailable` if this pool has no room for another wait.
    */
   async news(
     state: PoolState,
@@ -104,7 +107,7 @@ export class RunWaits {
     });
   }
 
-  /** Starts over after a load, or after more changes than are remembered. */
+  /** Ends all waits and starts again, after a load or after more changes than the pool remembers. */
   #begin(changes: Changes): void {
     this.#changes = changes;
     this.#epoch = crypto.randomUUID();
@@ -145,7 +148,7 @@ export class RunWaits {
   }
 }
 
-/** One question and all clients that wait for its answer. It looks only at changed rows. */
+/** One question and all clients that wait for its answer. The watch looks only at changed rows. */
 class Watch {
   /** The topics of changes that concern this watch. */
   readonly topics: ReadonlySet<string>;
@@ -154,7 +157,7 @@ class Watch {
   readonly #question: RunWait;
   /** The runs that have started to match, by id. */
   readonly #matches = new Map<string, RunRow>();
-  /** The runs that do not match yet. */
+  /** The runs that do not match yet, but can still match. */
   readonly #open = new Set<string>();
   #isMissed = false;
   #hasNews = false;
@@ -208,7 +211,7 @@ class Watch {
   }
 }
 
-/** The changes after number `after`, with their topics; without a row if no row shows the change. */
+/** The changes after number `after`, with their topics. An entry has no row if no row shows the change. */
 function* changesSince(
   { memo, runs }: PoolState,
   after: number,

@@ -14,7 +14,7 @@ import type { Token } from "../../schema/access/token.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 
-/** The registry as these calls use it: `enter` folds an event, and returns the state after it. */
+/** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
   enter(event?: RegistryEvent): Pick<RegistryState, "tokens">;
   now(): Instant;

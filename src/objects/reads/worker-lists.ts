@@ -11,7 +11,7 @@ export const GONE_WORKERS_SHOWN = 1_000;
 /** How many of the latest runs are read for one answer: bounded, so that other requests wait only briefly. */
 const SCAN_ROWS = 5_000;
 
-/** The workers of a pool in these states, each with the run that last ended there. */
+/** The workers of a pool in these states, each with the run that ended last on this worker. */
 export function workersOf(
   state: Configured,
   states: readonly WorkerStateName[],

@@ -9,8 +9,8 @@ import type { Learned, PoolRecord } from "../record.ts";
 import type { Offer } from "./pass.ts";
 
 /**
- * The instance types in order of preference: the cheapest first; at the same price the one with more memory,
- * then more vCPUs, then more disk; then by name (pool.md#choice-of-the-type).
+ * The instance types in order of preference: by lowest price, then by most memory, most vCPUs and most disk,
+ * then by name (pool.md#choice-of-the-type).
  */
 export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
   const offers = Object.entries(instanceTypes).map(([name, type]) => {
@@ -33,9 +33,9 @@ export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
 }
 
 /**
- * Whether a run may use machines with GPUs. A run that asks for no GPU may not use them if a type without
- * GPUs can hold the run, so that GPUs stay free. This limit does not apply with `allowRunsWithoutGpus`, or in
- * a pool that creates no machines.
+ * Whether a run may use machines with GPUs. To keep GPUs free, a run that asks for no GPU must not use such a
+ * machine if a type without GPUs can hold the run. This rule does not apply if `allowRunsWithoutGpus` is set,
+ * or if the pool creates no machines.
  */
 export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
   if (need.gpus > 0 || config.allowRunsWithoutGpus || config.maxInstances === 0) return true;
@@ -44,8 +44,8 @@ export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly
 
 /**
  * The types from which a machine may be created for a run, best first. An empty machine of such a type can
- * hold the run, and costs at most `priceFactor` times as much as the cheapest such machine
- * (pool.md#choice-of-the-type).
+ * hold the run, and its price is at most `priceFactor` times the price of the cheapest machine that can hold
+ * the run (pool.md#choice-of-the-type).
  */
 export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
   const eligible: Offer[] = [];

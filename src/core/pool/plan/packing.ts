@@ -9,10 +9,10 @@ type Room = Resources & { shared: boolean };
 export interface Machine {
   /** Null: created by the present plan. */
   worker: string | null;
-  /** Its row in the ledger; null: created by the present plan. */
+  /** The worker's row; null: created by the present plan. */
   row: WorkerRow | null;
   ready: boolean;
-  /** The protocol version of its host. A machine that is not ready yet will have our version. */
+  /** The protocol version of its host. A machine that is not ready yet will have the present version. */
   protocol: number;
   /** Its room when it is empty. */
   total: Room;
@@ -36,8 +36,8 @@ export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
 const HIGHEST_SHELF = 1_024;
 
 /**
- * Machines by free vCPUs. Free room only shrinks while a plan is made. So once a run has found no machine,
- * neither that run nor a larger one can find a machine until one is added.
+ * Machines by free vCPUs. Free room only shrinks while a plan is made. So after a run has found no machine,
+ * neither this run nor a larger run can find a machine until a machine is added.
  */
 export class Packing {
   readonly #machines: Machine[] = [];
@@ -67,12 +67,14 @@ export class Packing {
   }
 
   /**
-   * The machine for a run, if any has room. A ready machine is preferred, since a run does not wait for its
-   * data. The machine that keeps the run's data comes first, even if the run failed there; then machines on
-   * which the run has not failed; then the fullest, since packing empties the others (pool.md#rule-4).
+   * The machine for a run, if any machine has room. Ready machines come first: a run does not wait until the
+   * machine that keeps its data is ready. Among ready machines, the machine that keeps the run's data comes
+   * first, even if the run failed there. Next come the machines on which the run has not failed. Among these,
+   * the fullest machine is taken, so that other machines become empty (pool.md#rule-4).
    *
-   * Among machines that are not ready, the first that was added is taken. A machine created by one plan comes
-   * last in the next plan, so the next plan makes the same reservations and creates no second machine.
+   * The order of machines that are not ready is the same, but the machine that was added first is taken
+   * instead of the fullest machine. A machine that one plan creates comes last in the next plan. So the next
+   * plan makes the same reservations and creates no second machine.
    */
   bestFitting(run: RunRow): Machine | undefined {
     if (this.#unfit.cover(run)) return undefined;
@@ -107,7 +109,7 @@ export class Packing {
     return this.#shelfOf(home).includes(home) ? home : undefined;
   }
 
-  /** Whether any machine has room for the run, but an agent that is too old for it. */
+  /** Whether any machine has room for the run, but its agent is too old for the run. */
   hasTooOld(run: RunRow): boolean {
     return this.#machines.some(
       (one) => one.slots >= 1 && this.#hasRoom(one, one.free, run) && isTooOld(one, run),
@@ -122,7 +124,7 @@ export class Packing {
     this.#shelve(machine);
   }
 
-  /** The machine with the fewest runs among those that could hold this run when empty. */
+  /** Of the machines that could hold this run when empty, the machine with the fewest runs. */
   soonestFree(run: RunRow): Machine | undefined {
     if (this.#hopeless.cover(run)) return undefined;
     let best: Machine | undefined;
@@ -135,8 +137,8 @@ export class Packing {
   }
 
   /**
-   * Which machine should leave: a booting one that no run counts on, or else the ready one with the fewest
-   * runs.
+   * The machine that should leave: a booting machine on which no run counts, or else the ready machine with
+   * the fewest runs.
    */
   leastUsed(mayLeave: (row: WorkerRow) => boolean): Machine | undefined {
     let best: Machine | undefined;
@@ -217,7 +219,7 @@ function isTooOld(machine: Machine, run: RunRow): boolean {
 
 /**
  * Runs that found no machine. Another run will find no machine either if it needs the same protocol, has the
- * same right to GPUs, and asks for at least as much.
+ * same right to GPUs, and asks for at least as much as one of these runs.
  */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
@@ -247,7 +249,10 @@ class Misses {
   }
 }
 
-/** Requests for which there is no room. A request at least as large as another in the list is left out. */
+/**
+ * Requests for which there is no room. A request that is at least as large as another request in the list is
+ * left out.
+ */
 class Needs {
   #least: Resources[] = [];
 

@@ -24,16 +24,17 @@ export interface Blocked {
 
 /** The limits on creating machines. `take` counts the machines that a plan creates. */
 export interface Gate {
-  /** Why no machine of this type can be created now; null: one can. */
+  /** Why no machine of this type can be created now. Null: a machine can be created. */
   why(type: string): Blocked | null;
   /**
-   * If our limit or a quota of the provider is reached: which machines make room for one of this type by
-   * leaving. Null: neither is reached, or something else prevents the creation, too.
+   * If `maxInstances` or a quota of the provider is reached: selects the machines that make room for a
+   * machine of this type by leaving. Null: neither limit is reached, or something else also prevents the
+   * creation.
    */
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
   /** Counts a machine of this type that the plan creates. */
   take(type: string): void;
-  /** The number of machines that may exist, including those that the plan creates. */
+  /** The number of machines that may exist, including the machines that the plan creates. */
   instances(): number;
 }
 
@@ -48,7 +49,7 @@ export type WaitCode =
 
 /**
  * Why a run waits, and the machine or the type that it waits for, if known. If no machine can be created,
- * this is the reason for the cheapest type that could hold the run.
+ * this is the reason of the cheapest type that could hold the run.
  */
 export interface Wait extends Omit<Blocked, "code"> {
   code: WaitCode;
@@ -66,8 +67,9 @@ export interface Plan {
   /** By run: why it waits. */
   waits: Map<string, Wait>;
   /**
-   * The first run without room, and the machine reserved for it (null: none is needed). `evict`: the machine
-   * could never hold the run. It stops once it is idle, so that another machine can be created.
+   * The first run that found no room, and the worker reserved for it (null: no existing worker is reserved).
+   * `evict`: this worker's machine could never hold the run. The machine stops when it is idle, so that
+   * another machine can be created.
    */
   reserved: { run: string; worker: string | null; evict?: true } | null;
   /** The pass that made this plan, with the free room of each machine. */
@@ -77,7 +79,7 @@ export interface Plan {
 /** Whether a machine makes room by leaving. */
 export type MayLeave = (row: WorkerRow) => boolean;
 
-/** One walk along the queue. What it has reserved stays reserved while further runs arrive. */
+/** One walk along the queue. What the walk has reserved stays reserved while further runs arrive. */
 export interface Pass {
   config: PoolConfig;
   workers: ReadonlyRows<WorkerRow>;
@@ -87,7 +89,7 @@ export interface Pass {
   /** The types whose machines have less memory than advertised, with their advertised resources. */
   undersized: Offer[];
   reserved: Plan["reserved"];
-  /** Whether one of these machines is already leaving. */
+  /** Whether any machine that makes room by leaving is already leaving. */
   isAnyLeaving: (mayLeave: MayLeave) => boolean;
   /** For each worker whose machine is tried despite a quota: the machines that fill that quota. */
   tried: Map<string, MayLeave>;
@@ -95,7 +97,7 @@ export interface Pass {
   roomless: Set<string>;
   /** The last run in the queue that has reserved room. Runs behind it cannot take that room. */
   lastReserved: RunRow | null;
-  /** The workers with reserved room, and those that the plan creates. */
+  /** The workers with reserved room, and the workers that the plan creates. */
   awaited: Set<string>;
   /** Whether the plan creates a machine. */
   asked: boolean;

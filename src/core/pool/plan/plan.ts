@@ -16,10 +16,11 @@ import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass
  * Decides which runs are placed where, and which machines are created. A pure function of the rows.
  *
  * Runs are taken by priority, then by submission. Each run goes to the fullest ready worker that has room
- * (pool.md#rule-4). If there is none, the run counts on a booting machine without being bound to it, or on a
- * new machine of the first eligible type (pool.md#rule-5). A run that cannot be placed is skipped with a
- * reason, and does not block the runs behind it. But a machine is reserved for the first such run: no later
- * run is placed there, so small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
+ * (pool.md#rule-4). If no ready worker has room, the run counts on a booting machine without being bound to
+ * it, or on a new machine of the first eligible type (pool.md#rule-5). A run that cannot be placed is skipped
+ * with a reason, and does not block the runs behind it. But a machine is reserved for the first such run: no
+ * later run is placed there, so small runs do not starve a big run (decisions/pool.md#d19,
+ * decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
   const pass = openPass(state, now);
@@ -32,8 +33,8 @@ export function plan(state: Configured, now: Instant): Plan {
  * The plan after one more run has arrived and nothing else has changed, without walking the queue again.
  * Undefined: a full walk might differ.
  *
- * All runs behind the last one with reserved room were refused when at least as much room was free as now, so
- * a full walk would refuse them again, whatever room the new run takes.
+ * The runs behind the last run with reserved room were refused when at least as much room was free as now. So
+ * a full walk would refuse these runs again, whatever room the new run takes.
  */
 export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
   if (pass.asked || (pass.lastReserved !== null && byQueueOrder(pass.lastReserved, run) > 0))
@@ -49,8 +50,8 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   return {
     config,
     workers: state.workers,
-    // Built only when a run needs room: a pool with many machines gets most of its news while no run waits.
-    // The inputs do not change until then, since any change of them begins a new pass.
+    // The packing is built only when a run needs room: a pool with many machines gets most of its news while
+    // no run waits. Its inputs do not change until then, since any change of the inputs begins a new pass.
     get packing() {
       packing ??= packMachines(state, offers, tried, now);
       return packing;
@@ -73,7 +74,9 @@ function leavingMachines(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.kind === "cloud" && (row.phase === "shutdown" || row.stopUntil > 0));
 }
 
-/** A machine that is still there after this long no longer counts as leaving: another one is evicted. */
+/**
+ * After this time, a machine that still exists no longer counts as leaving, and another machine is evicted.
+ */
 const LEAVING_COUNTS_MS = 5 * 60_000;
 
 /** When a leaving machine stops counting as leaving, so that another machine may be evicted. */
@@ -136,7 +139,7 @@ function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
   if (worker !== null) pass.awaited.add(worker);
 }
 
-/** Creates a machine for a run without room, if possible. */
+/** Creates a machine for a run that found no room, if possible. */
 function requestMachine(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config } = pass;
   let refused: Blocked | undefined;
@@ -170,15 +173,16 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
-/** Why no machine of any type could hold the run. */
+/** Why no instance type of the pool can hold the run now. */
 function whyNoType(pass: Pass, need: Resources): "self_hosted_only" | "less_memory" | "no_type" {
   if (fitsSelfHosted(pass, need)) return "self_hosted_only";
   return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
 }
 
 /**
- * Reserves a machine for the first run without room: of the machines that could hold it when empty, the one
- * with the fewest runs. No later run is placed there, so the machine only gets emptier.
+ * Reserves a machine for the first run that found no room. Of the machines that could hold the run when
+ * empty, the machine with the fewest runs is chosen. No later run is placed there, so the machine only gets
+ * emptier.
  */
 function reserve(pass: Pass, run: RunRow): string | null {
   if (pass.reserved !== null) return null;
@@ -191,11 +195,11 @@ function reserve(pass: Pass, run: RunRow): string | null {
 }
 
 /**
- * Makes room for a run that no machine could ever hold, if our limit or a provider's quota is reached. The
- * least used machine takes no later runs and stops when it is idle, even if `minInstances` would keep it
- * (pool.md#making-room). Otherwise small runs or `minInstances` could keep the run waiting forever
- * (decisions/pool.md#d20). If a machine is already leaving, the run waits for it, and no later run is treated
- * as the first.
+ * Makes room for a run that no present machine could ever hold, if `maxInstances` or a quota of the provider
+ * is reached. The least used machine takes no later runs and stops when it is idle, even if `minInstances`
+ * would keep it (pool.md#making-room). Otherwise small runs or `minInstances` could keep the run waiting
+ * forever (decisions/pool.md#d20). If a machine is already leaving, the run waits for this machine, and
+ * nothing is reserved for later runs.
  */
 function makeRoom(pass: Pass, run: RunRow, type: string): void {
   if (pass.reserved !== null || pass.roomless.has(type)) return;
@@ -207,9 +211,10 @@ function makeRoom(pass: Pass, run: RunRow, type: string): void {
 }
 
 /**
- * Reserves the least used of these machines. `evict`: the machine must stop. Returns false if there is none.
- * While a machine is tried despite a quota, the machine to evict if the trial fails is also reserved.
- * Otherwise runs placed on it during each trial would keep it busy forever.
+ * Of the machines that may leave, reserves the least used machine. `evict`: the machine must stop. Returns
+ * false if no machine was reserved. While a machine is tried despite a quota, the machine that must leave if
+ * the trial fails is reserved without `evict`. Otherwise the runs that each trial lets onto this machine
+ * would keep it busy forever.
  */
 function reserveLeastUsed(pass: Pass, run: RunRow, mayLeave: MayLeave, evict = false): boolean {
   const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;
@@ -241,11 +246,13 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
   };
 }
 
-/** With more refusals in a row than this, a paused worker is not counted on: another machine is created. */
+/**
+ * After more refusals in a row than this, no run counts on a paused worker, and another machine is created.
+ */
 const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
-  // A self-hosted machine may never join, so it only counts when it is ready.
+  // A self-hosted machine may never join, so it counts only when it is ready.
   const toCome = (row.phase === "booting" || row.phase === "asked") && row.kind === "cloud";
   const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
@@ -283,7 +290,10 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   }
 }
 
-/** The number of provider machines that count toward `minInstances`: those that take runs and stay. */
+/**
+ * The number of provider machines that count toward `minInstances`: the machines that take runs and are not
+ * about to stop.
+ */
 export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: Instant): number {
   let kept = 0;
   for (const row of providedWorkers(state)) {
@@ -292,7 +302,9 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
   return kept;
 }
 
-/** Whether an empty self-hosted machine could hold the run, so that no instance type needs to. */
+/**
+ * Whether a self-hosted machine could hold the run when empty. Then no instance type needs to hold the run.
+ */
 export function fitsSelfHosted({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
   return workers.derive(selfHostedRooms).some((room) => accommodates(room, need));
 }

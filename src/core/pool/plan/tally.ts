@@ -5,9 +5,12 @@ import type { ReadonlyRows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
 import { type Counts, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
-/** How many ended runs may be missing in the stored counters: so a hundred ends cost one more written row. */
+/**
+ * How many ended runs may be missing in the stored counters. So a hundred ended runs cost only one additional
+ * written row.
+ */
 export const ENDS_LEFT_TO_ROWS = 100;
-/** A submission may reach its pool with this delay. */
+/** The longest delay with which a submission may reach its pool. */
 const LATE_MS = 3_600_000;
 
 /**
@@ -16,8 +19,8 @@ const LATE_MS = 3_600_000;
  * rows (invariant 6): the rows may be gone.
  *
  * Events of machines are rare, so their counts are stored at once. Ended runs are numbered in their rows, and
- * their counts are stored once for every hundred. After loading, runs with numbers above the stored one are
- * counted again.
+ * their counts are stored once for every hundred runs. After loading, the runs with numbers above the stored
+ * number are counted again.
  */
 export class Counting {
   readonly #runs: ReadonlyRows<RunRow>;
@@ -50,14 +53,17 @@ export class Counting {
     return { ...after, endNumber: this.#ends };
   }
 
-  /** A run's row is deleted. If the stored counters do not include the run yet, they must be stored. */
+  /**
+   * Notes that a run's row is deleted. If the stored counters do not include the run yet, new counters must
+   * be stored.
+   */
   forget({ endNumber = 0 }: RunRow): void {
     if (endNumber > this.#stored.upTo) this.#owed = true;
   }
 
   /**
-   * Counts the events of a machine that a changed row shows. Returns the row to store: once a machine is
-   * gone, its row says until when the cost is counted, since the machine may come back.
+   * Counts the events of a machine that a changed row shows, and returns the row to store. The row of a
+   * machine that is gone records until when its cost has been counted, since the machine may come back.
    */
   worker(after: WorkerRow, before: WorkerRow | undefined, now: Instant): WorkerRow {
     if (before === undefined || after.kind === "self-hosted") return after;
@@ -68,7 +74,10 @@ export class Counting {
     return after.phase === "gone" && before.phase !== "gone" ? { ...after, spentUntil: now } : after;
   }
 
-  /** Counts broken invariants of a state machine (shell.md#assertions). Stored with the pool's next step. */
+  /**
+   * Counts broken invariants of a state machine (shell.md#assertions). The count is stored with the pool's
+   * next step.
+   */
   violated(machine: string, count: number): void {
     this.#add(`violated ${machine}`, count);
     this.#owed = true;
@@ -115,8 +124,8 @@ function timeCounts(name: string, ms: number): Count[] {
 }
 
 /**
- * Whether a worker that is gone may have had a machine: its id is known, its host has called, or nobody has
- * seen that there was none, since its end was forced (pool.md#prices).
+ * Whether a worker that is gone may have had a machine: the machine's id is known, its host has called, or
+ * the worker's end was forced before anything proved that no machine existed (pool.md#prices).
  */
 function mayHaveBeen({ instance, bootOutcome, forced }: WorkerRow): boolean {
   return instance !== null || bootOutcome !== null || forced;

@@ -1,4 +1,4 @@
-// Which requested machines are given up: those that are not needed, or whose permits cannot be used?
+// Which requested machines does a pool give up, because they are not needed or their permits cannot be used?
 import type { Instant } from "../../../shared/machine.ts";
 import { holdsOn, isClosed } from "../provider/hold-offs.ts";
 import { isWaiting, type WorkerRow } from "../record.ts";
@@ -20,8 +20,8 @@ export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
 }
 
 /**
- * Workers that wait for their turn to create a machine, youngest first. Workers that an operator holds are
- * left out.
+ * Workers that wait for their turn to create a machine, youngest first. Workers whose idle behavior is not
+ * `run` are left out.
  */
 function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   const waiting = workers.filter((row) => {
@@ -31,7 +31,10 @@ function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   return byAge(waiting).reverse();
 }
 
-/** Withdraws unneeded permits that their workers have not received yet. Returns whether there were any. */
+/**
+ * Withdraws the unneeded permits that their workers have not received yet. Returns whether there were such
+ * permits.
+ */
 export function withdrawUnwanted(state: Configured, now: Instant): boolean {
   const permits = unwantedCreates(state).filter(({ phase }) => phase === "asked");
   const reason = "never created: it is no longer needed";
@@ -50,8 +53,8 @@ export function workersToGiveUp(state: ReadonlyConfigured): string[] {
 /**
  * Withdraws permits that workers have not received yet and cannot use now: a hold-off applies, the type is no
  * longer configured, or the pool is being deleted. Otherwise runs would count on machines that do not come.
- * The next plan creates machines that are still needed. The row stays in phase `gone`, so that readers of
- * changes see the worker's end.
+ * If machines are still needed, the next plan requests new ones. The row stays in phase `gone`, so that
+ * readers of changes see the worker's end.
  */
 export function withdrawUnusable(state: Configured, now: Instant): void {
   for (const row of state.workers.derive(withoutTurn)) {

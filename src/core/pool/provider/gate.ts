@@ -7,10 +7,10 @@ import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 
 /**
- * Decides how many machines can be created now. Counts are not stored but taken from the rows (invariant 6).
- * `maxInstances` limits provider machines, so self-hosted machines do not count.
+ * Decides how many machines can be created now. The counts are not stored: they are taken from the rows
+ * (invariant 6). `maxInstances` limits provider machines, so self-hosted machines do not count.
  *
- * A hold-off whose time is over is half open: one machine is tried, and its outcome ends the hold-off or
+ * When the time of a hold-off is over, one machine is tried. The outcome of this trial ends the hold-off or
  * begins the next pause (decisions/pool.md#d7, decisions/pool.md#d24).
  */
 export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
@@ -51,8 +51,8 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
 }
 
 /**
- * If the worker's machine is tried although a quota was reached: which machines would make room for it by
- * leaving. Null: the machine is not such a trial.
+ * If the worker's machine is tried although a quota was reached: selects the machines that would make room
+ * for it by leaving. Null: the worker's machine is not tried in this way.
  */
 export function triedDespiteQuota(
   state: ReadonlyConfigured,
@@ -64,7 +64,7 @@ export function triedDespiteQuota(
   return (other) => other.kind === "cloud" && holdsOn(quotas, other).length === quotas.length;
 }
 
-/** Whether a trial machine for this expired hold-off is in progress and has no outcome yet. */
+/** Whether the time of the hold-off is over, and a trial machine for it has no outcome yet. */
 export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
     const at = row.turn?.at ?? row.askedAt;
@@ -89,7 +89,10 @@ function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   return false;
 }
 
-/** The hold-off that ends last. If its time is over, the outcome of the trial machine ends it. */
+/**
+ * Describes the hold-off that ends last. If its time is already over, only the outcome of the trial machine
+ * can end it.
+ */
 function blockedBy(held: readonly Hold[], now: Instant): Blocked {
   const ends = ({ until }: Hold) => until ?? Number.POSITIVE_INFINITY;
   const hold = held.reduce((last, one) => (ends(one) > ends(last) ? one : last));

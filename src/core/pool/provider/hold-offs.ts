@@ -1,4 +1,4 @@
-// Which failures of the provider cause a hold-off, how long does it last, and what ends it?
+// Which failures of the provider cause a hold-off, how long does the hold-off last, and what ends it?
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
@@ -8,10 +8,10 @@ import { ownValue } from "../../own-value.ts";
 import { isSameType } from "../config-diff.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 
-/** A kind of machine: the name of its instance type, and the type as configured. */
+/** A kind of machine: the name of an instance type, and the type as configured. */
 type Kind = Pick<WorkerRow, "instanceType" | "type">;
 
-/** The scope of a failure if the provider names none (decisions/pool.md#d18). */
+/** The scope of a failure if the provider names no scope (decisions/pool.md#d18). */
 const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure["scope"]>> = {
   rate_limit: "all",
   quota: "group",
@@ -28,14 +28,20 @@ const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis,
   temporary: [5_000, 60_000],
 };
 
-/** After this many failed boots in a row a type is paused (decisions/pool.md#d24; cases.md#case-17). */
+/**
+ * After this many failed boots in a row, no machine of the type is created for a while
+ * (decisions/pool.md#d24; cases.md#case-17).
+ */
 const BOOT_FAILURES = 3;
 const BOOT_PAUSES = { firstMs: 5 * 60_000, longestMs: 60 * 60_000 };
 
-/** The scope of a pause for listings, which have a separate limit (pool.md#rate-limits). */
+/** The scope of a hold-off for listings. Listings have a separate rate limit (pool.md#rate-limits). */
 const LIST_SCOPE = "list";
 
-/** The scopes that contain a machine of this kind: all, its quota group (another for spot), its type. */
+/**
+ * The scopes of the hold-offs that apply to a machine of this kind: `all`, its quota group (spot machines
+ * have a separate group), and its type.
+ */
 function scopesOf({ instanceType, type }: Kind): string[] {
   return ["all", groupOf(type), `type:${instanceType}`];
 }
@@ -51,7 +57,7 @@ function scopeOf(failure: WorkerFailure, { instanceType, type }: Kind): string {
   return scope === "group" ? groupOf(type) : `type:${instanceType}`;
 }
 
-/** Whether the hold-off forbids even a trial machine. */
+/** Whether the time of the hold-off is not over, so that even a trial machine is forbidden. */
 export function isClosed({ until }: Hold, now: Instant): boolean {
   return until === null || now < until;
 }
@@ -68,9 +74,10 @@ export function isInForce({ cause, tries }: Hold): boolean {
 }
 
 /**
- * Adds a failed create call or boot. A failure during a hold-off is not counted as a further try, since the
- * machine may have been in progress when the hold-off began. It can only lengthen a pause that counts from
- * the latest failure (pool.md#capacity, pool.md#rate-limits).
+ * Records a failed create call or a failed boot. A failure during a hold-off does not increase `tries`: the
+ * machine may have been requested before the hold-off began. Such a failure can lengthen the hold-off only if
+ * the cause is `capacity` or `rate_limit`, or if the provider named a pause (pool.md#capacity,
+ * pool.md#rate-limits).
  */
 export function holdAfterFailure(
   record: PoolRecord,
@@ -81,7 +88,10 @@ export function holdAfterFailure(
   return withFailure(record, scopeOf(failure, kind), failure, now);
 }
 
-/** Adds the result of a listing. A failed listing is retried when the provider says, or at the next sweep. */
+/**
+ * Records the result of a listing. After a failure, the next listing waits for the pause that the provider
+ * named. If the provider named no pause, the next sweep takes place at the usual time.
+ */
 export function holdAfterList(record: PoolRecord, failure: ProviderFailure | null, now: Instant): PoolRecord {
   if (failure === null) return without(record, (hold) => hold.scope === LIST_SCOPE);
   if (failure.retryAfterMs === undefined) return record;
@@ -116,8 +126,9 @@ function untilOf({ class: cause, retryAfterMs, at }: WorkerFailure, tries: numbe
 }
 
 /**
- * How long no machine of a type is created after this many boot failures in a row: 0 below the limit, then 5,
- * 10, 20, 40 and at most 60 minutes. After each pause one machine is tried.
+ * The length of the pause after this many boot failures in a row: 0 below `BOOT_FAILURES`, then 5, 10, 20, 40
+ * and finally 60 minutes. No machine of the type is created during the pause, and one machine is tried after
+ * it.
  */
 function bootHoldMs(failures: number): Millis {
   if (failures < BOOT_FAILURES) return 0;
@@ -125,8 +136,9 @@ function bootHoldMs(failures: number): Millis {
 }
 
 /**
- * Ends the half-open hold-offs that concern a created machine. A closed hold-off stays, because the create
- * call may have been in flight when the hold-off began.
+ * Ends the hold-offs whose time is over, after a machine in their scope was created. Hold-offs for boot
+ * failures stay. A hold-off whose time is not over also stays, because the create call may have been in
+ * flight when the hold-off began.
  */
 export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
@@ -136,7 +148,7 @@ export function holdsAfterCreate(record: PoolRecord, kind: Kind, now: Instant): 
   );
 }
 
-/** Ends the boot hold-off of a type after a successful boot. */
+/** Ends the hold-off for boot failures of a type, after a successful boot. */
 export function holdsAfterBoot(record: PoolRecord, kind: Kind): PoolRecord {
   const scopes = scopesOf(kind);
   return without(record, (hold) => hold.cause === "boot" && scopes.includes(hold.scope));
@@ -151,9 +163,10 @@ export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant):
 }
 
 /**
- * The hold-offs that remain under a new configuration. Those for invalid requests or removed types always
- * end. Another image or type ends those for boot failures, and another provider ends those for rate limits.
- * Any change ends all others.
+ * The hold-offs that remain under a new configuration. A hold-off for invalid requests, or for a removed
+ * type, always ends. A hold-off for boot failures ends if the image or the type has changed. A hold-off for a
+ * rate limit ends if the provider has changed. Every other hold-off ends if anything in the configuration has
+ * changed.
  */
 export function holdsAfterConfigure({ config: before, holds }: PoolRecord, config: PoolConfig): Hold[] {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);

@@ -5,12 +5,13 @@ import type { WorkerRow } from "../record.ts";
 import { isRemoved, type ReadonlyConfigured } from "../state.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 
-/** How often the provider is asked while there should be no machine (messages.md#self-repair). */
+/** The interval of listings while there should be no machine (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
 /**
- * When the next listing is due. For machines that are ending, `timeouts.shutdown` is the interval. Undefined:
- * no machine is expected.
+ * When the next listing is due. The interval is `sync.interval` while no machine is ending, and
+ * `timeouts.shutdown` while all machines are ending. While only some machines are ending, the shorter
+ * interval applies. Undefined: no machine is expected.
  */
 export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
@@ -23,7 +24,10 @@ export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(next, listHeldUntil(record));
 }
 
-/** When an empty pool next looks for a machine that it gave up but that may appear late; undefined: never. */
+/**
+ * When an empty pool next looks for a machine that it has given up, but that may still appear. Undefined:
+ * never.
+ */
 function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { record } = state;
   const { lateUntil } = record;
@@ -33,12 +37,15 @@ function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   return Math.max(sweptAt < lateUntil ? Math.min(next, lateUntil) : next, listHeldUntil(record));
 }
 
-/** When the provider last listed its machines; for an empty pool this survives a restart. */
+/** When the provider last listed its machines. For an empty pool, this time survives a restart. */
 function emptySweptAt({ memo, record }: ReadonlyConfigured): Instant {
   return Math.max(memo.sweptAt ?? 0, record.emptySweptAt ?? 0);
 }
 
-/** Whether the provider may have any of these machines, and whether some or all of them are ending. */
+/**
+ * Whether the provider may have machines of these workers, and whether none, some or all of the machines are
+ * ending.
+ */
 function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
   const listed = workers.filter((row) => row.kind === "cloud" && row.phase !== "asked");
   const count = listed.filter((row) => row.phase === "shutdown").length;
@@ -48,7 +55,7 @@ function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no
 /** Whether a listing is due now. */
 export function isSweepDue(state: ReadonlyConfigured, now: Instant): boolean {
   if (isRemoved(state)) return false;
-  // If no machine is expected, no alarm is set for the hourly listing: a poke by cron triggers it.
+  // If no machine is expected, no alarm is set for the hourly listing: a poke by cron triggers the listing.
   const nothing = Math.max(emptySweptAt(state) + SWEEP_EMPTY_MS, listHeldUntil(state.record));
   return now >= (sweepAt(state) ?? nothing);
 }

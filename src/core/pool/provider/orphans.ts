@@ -8,18 +8,18 @@ import { newWorkerRow, nextWorkerName } from "../rows/new-workers.ts";
 import { adoption } from "../rows/workers.ts";
 import type { Configured } from "../state.ts";
 
-/** A worker's name with a higher number is not accepted as ours. */
+/** The highest number that may occur in the name of a worker of this pool. */
 export const MAX_WORKER_NUMBER = 1_000_000_000;
 
-/** Used for a machine whose type is not configured: no run fits there. */
+/** Stands for an instance type that is not configured. No run fits on a machine of this type. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0 };
 
 /**
  * Adopts machines that carry our tags but belong to no worker (decisions/pool.md#adoption; cases.md#case-2).
- * Each machine gets a worker, and the pool repeats the adoption until the worker confirms it. A machine that
- * may belong to another pool with this name is a stranger. It is shown and left alone: destroying somebody
- * else's machine is worse than paying for one. `doubles`: second machines with the name of a live worker,
- * which are also left alone.
+ * Each machine gets a worker, and the pool repeats the adoption until the worker confirms it. A stranger is a
+ * machine that may belong to another pool with this name. Strangers are shown and left alone: destroying
+ * somebody else's machine is worse than paying for an unused machine. `doubles`: further machines under the
+ * name of a live worker. They are also left alone.
  */
 export function foldUnknown(
   state: Configured,

@@ -10,7 +10,7 @@ import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 
 /**
- * Folds in a listing: notes the news for each worker, and adopts machines without a worker. A failed listing
+ * Applies a listing: notes the news for each worker, and adopts machines without a worker. A failed listing
  * proves nothing, and a partial listing does not prove that a machine is gone.
  */
 export function foldListing(
@@ -22,7 +22,7 @@ export function foldListing(
   const failure = answer.kind === "failed" ? answer.failure : null;
   const held = holdAfterList(before.record, failure, now);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
-  // Until this time a machine may still appear late, although there should be none.
+  // Until this time, a machine may still appear although the pool should have none.
   const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;
   const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil } : held;
   const state = { ...before, record, memo: { ...before.memo, sweptAt: now } };
@@ -64,7 +64,10 @@ export function foldListing(
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, strangers, now);
 }
 
-/** Other machines under the worker's name. A partial listing may omit known ones. */
+/**
+ * The ids of other machines under the worker's name. Known ids are kept after a partial listing, because the
+ * listing may have omitted their machines.
+ */
 function doublesOf(
   { doubles, instance }: WorkerRow,
   seen: readonly string[] = [],
@@ -76,10 +79,10 @@ function doublesOf(
 }
 
 /**
- * The listed machines by worker. If a worker knows its machine, only that one counts, even if another is
- * listed in its place (cases.md#case-1): neither the end of the other nor its life proves anything. If the
- * worker knows none, a living machine counts more than an ended one. `others`: the ids of further living
- * machines.
+ * The listed machines by worker. If the id of a worker's machine is known, only this machine counts, even if
+ * another machine is listed under the worker's name (cases.md#case-1): neither the life nor the end of
+ * another machine proves anything. If no id is known, a living machine takes precedence over a terminated
+ * machine. `others`: the ids of further living machines.
  */
 function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
@@ -102,7 +105,10 @@ function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Insta
 /** States that a machine does not leave by itself (decisions/workers.md#d28). */
 const ENDING: readonly LifecycleState[] = ["stopping", "stopped", "error"];
 
-/** Whether a listing tells a worker something new, or something to be repeated until the worker has acted. */
+/**
+ * Whether a listing shows something new for a worker, or something that must be repeated until the worker has
+ * acted.
+ */
 function isNews(row: WorkerRow, instance: Instance): boolean {
   if (instance.id !== row.instance || instance.state === "terminated" || row.phase === "shutdown")
     return true;

@@ -12,9 +12,10 @@ import { isSweepDue } from "./listings.ts";
 const SECOND_MS: Millis = 1_000;
 
 /**
- * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. At
- * most `maxCloudOpsPerSecond` calls are made in any second, including listings. A call gets no turn during a
- * hold-off that it must obey; after a hold-off only one machine is tried. Destroys come before creates.
+ * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. In
+ * any second there are at most `maxCloudOpsPerSecond` calls, including listings. A worker gets no turn during
+ * a hold-off that its call must obey. After a hold-off, only one machine is tried at first. Destroys come
+ * before creates.
  */
 export function giveTurns(state: Configured, now: Instant): void {
   const { workers, memo } = state;
@@ -32,7 +33,7 @@ export function giveTurns(state: Configured, now: Instant): void {
     const isCreate = row.waits !== "destroy";
     if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;
     const turn = { version: row.version, at: now };
-    // The time limit of a new worker starts at its turn.
+    // The time limit for the create call of a new worker starts at the worker's turn.
     const notAfter = row.phase === "asked" ? now + CREATE_NOT_AFTER_MS : row.notAfter;
     workers.set(row.worker, { ...row, turn, notAfter }, now);
     free -= 1;
@@ -58,7 +59,9 @@ export function freeAt(state: ReadonlyConfigured): Instant {
   return freeAfter(state.workers.derive(turnsOf), state);
 }
 
-/** When one more call is within the limit per second. `calls`: the times of calls, latest first. */
+/**
+ * The time from which the limit per second allows one more call. `calls`: the times of calls, latest first.
+ */
 function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
   const nth = calls[record.config.maxCloudOpsPerSecond - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;
@@ -69,7 +72,10 @@ function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
   return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
 }
 
-/** The hold-offs that a call must obey. A destroy obeys only those that pause all calls. */
+/**
+ * The hold-offs that a call must obey. A destroy call obeys only hold-offs of scope `all` for a rate limit or
+ * a temporary failure.
+ */
 function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hold[] {
   if (row.waits !== "destroy") return holdsOn(holds, row);
   return holds.filter(
@@ -77,7 +83,9 @@ function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hol
   );
 }
 
-/** Whether this worker gets the turn when these hold-offs end: only one create is tried then. */
+/**
+ * Whether this worker gets a turn when these hold-offs end. Then only the first waiting create call is tried.
+ */
 export function isFirstAfter(
   { workers }: ReadonlyConfigured,
   row: WorkerRow,
@@ -89,7 +97,7 @@ export function isFirstAfter(
   return first?.worker === row.worker;
 }
 
-/** When turns were given, latest first. */
+/** The times at which turns were given, latest first. */
 function turnsOf(workers: readonly WorkerRow[]): Instant[] {
   const turns: Instant[] = [];
   for (const { turn } of workers) if (turn !== undefined) turns.push(turn.at);

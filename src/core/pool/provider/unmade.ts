@@ -10,13 +10,13 @@ import { isFirstAfter } from "./turns.ts";
 /** What a run that counts on a machine waits for. */
 export interface MachineWait extends Omit<Wait, "code"> {
   code: Wait["code"] | "create_deferred";
-  /** Who must act first, if the code alone does not tell. */
+  /** Who must act first, if `code` alone does not say who. */
   waitsFor?: Awaited;
 }
 
 /**
  * What a run that counts on a booting machine waits for: the boot, the provider's answer to the create call,
- * or the worker's turn to make that call (again).
+ * or the worker's turn to make or repeat that call.
  */
 export function waitForMachine(state: ReadonlyConfigured, wait: Wait, now: Instant): MachineWait {
   const row = wait.worker === undefined ? undefined : state.workers.get(wait.worker);
@@ -36,6 +36,6 @@ function turnOf(
   const ends = closed.map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const until = Math.max(...ends);
   if (until === Number.POSITIVE_INFINITY) return { waitsFor: "operator" };
-  // After a hold-off one machine is tried; the others wait for its outcome.
+  // After a hold-off, one machine is tried, and the other workers wait for the outcome of this trial.
   return closed.length > 0 && isFirstAfter(state, row, closed) ? { until } : { waitsFor: "pool" };
 }

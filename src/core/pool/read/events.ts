@@ -10,7 +10,8 @@ export const MAX_EVENTS_READ = 1_000;
 
 /**
  * The rows that changed after this number, in the order of their latest changes (api.md#pool-events). Each
- * row is returned once, in its present state. `after` null: all live rows. Deleted rows are not reported.
+ * row is returned once, in its present state. If `after` is null, all live rows are returned. Deleted rows
+ * are not reported.
  */
 export function eventsAfter(state: ReadonlyConfigured, after: number | null): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);
@@ -19,7 +20,8 @@ export function eventsAfter(state: ReadonlyConfigured, after: number | null): Po
   const shown = isAll ? rows : rows.slice(0, MAX_EVENTS_READ);
   const items = shown.map((row) => eventOf(row, state, runs));
   const highest = items.at(-1)?.number ?? after ?? 0;
-  // `next` also skips deleted rows; otherwise `hasEvents` would announce them to a reader again and again.
+  // `next` also skips the changes of deleted rows. Otherwise `hasEvents` would announce these changes to a
+  // reader again and again.
   const next = isAll ? Math.max(highest, state.memo.changes.latest) : highest;
   return { items, next };
 }
@@ -36,7 +38,7 @@ function livingRows({ runs, workers }: ReadonlyConfigured): FoundRows {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
-/** Finds the changed rows through the changes in memory, if these are complete; otherwise in the tables. */
+/** Finds the changed rows by the changes in memory. If these changes are incomplete, reads the tables. */
 function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): FoundRows {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {

@@ -20,12 +20,13 @@ export interface QueuePage {
   items: QueuedRun[];
   /** The number of all queued runs. */
   queued: number;
-  /** Whether this page reaches the end. */
+  /** Whether this page reaches the end of the queue. */
   isLast: boolean;
 }
 
 /**
- * Queued runs in order, with their reasons, all from one plan. The run at `after` may have left the queue.
+ * Queued runs in order. The reasons of all runs come from one plan. The run at `after` may have left the
+ * queue.
  */
 export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
   const { queue } = state.memo.index;
@@ -48,15 +49,17 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
   return { items, queued: queue.length, isLast: from + limit >= queue.length };
 }
 
-/** By worker: the run that ended there last. `isAll`: on a worker without an entry, no run has ended. */
+/**
+ * By worker: the run that ended last on this worker. `isAll`: no run has ended on a worker without an entry.
+ */
 export interface LastRuns {
   byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
   isAll: boolean;
 }
 
 /**
- * The workers in these states. `gone` reads the latest gone workers. A run that was moved counts only for the
- * worker on which it ended.
+ * The workers in these states. `gone` reads the latest of the workers that are gone. A run that was moved
+ * counts only for the worker on which it ended.
  */
 export function listedWorkers(
   state: ReadonlyConfigured,

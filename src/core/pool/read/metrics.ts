@@ -99,8 +99,8 @@ const CATEGORIES = ["inuse", "hold", "booting", "unknown", "shutdown", "idle"] a
 type Category = (typeof CATEGORIES)[number];
 
 /**
- * The category of a worker (pool.md#metrics). Draining is not a category. A worker on `hold` that has runs is
- * `inuse`. A machine that is being destroyed is `shutdown`, not idle.
+ * The category of a worker (pool.md#metrics). Draining is not a category. A worker with runs is always
+ * `inuse`, even on `hold`. Without runs, a machine that is being destroyed is `shutdown`, not `idle`.
  */
 function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category {
   if (runs > 0) return "inuse";

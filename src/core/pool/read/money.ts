@@ -7,16 +7,16 @@ import type { ReadonlyRows } from "../../rows.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
- * The hourly price of a type for comparisons: 0 if unknown (pool.md#prices). Views show such a price as
- * unknown (cases.md#case-21).
+ * The hourly price of a type for comparisons. An unknown price counts as 0 (pool.md#prices), but views show
+ * it as unknown (cases.md#case-21).
  */
 export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number {
   return price;
 }
 
 /**
- * The hourly price of a machine: as listed by the provider, or else as configured. Self-hosted: 0; null:
- * unknown.
+ * The hourly price of a machine: as listed by the provider, or else as configured. A self-hosted machine
+ * costs 0. Null: the price is unknown.
  */
 export function priceOfRow({
   kind,
@@ -26,7 +26,11 @@ export function priceOfRow({
   return kind === "cloud" ? (listedPrice?.price ?? type.price ?? null) : 0;
 }
 
-/** The cost of a machine up to `until`, since its latest price change or since it was last marked gone. */
+/**
+ * The cost of a machine up to `until`, counted from its latest price change or from when it was last marked
+ * gone, whichever is later. If the provider has listed no price, the cost is counted from the request for the
+ * machine.
+ */
 export function spentSince(row: WorkerRow, until: Instant): number {
   if (isRefused(row)) return 0;
   const since = Math.max(row.listedPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
@@ -41,9 +45,10 @@ function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
 
 /**
  * The hourly cost of the pool's machines. Each machine that may exist counts, from its permit to its observed
- * end, unless the provider says that it made none and no listing shows one. So the sum is never too low,
- * apart from machines without a known price (`unpriced`). `worstPerHour`: the cost of `maxInstances` machines
- * of the most expensive type, or of the present machines if they cost more; null: a price is unknown.
+ * end, unless the provider says that it made no machine and no listing shows the machine. So the sum is too
+ * low only if the price of a machine is unknown (`unpriced`). `worstPerHour`: the cost of `maxInstances`
+ * machines of the most expensive type, or of the present machines if they cost more; null: a price is
+ * unknown.
  */
 export function spendOf(state: {
   readonly record: PoolRecord;

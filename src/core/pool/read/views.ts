@@ -91,7 +91,9 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
   };
 }
 
-/** Why a run waits for a placement, and what the pool does next (invariant 5); null if it does not wait. */
+/**
+ * Why a run waits for a placement, and what the pool does next (invariant 5). Null: the run does not wait.
+ */
 export function explainRun(state: Configured, run: string, now: Instant): Why | null {
   const position = state.memo.index.queue.findIndex((one) => one.run === run);
   return position < 0 ? null : whyAt(state, position, plan(state, now), now);
@@ -153,7 +155,7 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
   if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
-  // Drover does not call the provider before `until`, so nobody else acts first.
+  // Drover does not call the provider before `until`, so nobody else has to act first.
   if (until !== undefined) return nextAt(next, action, until, null);
   return nextBy(next, action, wait.waitsFor ?? waitsFor);
 }
@@ -201,7 +203,7 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
   return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
 }
 
-/** Says that a machine is reserved for this run, or for an earlier one (decisions/pool.md#d20). */
+/** Says that a machine is reserved for this run, or for an earlier run (decisions/pool.md#d20). */
 function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
   if (reserved === null) return "";
   const { worker, evict } = reserved;

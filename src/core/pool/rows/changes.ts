@@ -1,10 +1,10 @@
-// Which rows of a pool have changed since a given moment, and which other changes were there?
+// Which rows of a pool have changed since a given moment, and what else has changed?
 import type { Instant } from "../../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
 /** The most changes that a loaded pool remembers for clients that follow it. */
 export const MAX_CHANGES_KEPT = 10_000;
-/** Change numbers available per millisecond. */
+/** How many change numbers there are for each millisecond. */
 const NUMBERS_A_MS = 1_000;
 
 /** A change of a pool. */
@@ -19,18 +19,18 @@ export interface Change {
 export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted">;
 
 /**
- * Numbers the rows of a pool by their latest visible change (api.md#pool-events). Numbers only grow. They are
- * derived from the time, so nothing but the row needs to be stored. (If the clock goes back while the pool is
- * not loaded, numbers may repeat.)
+ * Gives each row of a pool the number of its latest visible change (api.md#pool-events). Numbers only grow.
+ * They are derived from the time, so nothing but the row needs to be stored. (If the clock goes back while
+ * the pool is not loaded, numbers may repeat.)
  */
 export class Changes {
   /** By number: changes since this process began. For each row, only its latest change is kept. */
   readonly #recent = new Map<number, Change>();
   /** The numbers of changes in order. Some of these changes are no longer in `#recent`. */
   #numbers: number[] = [];
-  /** All changes above this are in `#recent`. Undefined: not determined yet. */
+  /** All changes above this number are in `#recent`. Undefined: not determined yet. */
   #complete: number | undefined;
-  /** All changes of this process above this are in `#recent`. */
+  /** All changes of this process above this number are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
 
@@ -65,7 +65,7 @@ export class Changes {
     }
   }
 
-  /** Position in `#numbers` of the first number above this, by bisection. */
+  /** The position in `#numbers` of the first number above `after`, by bisection. */
   #placeAfter(after: number): number {
     let [low, high] = [0, this.#numbers.length];
     while (low < high) {
@@ -76,7 +76,7 @@ export class Changes {
     return low;
   }
 
-  /** A run was deleted, by hand or because its retention is over. */
+  /** Notes that a run was deleted, by a user or because its retention is over. */
   deleted(run: string, now: Instant): void {
     this.#note({ table: "deleted", key: run }, now);
   }

@@ -46,7 +46,7 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
   const expired = new Map(rows.filter(([, row]) => expiresAt(row, config) <= now));
   const full = expired.size === FORGET_BATCH;
   const earliest = Math.min(...rows.map(([, row]) => expiresAt(row, config)));
-  // Without ended runs, the next event looks again.
+  // If there are no ended runs, the next event searches again.
   const none = rows.length === 0 ? undefined : Math.max(now + FORGET_LOOK_MS, earliest);
   return { ...state, memo: { ...state.memo, expired, lookAt: full ? now + FORGET_NEXT_MS : none } };
 }
@@ -58,7 +58,7 @@ export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunR
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
 
-/** Marks a run that a user deletes. A run that has not ended in this pool's view stays. */
+/** Marks a run that a user deletes. A run that has not ended, as far as this pool knows, is not marked. */
 export function foldUnwanted(state: PoolState, { run, submittedAt }: RunRef, now: Instant): PoolState {
   const key = runKey(submittedAt, run);
   const row = state.runs.get(key);

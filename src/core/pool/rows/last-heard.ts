@@ -1,21 +1,21 @@
-// Which allocations or workers, the owners of a pool's rows, have been silent for a long time?
+// Which owners of a pool's rows (allocations or workers) have been silent for a long time?
 import { MAX_IN_FLIGHT } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 
 /** The most owners to poll at a time: more than can be in flight, since some polls wait for a retry. */
 export const MAX_POKES_DUE = 4 * MAX_IN_FLIGHT;
 
-/** The list for readers. */
+/** A `LastHeard` for readers. */
 export type ReadonlyLastHeard = Pick<LastHeard, "silentSince">;
 
 /**
- * Owners of rows in the order in which they were last heard from or polled, the longest silence first. So
- * looking for silent owners costs nothing while there are none.
+ * Owners of rows in the order in which they were last heard from or polled, the longest silence first. So the
+ * search for silent owners costs nothing while no owner is silent.
  */
 export class LastHeard {
   readonly #at = new Map<string, Instant>();
 
-  /** Notes that the owner was heard from or polled at this time; a time before the known one is ignored. */
+  /** Notes that the owner was heard from or polled at this time. A time before the known time is ignored. */
   note(key: string, at: Instant): void {
     if (at <= (this.#at.get(key) ?? -1)) return;
     this.#at.delete(key);

@@ -1,4 +1,4 @@
-// How is a worker added to the ledger of its pool: by a permit, or by an invitation?
+// How does a pool add a worker to its rows: by a permit, or by an invitation?
 import type { InstanceType } from "../../../schema/pool.ts";
 import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
@@ -8,13 +8,13 @@ import { SELF_HOSTED } from "../../worker/read/status.ts";
 import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 
-/** The type of a self-hosted machine that has not reported yet: no run fits there. */
+/** The type of a self-hosted machine that has not reported yet: no run fits on such a machine. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**
  * Adds a worker for a self-hosted machine, which can enroll for `ttlMs` (api.md#enrollments). The worker does
  * not count toward `maxInstances`, which limits provider machines. Repeating the invitation changes nothing.
- * Beyond the limit of open invitations no row is written.
+ * If the limit of open invitations is reached, no row is written.
  */
 export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
@@ -35,7 +35,8 @@ function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
 }
 
 /**
- * Gives a permit: the row is stored before the worker's record, and the record before the call (invariant 3).
+ * Permits a new worker to create its machine: the worker's row is stored before its record, and its record
+ * before the create call (invariant 3).
  */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
   const { record } = state;
@@ -51,7 +52,9 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
-/** The name of the next worker. The seed makes it unique among all pools that ever had the pool's name. */
+/**
+ * The name of the next worker. The seed makes the name unique among all pools that ever had the pool's name.
+ */
 export function nextWorkerName({
   name,
   seed,

@@ -1,4 +1,4 @@
-// How fast does the queue of a pool drain, and when may a client try again?
+// How fast do runs leave the queue of a pool, and when may a client try again?
 import type { Instant, Millis } from "../../../shared/machine.ts";
 
 /** The rate is computed from this many of the latest placements. */
@@ -7,14 +7,14 @@ const PLACES_KEPT = 32;
 const LEAST_MS = 1_000;
 const MOST_MS = 60_000;
 const UNKNOWN_MS = 10_000;
-/** A client should try again once one in this many places of a full queue is free: other clients try, too. */
+/** A client should try again when a hundredth of a full queue is free. Other clients try, too. */
 const FREE_PART = 100;
 
 /** How fast runs leave the queue of a pool. A restart loses this knowledge. */
 export class QueueRate {
   readonly #placedAt: Instant[] = [];
 
-  /** A run was placed. */
+  /** Notes that a run was placed. */
   note(now: Instant): void {
     this.#placedAt.push(now);
     if (this.#placedAt.length > PLACES_KEPT) this.#placedAt.shift();

@@ -34,15 +34,16 @@ export interface ReadonlyIndex {
 }
 
 /**
- * Indexes of the runs for decisions. They are derived from the rows and updated with each change, so an event
- * costs only as much as it changes. All counts are sizes of these collections (invariant 6).
+ * Indexes of the runs for decisions. They are derived from the rows and updated with each change, so the cost
+ * of an event depends only on what the event changes. All counts are the sizes of these collections
+ * (invariant 6).
  */
 export class RunIndex implements ReadonlyIndex {
   /** Runs that want a placement, in queue order. */
   readonly queue: RunRow[] = [];
   /** Runs with an open epoch, by worker, then by key. */
   readonly placed = new Map<string, Map<string, RunRow>>();
-  /** Runs whose open epoch their allocations do not know yet. */
+  /** Runs with an open epoch that their allocations do not know yet. */
   readonly unacknowledged = new Map<string, RunRow>();
   /** Runs that a user deletes (`forget`). */
   readonly unwanted = new Map<string, RunRow>();
@@ -51,7 +52,10 @@ export class RunIndex implements ReadonlyIndex {
   readonly queueRate = new QueueRate();
   /** By run: the epoch that its allocation knows. */
   readonly #acknowledged = new Map<string, number>();
-  /** Changes since the latest plan: runs that have arrived, and whether other runs have changed. */
+  /**
+   * Changes since the latest plan: the runs that have arrived, and whether the queue or a placement has also
+   * changed in another way.
+   */
   #arrivals: RunRow[] = [];
   #otherwise = true;
 
@@ -68,23 +72,26 @@ export class RunIndex implements ReadonlyIndex {
     });
   }
 
-  /** The allocation knows the open epoch of its run, so no message is owed. */
+  /** Notes that the allocation knows the open epoch of its run, so no message is owed. */
   acknowledge(row: RunRow): void {
     this.#acknowledged.set(row.run, row.opened);
     this.unacknowledged.delete(runKey(row.submittedAt, row.run));
   }
 
-  /** The allocation knows of no open epoch. */
+  /** Notes that the allocation knows of no open epoch. */
   unacknowledge({ run }: RunRow): void {
     this.#acknowledged.delete(run);
   }
 
-  /** The runs that arrived since the latest plan; undefined if the queue or a placement changed otherwise. */
+  /**
+   * The runs that arrived since the latest plan. Undefined: the queue or a placement has also changed in
+   * another way.
+   */
   get arrivals(): RunRow[] | undefined {
     return this.#otherwise ? undefined : this.#arrivals;
   }
 
-  /** A plan was made, and its decisions are in the rows. */
+  /** Notes that a plan was made, and that its decisions are in the rows. */
   settle(): void {
     this.#arrivals = [];
     this.#otherwise = false;
@@ -98,7 +105,7 @@ export class RunIndex implements ReadonlyIndex {
     else if (isQueued(before) || isQueued(after) || from !== workerOf(after)) this.#otherwise = true;
   }
 
-  /** The run's position in the queue, present or future. */
+  /** The position that the run has, or would have, in the queue. */
   #position(row: RunRow): number {
     let low = 0;
     let high = this.queue.length;

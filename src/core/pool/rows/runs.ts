@@ -60,7 +60,7 @@ function refusal(
   return { kind: "refused", code: "busy", text, retryAfterMs };
 }
 
-/** Requested resources for display; disk and GPUs only if not 0. */
+/** The requested resources as text. Disk and GPUs are named only if they are not 0. */
 function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): string {
   return [
     `${vcpus} vCPUs`,
@@ -76,7 +76,7 @@ function typesText(state: ReadonlyConfigured): string {
     .join(", ");
 }
 
-/** Folds in an allocation's upsert; only a version newer than the known one counts. */
+/** Applies an allocation's upsert. The row changes only if the upsert has a newer version than the row. */
 export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolState {
   if (state.record === null) return state;
   const key = runKey(upsert.submittedAt, upsert.run);
@@ -110,7 +110,10 @@ function pauseWorker(state: PoolState, worker: string | null, now: Instant): voi
   state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
 }
 
-/** The pool's present view of a run (rule R6). Without a row: why the run is refused, or `none`. */
+/**
+ * The pool's present view of a run (rule R6). If the pool has no row for the run: why the run is refused, or
+ * `none`.
+ */
 export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant): PoolAnswer {
   const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
   if (row === undefined) {
@@ -154,9 +157,9 @@ export function acknowledge(state: PoolState, row: RunRow): void {
 export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run" | "forget">;
 
 /**
- * Folds in an allocation's answer: its present view of the run. If the allocation has no state, or has
- * another submission under the same id, this run is over and uses no capacity. The row of a run is deleted
- * once the allocation has forgotten the run.
+ * Applies an allocation's answer, which is its present view of the run. If the allocation has no state, or
+ * has another submission under the same id, this run is over and uses no capacity. The row of a run is
+ * deleted when the allocation has forgotten the run.
  */
 export function foldRunAnswer(
   state: PoolState,

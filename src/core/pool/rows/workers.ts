@@ -27,11 +27,11 @@ export const POOL_TAG = "drover-pool";
 /** The reason of a worker that was created for a machine in a listing. */
 const ADOPTED = "a listing shows this machine, which no worker owned";
 
-/** Folds in a worker's upsert; a version older than the known one is ignored. */
+/** Applies a worker's upsert. An upsert with an older version than the row is ignored. */
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
   const row = state.workers.get(upsert.worker);
   if (row === undefined || upsert.version < row.version) return state;
-  // A worker that is marked gone can only come back to be destroyed.
+  // A worker that is marked gone can come back only to be destroyed.
   if (row.phase === "gone" && upsert.phase !== "shutdown") return state;
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
@@ -47,22 +47,22 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   };
   const isKnown = upsert.failure === null || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
-  const keys = Object.keys(next) as (keyof WorkerRow)[]; // of an object literal
+  const keys = Object.keys(next) as (keyof WorkerRow)[]; // `next` has only such keys
   const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   const record = withHolds(state.record, row, next, now);
   return { ...state, record: learn(record, row, next) };
 }
 
-/** When the worker began to end; later news do not change this. Null: it is not ending. */
+/** When the worker began to end; later news does not change this time. Null: the worker is not ending. */
 function endingOf({ endingAt }: WorkerRow, { phase }: WorkerUpsert, now: Instant): Instant | null {
   return phase === "shutdown" ? (endingAt ?? now) : null;
 }
 
 /**
- * The pool consents to a stop if the worker has no run, no run counts on it, and enough other workers remain.
- * It also consents if the worker is to make room for a run. Among workers with equal idle times, the first to
- * propose its stop stops first.
+ * The pool consents to the stop of a worker without runs if no run counts on the worker and enough other
+ * workers remain, or if the worker must make room for a run. Among workers with equal idle times, the first
+ * worker that proposes its stop is the first that stops.
  */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;
@@ -83,7 +83,9 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   return others >= state.record.config.minInstances;
 }
 
-/** The hold-offs after a change of a worker. A self-hosted machine does not affect them. */
+/**
+ * The record with the hold-offs after a change of a worker. A self-hosted machine does not affect hold-offs.
+ */
 function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now: Instant): PoolRecord {
   if (before.kind === "self-hosted") return record;
   let next = record;
@@ -115,7 +117,7 @@ export function answerWorker(state: ReadonlyPool, upsert: WorkerUpsert, now: Ins
 /** The answer of a worker to any message of its pool. */
 export type WorkerAnswered = Answered<"worker", Exclude<Kind<"worker">, "order">>;
 
-/** Folds in a worker's answer. */
+/** Applies a worker's answer. */
 export function foldWorkerAnswer(
   state: Configured,
   { type, sent: { worker }, answer }: WorkerAnswered,
@@ -129,9 +131,9 @@ export function foldWorkerAnswer(
 }
 
 /**
- * Marks a worker gone if its object has no state: it never existed, so its permit is free again. If the
- * worker is marked gone already, but a listing shows its machine (`seen`), the machine is adopted (invariant
- * 3).
+ * Marks a worker gone if its object has no state: the worker never existed, so its permit is free again. If
+ * the worker is already marked gone, but a listing shows its machine (`seen`), the machine is adopted
+ * (invariant 3).
  */
 function foldMissing(state: Configured, worker: string, seen: Instance | undefined, now: Instant): void {
   const row = state.workers.get(worker);

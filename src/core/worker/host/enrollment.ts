@@ -13,22 +13,27 @@ import {
   type WorkerState,
 } from "../state.ts";
 
-/** How many earlier boots of a machine are remembered: a host that starts in one of them is a clone. */
+/** How many earlier boots of a machine are remembered. A host that starts in an earlier boot is a clone. */
 export const MAX_REMEMBERED_BOOTS = 20;
-/** How many starts of an agent are remembered: a late join of one of them does not end a later start. */
+/**
+ * How many starts of an agent are remembered. The late join of a remembered start does not end a later start.
+ */
 export const MAX_REMEMBERED_JOINS = 20;
 
 /** The first call of a host: its secret, the boot of its machine, and its resources. */
 export interface Enrollment {
   secret: string;
   bootId: string;
-  /** As measured. All of them count for a self-hosted machine, only memory for others (`measuredMemory`). */
+  /**
+   * As measured by the host. All count for a self-hosted machine, but only memory for any other
+   * (`measuredMemory`).
+   */
   resources?: Resources;
 }
 
 /**
- * Enrollment binds the host's secret to the worker. A repeated enrollment in the same boot changes nothing;
- * in another boot it counts as a restart, like a join.
+ * Enrollment binds the host's secret to the worker. A repetition in the same boot changes nothing. A
+ * repetition in another boot counts as a restart, like a join.
  */
 export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: Instant): WorkerState {
   const { record } = state;
@@ -48,8 +53,8 @@ export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: I
 }
 
 /**
- * Whether this call comes late from an earlier boot: a host that has joined or reported no longer enrolls. If
- * the call counted as a restart, it would end the runs of the present boot.
+ * Whether this call comes late from an earlier boot: after a host has joined or reported, it no longer
+ * enrolls. If the call counted as a restart, it would end the runs of the present boot.
  */
 export function isLateEnrollment(
   { record, memo }: ReadonlyExistingWorker,
@@ -93,15 +98,16 @@ function hasJoined({ joins }: WorkerRecord, id: string): boolean {
   return joins.some((one) => one.id === id);
 }
 
-/** Whether this start of the agent joined but was superseded by a later one. */
+/** Whether this start of the agent joined but was superseded by a later start. */
 export function isSupersededJoin(record: WorkerRecord, id: string): boolean {
   return hasJoined(record, id) && record.joins.at(-1)?.id !== id;
 }
 
 /**
- * Whether a start that has not joined may be older than the present start: it was signed before the latest
- * join, or no later than a forgotten join. Then it must not end the present start. If the latest join claims
- * to be signed after it arrived, its arrival counts, so that a fast clock cannot lock out later starts.
+ * Whether a start that has not joined may be older than the present start: its join was signed before the
+ * latest join, or not after the latest forgotten join. Such a start must not end the present start. If the
+ * latest join claims to be signed after its own arrival, the time of its arrival counts, so that a fast clock
+ * cannot lock out later starts.
  */
 export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): boolean {
   const { joins, joinedAt, joinsForgotten } = record;

@@ -19,11 +19,11 @@ export interface SocketAttachment {
   /** The `seq` of the latest report, and of the latest report that was answered. */
   seq: number;
   answered: number;
-  /** The revision of the orders sent last; -1: none. */
+  /** The revision of the orders that were sent last; -1: no orders were sent. */
   revision: number;
-  /** Those orders told the host to power off (`powerOff`). */
+  /** The orders that were sent last told the host to power off (`powerOff`). */
   over: boolean;
-  /** A full report came, and the allocations have answered everything reported since. */
+  /** A full report has arrived, and the allocations have answered all reports about their attempts. */
   settled: boolean;
 }
 
@@ -38,7 +38,7 @@ export function newAttachment(state: ReadonlyExistingWorker, now: Instant): Sock
 
 /**
  * Resumes a socket that outlived the object's memory. `heardAt`: the last sign of life that the platform
- * answered on its own.
+ * answered without waking the object.
  */
 export function resumeSocket(
   state: WorkerState,
@@ -52,8 +52,9 @@ export function resumeSocket(
 }
 
 /**
- * A sign of life on the socket says nothing about attempts and grants no lease (rule R4). It counts until the
- * lease ends. After that, a host that is alive but no longer reports is silent (cases.md#case-8).
+ * Notes a sign of life on the socket, which says nothing about attempts and grants no lease (rule R4). A sign
+ * of life counts until the lease ends. After that, a host that is alive but no longer reports counts as
+ * silent (cases.md#case-8).
  */
 export function foldHeard(state: ExistingWorker, beatAt: Instant): WorkerState {
   const at = Math.min(beatAt, state.record.leaseUntil);
@@ -62,8 +63,8 @@ export function foldHeard(state: ExistingWorker, beatAt: Instant): WorkerState {
 }
 
 /**
- * News for a host besides a new revision: stored log bytes, data that the host may drop, and attempts that it
- * reports but no allocation wants.
+ * The news for a host that does not change the revision of its orders: stored log bytes, data that the host
+ * may drop, and attempts that the host reports but no allocation wants.
  */
 export function sideNews(state: ReadonlyExistingWorker): string {
   const { logs, reported } = state.memo;
@@ -75,12 +76,12 @@ export function sideNews(state: ReadonlyExistingWorker): string {
 export const NO_SIDE_NEWS = JSON.stringify([{}, [], []]);
 
 /**
- * The frame to send to the host: an answer to each report, or changed orders. `side`: the side news that this
- * process sent last.
+ * The frame to send to the host: an answer to each report, or changed orders. `side`: the side news
+ * (`sideNews`) that this process sent last.
  *
  * A worker that was just loaded does not know which attempts its host has besides the ordered attempts.
- * Orders that omit such an attempt would end it (rule R5). So the worker asks for a full report first, unless
- * all reports were settled. Orders that answer no report grant no lease (rule R4).
+ * Orders that omit such an attempt would end the attempt (rule R5). So the worker asks for a full report
+ * first, unless all reports were settled. Orders that answer no report grant no lease (rule R4).
  */
 export function frameDue(
   state: ReadonlyExistingWorker,
@@ -88,7 +89,7 @@ export function frameDue(
   side: string,
   now: Instant,
 ): Frame | undefined {
-  // The host first sends a full report.
+  // Nothing is sent before the host's first report, which is full.
   if (note.seq === 0) return undefined;
   const answers = note.seq > note.answered;
   const over = isEnding(state.record);
@@ -99,7 +100,7 @@ export function frameDue(
   return { kind: "orders", orders: answers ? orders : { ...orders, leaseMs: 0 } };
 }
 
-/** Whether changed orders leave on this socket at once (see `frameDue`). */
+/** Whether changed orders are sent on this socket at once (see `frameDue`). */
 export function isListening({ record, memo }: ReadonlyExistingWorker, note: SocketAttachment): boolean {
   return note.incarnation === record.incarnation && note.seq > 0 && memo.whole;
 }

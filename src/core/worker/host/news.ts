@@ -8,8 +8,9 @@ import { iso } from "../../../shared/time/instant.ts";
 import { isEnding, isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
 
 /**
- * Folds in what a report says about the host. Everything is judged before any change is noted. Trouble is
- * noted first, so the boot of a broken machine has failed (workers.md#trouble-first).
+ * Applies what a report says about the host. Everything is judged before any change is noted. Trouble is
+ * noted before the boot probe, so that the boot of a broken machine counts as failed
+ * (workers.md#trouble-first).
  */
 export function foldNews(before: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   const { intent, phase, notice: known } = before;
@@ -29,7 +30,7 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
   if (trouble !== undefined && record.idleBehavior === "run") {
     const isBroken = trouble.kind === "broken";
     const reason = `${trouble.kind}: ${trouble.text}`;
-    // A broken host that was never ready is a failed boot.
+    // If a broken host was never ready, its boot has failed.
     const judged = isBroken ? withBootOutcome(record, "failure") : record;
     const [type, text] = isBroken ? ["Broken", trouble.text] : ["Unkillable", reason];
     record = note({ ...judged, idleBehavior: "drain", reason }, type, text, now);
@@ -45,7 +46,8 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
       record = note({ ...booted, phase: "ready", readyAt: now }, "Ready", text, now);
     }
   }
-  // A report without the field does not withdraw a notice: a restarted agent may not know the notice yet.
+  // A report that does not mention a notice does not withdraw it: a restarted agent may not know the notice
+  // yet.
   if (notice === null && known !== null && !ends) {
     const reason = record.reason === `its host drains: ${known.text}` ? record.phase : record.reason;
     const text = "its host has withdrawn the notice";

@@ -3,13 +3,14 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
 /**
- * How fast one host may send: a call costs one unit, and another for each `BYTES_A_UNIT` of its body. Units
- * are refilled each second, up to the maximum. A call costs more if other objects must be asked about it.
+ * How fast one host may send: a call costs one unit, and one more unit for each `BYTES_A_UNIT` of its body.
+ * Units are refilled each second, up to the maximum. A call costs more if other objects must be asked about
+ * it.
  */
 export const HOST_UNITS_A_SECOND = 100;
 export const MAX_HOST_UNITS = 200;
 export const BYTES_A_UNIT = 32 * 1024;
-/** The price of another start of the agent, or of a socket. */
+/** The price of a start of the agent, or of a new socket. */
 export const UNITS_OF_A_START = 10;
 /** The price of asking an allocation about a stranger (a reported placement without a row). */
 export const UNITS_OF_A_STRANGER = 20;
@@ -35,8 +36,8 @@ export function unitsOf(bytes: number): number {
 }
 
 /**
- * Charges a call if any units are left; the last call may overdraw them. `waitMs`: how long the host must
- * wait before it tries again; 0: accepted.
+ * Charges a call if any units are left, even if the call costs more than is left. `waitMs`: how long the host
+ * must wait before it tries again; 0: accepted.
  */
 export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
   // A clock that went back does not change the units.
@@ -52,7 +53,7 @@ export function chargeExtra({ units, at }: Pace, more: number): Pace {
   return { units: units - more, at };
 }
 
-/** Units for the questions to allocations that a report newly causes. */
+/** Units for the questions to allocations that a report causes for the first time. */
 export function costOfQuestions(
   before: Pick<WorkerMemo, "reported" | "retained">,
   after: Pick<WorkerMemo, "reported" | "retained">,

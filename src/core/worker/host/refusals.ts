@@ -5,12 +5,12 @@ import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { note, type WorkerRecord } from "../state.ts";
 
-/** What was refused: an error code, or a report that was sent before. */
+/** The kind of a refusal: an error code, or a report that was repeated or late. */
 export type RefusalKind = ErrorCode | "repeated_report";
 
 /**
- * Notes a refusal, so that clones and thieves become visible. Each note is a written row and anybody can
- * call. So each kind of refusal is noted at most once a minute, according to the stored events.
+ * Notes a refusal, so that clones and thieves become visible. Each note is a written row, and anybody can
+ * cause a refusal. So each kind of refusal is noted at most once a minute, according to the stored events.
  */
 export function noteRefusal(
   record: WorkerRecord,

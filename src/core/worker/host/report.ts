@@ -25,15 +25,18 @@ import { foldNews } from "./news.ts";
 import { costOfNews, costOfQuestions } from "./pace.ts";
 import { questionsDue, retainedNow, unneeded, withAnswer } from "./retained-data.ts";
 
-/** A lease is extended once less than this share is left: each extension is a written row (rule R4). */
+/**
+ * A lease is extended only when less than this share of it is left, since each extension is a written row
+ * (rule R4).
+ */
 const EXTEND_BELOW = 2 / 3;
 
-/** How a report relates to the latest one: only a fresh report counts. */
+/** How a report relates to the latest report. Only a fresh report counts. */
 export function verdictOn({ record, memo }: ReadonlyExistingWorker, report: Report): Verdict {
   return judgeReport(report, { incarnation: record.incarnation, lastSeq: memo.lastSeq });
 }
 
-/** Folds in a report (host-protocol.md#report). A report that is not fresh is ignored. */
+/** Applies a report (host-protocol.md#report). A report that is not fresh is ignored. */
 export function foldReport(state: ExistingWorker, report: Report, now: Instant): WorkerState {
   if (verdictOn(state, report) !== "fresh") return state;
   const { hostClock, waitedMs } = readClock(state.memo.hostClock, report.clock, now);
@@ -93,7 +96,9 @@ export function observationsDue(state: ReadonlyExistingWorker, now: Instant): Ob
   return [...owed, ...questionsDue(state, now)];
 }
 
-/** Folds in an allocation's answer: its present order. An empty order ends the placement (rule R3). */
+/**
+ * Applies an allocation's answer, which is its present order. An empty order ends the placement (rule R3).
+ */
 export function foldObserved(
   state: ExistingWorker,
   sent: Observed,
@@ -132,8 +137,9 @@ export function foldObserved(
 }
 
 /**
- * Remembers that no allocation wants this stranger (a reported placement without a row). It gets no row,
- * since anybody who can name a run could fill the table. Orders omit it as long as the host reports it.
+ * Remembers that no allocation wants this stranger (a reported placement without a row). The stranger gets no
+ * row: otherwise anybody who can name a run could fill the table. Orders omit the stranger as long as the
+ * host reports it.
  */
 function asUnwanted(memo: WorkerMemo, key: string, now: Instant): WorkerMemo {
   const known = memo.reported[key];
@@ -146,7 +152,7 @@ function asUnwanted(memo: WorkerMemo, key: string, now: Instant): WorkerMemo {
 
 /**
  * Drops the reports of an ended placement, since orders omit the placement in any case. Otherwise the reports
- * would stay until the next full report, and each delta would read the placement's row.
+ * would stay until the next full report, and each report in between would read the placement's row.
  */
 function withoutReported(memo: WorkerMemo, key: string): WorkerMemo {
   const { [key]: over, ...reported } = memo.reported;
@@ -157,8 +163,8 @@ function withoutReported(memo: WorkerMemo, key: string): WorkerMemo {
 }
 
 /**
- * The orders for the host. They contain a reported attempt without an order until its allocation has
- * answered, since orders may omit only attempts that no allocation wants (rule R5).
+ * The orders for the host. An attempt that is reported but was never ordered stays in the orders until its
+ * allocation has answered, since orders may omit only attempts that no allocation wants (rule R5).
  */
 export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: Instant): Orders {
   const { record, memo } = state;

@@ -13,7 +13,7 @@ export const MAX_KEPT_ASKED = 32;
 
 /**
  * The data that the host retains, with the answers so far. Allocations are asked only about the first
- * entries; the other entries follow when there is room.
+ * `MAX_KEPT_ASKED` entries. The other entries follow when there is room.
  */
 export function retainedNow(
   before: Record<string, RetainedData>,
@@ -36,7 +36,7 @@ export function questionsDue({ record, placements, memo }: ReadonlyExistingWorke
   });
 }
 
-/** Folds in an allocation's answer. An allocation that does not exist needs no data. */
+/** Applies an allocation's answer. An allocation that does not exist needs no data. */
 export function withAnswer(memo: WorkerMemo, key: string, answer: ObservedAnswer, now: Instant): WorkerMemo {
   const known = memo.retained[key];
   if (known === undefined) return memo;

@@ -45,19 +45,20 @@ export function foldBehavior(
 }
 
 /**
- * Whether a draining worker has nothing left to wait for: it is booting, it is idle, or the only attempts
- * left on it cannot be killed and end only with the machine (workers.md#t13, workers.md#t14, workers.md#t15).
+ * Whether a draining worker has nothing left to wait for: it is booting, it is idle, or the host cannot kill
+ * the attempts that are left, so that only the machine's end will end them (workers.md#t13, workers.md#t14,
+ * workers.md#t15).
  */
 export function isDrained(state: ReadonlyExistingWorker): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
-  // A self-hosted machine that gave notice may withdraw it, and waiting for this costs nothing.
+  // The host of a self-hosted machine may withdraw its notice, and waiting for this costs nothing.
   if (isSelfHosted(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 
-/** Whether the only attempts left of a placement are attempts that the host cannot kill. */
+/** Whether attempts of a placement are left, and the host cannot kill any of them. */
 function isGivenUp(state: ReadonlyExistingWorker, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);

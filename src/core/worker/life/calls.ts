@@ -15,8 +15,8 @@ export function callWaiting(record: WorkerRecord): CloudCall | undefined {
 }
 
 /**
- * Takes a turn for one provider call. `version`: the worker's version when it wanted the call. A late or
- * duplicate turn has another version, and is ignored.
+ * Accepts a turn for one provider call. `version`: the worker's version that the pool knew when it gave the
+ * turn. A late or duplicate turn has another version, and is ignored.
  */
 export function foldTurn(state: ExistingWorker, { version }: Turn): WorkerState {
   return state.record.version === version ? { ...state, record: withTurn(state.record) } : state;

@@ -43,8 +43,9 @@ export function foldCreate(state: WorkerState, intent: Intent, now: Instant): Wo
 }
 
 /**
- * Adopts a machine that a listing shows under our name without a worker. Its host may still have a lease, so
- * the machine is not destroyed before that lease is certainly over (decisions/pool.md#adoption).
+ * Adopts a machine that a listing shows under this worker's name, although no worker owned it. Its host may
+ * still have a lease, so the machine is not destroyed before that lease is certainly over
+ * (decisions/pool.md#adoption).
  */
 function adopt(state: WorkerState, intent: Intent, instance: Machine, now: Instant): WorkerState {
   const reason =
@@ -112,7 +113,10 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
   };
 }
 
-/** Folds in the answer to a create call, by class (host-protocol.md#provider-errors). */
+/**
+ * Applies the answer to a create call. The effect of a failure depends on its class
+ * (host-protocol.md#provider-errors).
+ */
 export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, now: Instant): WorkerState {
   if (answer.kind === "created") {
     const { record } = state;
@@ -138,8 +142,8 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
     // The machine may exist nevertheless, or may still be made. The call is retried with the same token, at
-    // each turn until `notAfter`. If an earlier call made the machine, it may already have runs, and this
-    // answer says nothing about it (invariant 4).
+    // each turn until `notAfter`. If an earlier call made the machine, the machine may already have runs, and
+    // this answer says nothing about the machine (invariant 4).
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
@@ -148,23 +152,24 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
     // A worker that is ending keeps the reason for its end.
     const reason = record.phase === "booting" ? text : record.reason;
     const failed = { ...tried, failure, createTries: record.createTries + 1, reason };
-    // Repeated failures for the same reason are one event: only a few events are kept.
+    // Repeated failures for the same reason count as one event, since only a few events are kept.
     const isKnown = record.failure?.text === failure.text && record.failure.class === failure.class;
     return { ...state, record: isKnown ? failed : note(failed, "Create Failed", text, now) };
   }
-  // Despite the refusal, an earlier unanswered call may make the machine: only listings prove that none did.
+  // Despite the refusal, an earlier unanswered call may make the machine: only listings prove that no call
+  // made it.
   const calledAt = Math.max(record.calledAt ?? 0, now);
   const ended = shutDown(
     { ...state, record: note({ ...record, failure, waits: true }, "Create Failed", text, now) },
     text,
     now,
   );
-  // If this process knows all answers, no call is in flight, since there is only one at a time (rule R7).
+  // If this process knows all answers, no call is in flight: there is only one call at a time (rule R7).
   if (ended.record === null || state.memo.mayHaveCalled) return ended;
   return { ...ended, record: { ...ended.record, calledAt } };
 }
 
-/** Notes after a failed create call whether this or an earlier call may have made a machine. */
+/** Notes after a failed create call whether this call or an earlier call may have made a machine. */
 function afterFailedCreate(
   { record, memo }: ReadonlyExistingWorker,
   { refused }: ProviderFailure,
@@ -175,8 +180,8 @@ function afterFailedCreate(
 }
 
 /**
- * Folds in the answer to a destroy call. Only an observation proves the end (invariant 3): as long as the
- * machine is listed, the call is repeated.
+ * Applies the answer to a destroy call. Only a listing proves the machine's end (invariant 3), so the call is
+ * repeated as long as the machine is listed.
  */
 export function foldDestroyAnswer(state: ExistingWorker, answer: DestroyAnswer, now: Instant): WorkerState {
   // A pause that the provider asks for counts as part of this call, so the next call comes after the pause.

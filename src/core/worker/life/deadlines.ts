@@ -16,12 +16,15 @@ import {
 import { behaviorOf, isDrained } from "./behavior.ts";
 import { goneNow, isLetGo, shutDown } from "./shutdown.ts";
 
-/** When the host's lease ends, if runs depend on it, or if nothing else can end the worker. */
+/**
+ * When the host's lease ends. Undefined: no live placement depends on the lease, and its end does not end the
+ * worker.
+ */
 function leaseEnd(state: ReadonlyExistingWorker): Instant | undefined {
   return livePlacements(state).length > 0 || isLetGo(state) ? state.record.leaseUntil : undefined;
 }
 
-/** When a ready worker's host will have been silent for its probe timeout (workers.md#t9). */
+/** When a ready worker's host will have been silent for the probe timeout (workers.md#t9). */
 function silentAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;
@@ -29,8 +32,9 @@ function silentAt(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * When the host has surely killed everything (rule R4): its lease has been over for `LEASE_MARGIN_MS` while
- * this object was running, so that a report could have reached it and none did.
+ * The time from which the host has surely killed everything (rule R4): its lease has been over for
+ * `LEASE_MARGIN_MS`, and this object has known for as long that the lease or a report is overdue. So a report
+ * could have arrived, but none did.
  */
 function lostAt(state: ReadonlyExistingWorker): Instant | undefined {
   const end = leaseEnd(state);
@@ -41,9 +45,9 @@ function lostAt(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * When the worker of a silent host is given up: after all its runs are lost, and not because of our own
- * absence. Never for a self-hosted machine, whose host may return at any time
- * (host-protocol.md#self-hosted-machines).
+ * When the worker of a silent host is given up: after all its runs are lost, and only when this object has
+ * known for `LEASE_MARGIN_MS` that the lease or a report is overdue. The worker of a self-hosted machine is
+ * never given up, since its host may return at any time (host-protocol.md#self-hosted-machines).
  */
 function givenUpAt(state: ReadonlyExistingWorker): Instant | undefined {
   const at = isSelfHosted(state.record) ? undefined : silentAt(state);
@@ -77,8 +81,9 @@ export function idleSince(state: ReadonlyExistingWorker): Instant | undefined {
 }
 
 /**
- * When the worker proposes to its pool to stop: after its idle time, or at once, even while booting, to make
- * room for a run. Undefined: not at all. A self-hosted machine costs nothing, and stays.
+ * When the worker proposes its stop to the pool: after its idle time. If the worker must make room for a run,
+ * it proposes its stop at once, even while it is booting. Undefined: the worker proposes no stop. A
+ * self-hosted machine costs nothing, and stays.
  */
 export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   const { record, memo } = state;
@@ -137,7 +142,8 @@ function undeliveredUntil(state: ReadonlyExistingWorker): Instant | undefined {
 
 /**
  * When a run's placement ends if its host stays silent. An undelivered placement ends once the host counts as
- * silent, any other once the lease is surely over. Undefined: the run has no live placement.
+ * silent, and any other placement ends once the lease is surely over. Undefined: the run has no live
+ * placement.
  */
 export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Instant | undefined {
   const row = livePlacements(state).find((one) => one.run === run);
@@ -147,7 +153,7 @@ export function placementEndsAt(state: ReadonlyExistingWorker, run: string): Ins
 }
 
 /**
- * When an adopted machine is destroyed: one lease and its margin after it was first listed
+ * When an adopted machine is destroyed: one lease and `LEASE_MARGIN_MS` after its adoption
  * (decisions/pool.md#adoption). This worker knows no secret of the host, so the host cannot join.
  */
 export function orphanEndsAt({ record }: ReadonlyExistingWorker): Instant | undefined {
@@ -204,7 +210,7 @@ function noteOverdue(state: ExistingWorker, now: Instant): ExistingWorker {
   return { ...state, record: { ...record, overdueSince: now } };
 }
 
-/** Clears the pause that the provider asked for once it is over. */
+/** When the pause that the provider asked for is over, clears it. */
 function endPause(state: ExistingWorker, now: Instant): ExistingWorker {
   const { record } = state;
   if (record.createNotBefore === null || now < record.createNotBefore) return state;

@@ -13,7 +13,7 @@ import {
 import { withTurn } from "./calls.ts";
 import { goneNow, shutDown } from "./shutdown.ts";
 
-/** Who destroys the machine, and why. `force`: without waiting for a listing. */
+/** Who destroys the machine, and why. `force`: the worker's end does not wait for a listing. */
 export interface Kill {
   reason: string;
   by: string;
@@ -37,8 +37,8 @@ export function foldKill(
 }
 
 /**
- * Whether there is certainly no machine: each create call was refused, and none is in flight. Then no listing
- * is needed.
+ * Whether there is certainly no machine: each create call was refused, and no call is in flight. Then no
+ * listing is needed as proof.
  */
 export function isSurelyUnmade(record: WorkerRecord): boolean {
   const { phase, instance, secret, failure, mayBeMade, calling, waits } = record;
@@ -47,9 +47,8 @@ export function isSurelyUnmade(record: WorkerRecord): boolean {
 }
 
 /**
- * Ends a worker without an observation: its machine was never made, or an operator forced the end. A forced
- * end does not wait for a listing. It does wait for the answer to one destroy call, and for the leases of the
- * worker's runs (invariant 4).
+ * Ends a worker without a listing as proof, if its machine was never made or its end was forced. A forced end
+ * still waits for the answer to one destroy call, and for the end of all live placements (invariant 4).
  */
 export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
   const { record } = state;

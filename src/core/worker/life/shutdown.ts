@@ -18,8 +18,8 @@ import {
 } from "../state.ts";
 
 /**
- * Begins the worker's end: from now on orders are refused, and the machine is destroyed or let go. `outcome`:
- * the boot's outcome, if the boot has none yet.
+ * Begins the worker's end: from now on orders are refused, and the machine is destroyed. If the machine is
+ * self-hosted, its agent is told to end instead. `outcome`: the boot's outcome, if the boot has none yet.
  */
 export function shutDown(
   before: ExistingWorker,
@@ -30,7 +30,8 @@ export function shutDown(
   if (isEnding(before.record)) return before;
   const state = { ...before, record: withBootOutcome(before.record, outcome) };
   if (isSelfHosted(state.record)) return letGo(state, reason, now);
-  // A call in flight or unanswered may still make the machine: no listing before `calledAt` proves anything.
+  // A create call that is in flight or unanswered may still make the machine: no listing before `calledAt`
+  // proves anything.
   const { calledAt: called, instance } = state.record;
   const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
   const calling = state.record.calling || (instance === null && !state.record.waits);
@@ -39,8 +40,8 @@ export function shutDown(
 }
 
 /**
- * Tells the agent of a self-hosted machine to end, since no provider can destroy the machine. The new
- * revision of the orders lets a report prove that the agent knows.
+ * Tells the agent of a self-hosted machine to end, since no provider can destroy the machine. The orders get
+ * a new revision, so that a report can prove that the agent has seen them.
  */
 function letGo(state: ExistingWorker, reason: string, now: Instant): WorkerState {
   if (state.record.secret === null)
@@ -51,15 +52,15 @@ function letGo(state: ExistingWorker, reason: string, now: Instant): WorkerState
 }
 
 /**
- * Whether this is a self-hosted machine whose agent was told to end. Its last report, or the end of its
- * lease, ends the worker, since no listing can.
+ * Whether this is a self-hosted machine whose agent was told to end. The agent's final report or the end of
+ * the lease then ends the worker, since no listing shows the machine.
  */
 export function isLetGo({ record }: ReadonlyExistingWorker): boolean {
   return isSelfHosted(record) && record.phase === "shutdown";
 }
 
 /**
- * Whether this is the last report of a self-hosted machine: the agent knows that it must end, and no attempt
+ * Whether this is the final report of a self-hosted machine: the agent knows that it must end, and no attempt
  * is alive.
  */
 export function isFarewell(state: ReadonlyExistingWorker, report: Report): boolean {
@@ -68,8 +69,8 @@ export function isFarewell(state: ReadonlyExistingWorker, report: Report): boole
 }
 
 /**
- * Ends a worker whose machine is gone (`proof`): its placements are lost. If the end was decided before, its
- * reason stays; otherwise the machine ended by itself.
+ * Ends a worker whose machine is gone (`proof`). Its live placements count as lost. If the worker's end was
+ * decided before, the reason for this end stays. Otherwise the reason is that the machine ended by itself.
  */
 export function goneNow(state: ExistingWorker, proof: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;

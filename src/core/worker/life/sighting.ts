@@ -14,10 +14,11 @@ import { goneNow, shutDown } from "./shutdown.ts";
 export const MAX_PRICES = 50;
 
 /**
- * Folds in a complete listing (invariant 3, rule R5). The state `terminated` proves the end, unless it
- * belongs to another machine with our tags, made by a second create call. An omission proves the end only
- * after the host's lease, and only in two listings. The first must begin a consistency window after our
- * latest call, the second a window after the first. Listings of another provider prove nothing.
+ * Applies what a listing shows about this worker (invariant 3, rule R5). The state `terminated` proves the
+ * machine's end, unless this is the state of another machine under the worker's name. Omissions prove the end
+ * only if two listings omit the machine after the host's lease. The first of these listings must begin at
+ * least `consistencyMs` after the worker's latest call, and the second at least `consistencyMs` after the
+ * first. Listings of another provider prove nothing.
  */
 export function foldSighting(before: ExistingWorker, listed: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
@@ -37,7 +38,7 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   if (leased || tooSoon || unlisted || isUnmade(state)) return state;
-  // The series of omissions starts over if a listing in between showed the machine, or may have shown it.
+  // The series of omissions starts again if a listing in between showed the machine, or may have shown it.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
@@ -45,10 +46,10 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
 }
 
 /**
- * The listing as it concerns the worker's own machine: another machine in place of the known one is a double.
- * If the double took its place, the end of the double would count as the end of the worker, whose host may
- * still run its tasks (rules.md#r4). `isListed`: the known machine is among the doubles, because
- * the pool does not know yet which one is the worker's.
+ * What a listing shows about the worker's own machine. If it shows another machine instead of the known
+ * machine, the other machine counts as a double. Otherwise the end of the double would count as the end of
+ * the worker, although the worker's host may still run tasks (rules.md#r4). `isListed`: the known machine is
+ * among the doubles, because the pool does not know yet which machine is the worker's own.
  */
 function ownSighting(record: WorkerRecord, sighting: Sighting): { sighting: Sighting; isListed: boolean } {
   const { instance, doubles = [] } = sighting;
@@ -67,8 +68,9 @@ function ownSighting(record: WorkerRecord, sighting: Sighting): { sighting: Sigh
 }
 
 /**
- * Notes other machines that a listing shows under the worker's name: the provider made several for one token.
- * They are shown, and left alone while the worker lives, since the host may run on any of them.
+ * Notes other machines that a listing shows under the worker's name: the provider made several machines for
+ * one token. The other machines are shown to readers, and left alone while the worker lives, since the host
+ * may run on any of them.
  */
 function withDoubles(state: ExistingWorker, { doubles, beganAt }: Sighting): ExistingWorker {
   const { record } = state;
@@ -90,8 +92,8 @@ function isSame(some: readonly string[], others: readonly string[]): boolean {
 }
 
 /**
- * The worker with another living machine of its name in place of the one that ended; undefined if there is
- * none. Its host may run on the other, and the other must be ended with the worker (rules.md#invariant-3).
+ * The worker with one of its doubles in place of the machine that ended. Undefined: the worker has no double.
+ * The worker's host may run on this double, and the double must end with the worker (rules.md#invariant-3).
  */
 function withNextDouble(state: ExistingWorker): ExistingWorker | undefined {
   const [id, ...doubles] = state.record.doubles;
@@ -114,7 +116,9 @@ function isAnother({ instance }: WorkerRecord, id: string): boolean {
   return instance !== null && instance.id !== id;
 }
 
-/** Takes over the provider's present configuration: without its secret no machine can be destroyed. */
+/**
+ * Takes over the provider's present configuration: without the present secret no machine can be destroyed.
+ */
 function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
   const { intent } = state.record;
   if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
@@ -123,8 +127,8 @@ function withProvider(state: ExistingWorker, provider: ProviderConfig): Existing
 }
 
 /**
- * Folds in that the machine is listed. If a destroy call was made long enough before the listing began, the
- * call is repeated (workers.md#t19). If the worker was marked gone, it shuts down again (invariant 3).
+ * Applies a listing that shows the machine. If a destroy call was made long enough before the listing began,
+ * the call is repeated (workers.md#t19). If the worker was marked gone, it shuts down again (invariant 3).
  */
 function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
   const { record } = state;
@@ -142,7 +146,7 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return foldLifecycle(found, instance, now);
-  // The machine certainly exists, so its end must be observed even if it was forced before.
+  // The machine certainly exists, so its end must be observed even if the worker's end was forced before.
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
   return {
     ...state,
@@ -151,7 +155,7 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
 }
 
 /**
- * Folds in the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
+ * Applies the state of a listed machine (decisions/workers.md#d28). A machine that is stopping, stopped or
  * broken takes no more runs, and is destroyed once no lease can be left (invariant 4). A machine that is
  * still booting is destroyed immediately. A worker on `hold` is left alone.
  */

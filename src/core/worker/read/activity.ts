@@ -1,4 +1,4 @@
-// What is a worker doing? Its shown state, its reason and its next action all follow from this.
+// What is a worker doing? Its shown state, its reason and its next action all follow from the answer.
 import type { WorkerStateName } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerPhase } from "../../messages.ts";
@@ -8,7 +8,7 @@ import { isSelfHosted, livePlacements, type ReadonlyExistingWorker } from "../st
 
 /** What a worker is doing (workers.md#states). */
 export type WorkerActivity =
-  /** Its machine is still to be created. `isDeferred`: a create call failed, and another will follow. */
+  /** Its machine is still to be created. `isDeferred`: a create call failed, and another call will follow. */
   | { kind: "asked"; isDeferred: boolean }
   | { kind: "booting" }
   /** Self-hosted: it waits for a machine to use its code, or for the first report of its host. */

@@ -1,4 +1,4 @@
-// What does a worker do next, and when, or for whom does it wait (`why`)?
+// What does a worker do next, and when? Or for whom does the worker wait (`why`)?
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { behaviorOf } from "../life/behavior.ts";
@@ -9,7 +9,7 @@ import type { WorkerActivity } from "./activity.ts";
 
 const STAY = "stay, until an operator says otherwise";
 
-/** What a worker does next by itself, and when; or for whom it waits (invariant 5). */
+/** What a worker does next by itself, and when. Otherwise, for whom the worker waits (invariant 5). */
 export function nextOf(state: ReadonlyExistingWorker, activity: WorkerActivity, now: Instant): Next {
   const { record } = state;
   switch (activity.kind) {
@@ -79,7 +79,7 @@ function nextWithRuns(state: ReadonlyExistingWorker, count: number): Next {
   return nextAt(code, `${goOn}; ${over}, unless its host reports`, end.at, "host");
 }
 
-/** When the worker proposes to its pool to stop; null: it has no reason to do so. */
+/** When the worker proposes its stop to the pool. Null: the worker has no reason to propose a stop. */
 function nextProposal(state: ReadonlyExistingWorker, now: Instant): Next | null {
   const at = proposalAt(state);
   if (at === undefined) return null;

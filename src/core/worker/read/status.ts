@@ -85,9 +85,9 @@ function kindOf(
 }
 
 /**
- * Why a worker is in its state, and what happens next (invariant 5). With `run`, it also says when the run's
- * placement ends if the host stays silent (`placementEndsAt`), and whether the placement was not sent to the
- * host yet (`undelivered`).
+ * Why a worker is in its state, and what happens next (invariant 5). If `run` is given, the answer also says
+ * when the run's placement ends if the host stays silent (`placementEndsAt`), and whether the placement was
+ * not sent to the host yet (`undelivered`).
  */
 export function whyOf(state: ReadonlyExistingWorker, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);

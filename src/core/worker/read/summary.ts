@@ -8,7 +8,7 @@ import { isSurelyUnmade } from "../life/kill.ts";
 import { isSelfHosted, measuredMemory, type ReadonlyExistingWorker } from "../state.ts";
 import { activityOf } from "./activity.ts";
 
-/** The worker as its pool knows it. A silent worker is `unknown`, so that no further run is placed there. */
+/** The worker as its pool knows it. A silent worker is `unknown`, so that no further run is placed on it. */
 export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUpsert {
   const { record } = state;
   const silent = activityOf(state, now).kind === "silent";
@@ -27,7 +27,7 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
     listedPrice: record.prices.at(-1) ?? null,
     failure: failureOf(state),
     resources: isSelfHosted(record) ? record.measured : null,
-    // Shown only once the worker is ready: its row is written then anyway.
+    // The pool learns this only when the worker becomes ready: the worker's row is written then anyway.
     measuredMemory: record.readyAt === null ? null : (measuredMemory(record) ?? null),
     unmade: isSurelyUnmade(record),
     forced: record.forced !== null,
@@ -38,7 +38,7 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
 }
 
 /**
- * Why the machine was not made, or why its boot failed. If a kill or a drain ended the worker, that is not a
+ * Why the machine was not made, or why its boot failed. A kill or a drain that ended the worker is not a
  * failure.
  */
 function failureOf({ record }: ReadonlyExistingWorker): WorkerUpsert["failure"] {

@@ -3,7 +3,7 @@ import type { Report, Sample } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { livePlacements, type ReadonlyExistingWorker, type WorkerMemo } from "../state.ts";
 
-/** Reading a host's usage causes a new sample if the latest sample is older than this. */
+/** If the latest sample is older than this, a request for a host's usage causes a new sample. */
 export const SAMPLE_FRESH_MS = 15_000;
 
 /** Usage of the attempts of one run, measured at `at`. */
@@ -12,7 +12,9 @@ export interface RunUsage {
   attempts: Record<string, Sample>;
 }
 
-/** The usage in a report, for ordered attempts only. It is never stored: a sample is not worth a row. */
+/**
+ * The usage in a report, for ordered attempts only. The usage is never stored: a sample is not worth a row.
+ */
 export function usageReported(
   state: ReadonlyExistingWorker,
   { usage }: Report,
