@@ -10,7 +10,7 @@ import type { AttemptState, HostState, StopPlan } from "./types.ts";
  * the control plane declares the worker lost (`LEASE_MARGIN_MS`).
  */
 export const LEASE_AFTER_SLEEP_MS: Millis = 55_000;
-/** How long after the sleep nothing is stopped: the lease may still be renewed. */
+/** For this long after a sleep the end of the lease stops no attempt: the lease may still be renewed. */
 export const RENEW_AFTER_SLEEP_MS: Millis = 20_000;
 
 /** The lease as stored in its file. `ms`: the longest lease that is ever granted. */
