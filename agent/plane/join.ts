@@ -196,8 +196,7 @@ async function persist(
 
 /** Accepts an answer only if it has the fields that the agent relies on. */
 function setupFrom(answer: unknown): HostSetup {
-  // The cast is checked right below, as far as the agent relies on it: a schema library would double its
-  // memory.
+  // The fields that the agent relies on are checked below. A schema library would double the agent's memory.
   const setup = answer as HostSetup;
   const complete =
     typeof setup?.worker === "string" &&
