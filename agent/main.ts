@@ -201,8 +201,8 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   let guardedUntil: Instant | undefined;
   const agent = await startAgent(files, settings, (state) => {
     const isKept = files.journal.keep(state);
-    // A watchdog is ensured even if the journal could not be written: nothing may run under a lease without a
-    // watchdog.
+    // Start a missing watchdog even if the journal could not be written: nothing may run under a lease
+    // without a watchdog.
     if (state.leaseUntil !== guardedUntil) ensureWatchdog(watchdog);
     guardedUntil = state.leaseUntil;
     return isKept;

@@ -3,9 +3,9 @@
 # lease is left. Near the end it runs "$@", which ends all attempts as the agent would; if "$@" keeps failing,
 # the watchdog kills their processes itself, as well as a shell can.
 #
-# - Arguments: the state directory; the seconds between two checks; three numbers of seconds before the end of
-#   the lease, at which it acts if the agent is dead or suspended, at which it acts if the agent seems to run,
-#   and at which it kills without Node; the command that powers the machine off, or nothing; then "$@".
+# - Arguments: the state directory; the seconds between two checks; how many seconds before the end of the
+#   lease it acts if the agent is dead or suspended, how many if the agent seems to run, and how many if there
+#   is no time for Node; the command that powers the machine off, or nothing; then "$@".
 # - Times come from /proc/uptime, which counts sleep, as the agent's clock does.
 # - It exits when watchdog.lock names another process or is gone, or when the agent is dead and nothing is
 #   left to guard. Until then it acts once for each end of a lease: a living agent ends later attempts itself.

@@ -12,7 +12,7 @@ const TURN_MS = 20;
 
 /** Whether to select a file or directory, and what to select below it. */
 export interface Choice {
-  /** Whether the entry itself is selected. Entries below a directory may be selected even if it is not. */
+  /** Whether the entry itself is selected. If a directory is not selected, entries below it may still be. */
   readonly chosen: boolean;
   /**
    * Opens a directory. The returned function gives the choice for each entry; undefined: skip the entry and

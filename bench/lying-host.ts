@@ -1,5 +1,6 @@
 // Which reports of a host cost the control plane most? This thread sends such reports without a pause until
-// it is told to end. It is not the thread that measures, so it does not slow that down (`hostile.ts`).
+// it is told to end. It is a thread of its own, so that it does not slow down the thread that measures
+// (`hostile.ts`).
 import { parentPort, workerData } from "node:worker_threads";
 import { enrollHost } from "./enrolled.ts";
 

@@ -24,7 +24,7 @@ const text = (value: string) => ({ type: "string", default: value }) as const;
 const { values } = parseArgs({ options: { mib: text("1024"), rounds: text("5"), secrets: text("10") } });
 const [mib, rounds] = [Number(values.mib), Number(values.rounds)];
 
-/** Tokens and passwords in URLs. Each fifth secret is a key of 24 lines. */
+/** The secrets: tokens, passwords in URLs, and as each fifth secret a key of 24 lines. */
 const secrets = Array.from({ length: Number(values.secrets) }, (_, n) => {
   const lines = Array.from({ length: 24 }, () => randomBytes(48).toString("base64"));
   if (n % 5 === 0) return Buffer.from(`-----BEGIN KEY-----\n${lines.join("\n")}\n-----END KEY-----\n`);

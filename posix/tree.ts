@@ -28,8 +28,8 @@ const MAX_SCANS = 8;
 /**
  * All living processes of a tree, except this process (tools.md#processes-and-cgroups). A child that has
  * forked twice and left its session is found by its environment; a child without that environment is found by
- * its session or its parent. A child that has lost its session, its parent and that environment escapes,
- * unless it is in a cgroup.
+ * its session or its parent. A child that has left its session and its parent, and has another environment,
+ * escapes unless it is in a cgroup.
  */
 export function findTree(query: TreeQuery): Proc[] {
   let found: Proc[] = [];

@@ -75,7 +75,7 @@ export type HostEvent =
   | { type: "forgotten"; id: string }
   /** The directories of a placement, or its kept data, are deleted. */
   | { type: "cleared"; placement: string }
-  /** A sticky placement has its directory. `moved`: the data of the placement `from` are now its data. */
+  /** A sticky placement has its directory. `moved`: its data were moved from the placement `from`. */
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
   /** The data of a sticky placement are stored, or cannot be stored. */
   | { type: "saved"; placement: string; outcome: OutputsOutcome }

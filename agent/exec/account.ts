@@ -128,7 +128,7 @@ export function asMember({ uid, gid, groups }: Member): string[] {
   return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--groups", groups.join(","), "--"];
 }
 
-/** Text about which directory keeps a user out, and what to do. */
+/** A text that says which directory keeps a user out, and what to do. */
 function closedText(account: Member, dir: string): string {
   const closed = closedParent(dir, account);
   if (closed === undefined) return "it, or a directory above it, is closed to that user.";

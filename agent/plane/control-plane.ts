@@ -170,8 +170,8 @@ export class Unproven extends Error {}
 export class WrongClock extends Refusal {}
 
 /**
- * When the control plane signed an answer, in seconds since 1970. Throws `Unproven` if the answer is not
- * signed.
+ * When the control plane signed an answer, in seconds since 1970. Throws `Unproven` if it did not sign the
+ * answer.
  */
 function provenAt(call: SignedCall, answer: Answer): number {
   const created = call.proofOf(answer);

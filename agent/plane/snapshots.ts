@@ -108,8 +108,8 @@ export class Snapshots {
     const url = `${this.#url}/sha256:${sha256}`;
     const digest = Buffer.from(sha256, "hex").toString("base64");
     let unreadable: Unreadable | undefined;
-    // Only an error of the file's own stream counts. A broken connection also makes the stream around it
-    // fail.
+    // Only an error of the file's own stream means that the file is unreadable. A broken connection also
+    // makes the stream around it fail.
     const opened = () =>
       createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES }).once("error", (error) => {
         unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);

@@ -7,7 +7,7 @@ import type { AttemptState, HostState, NumberedSignal, StopPlan } from "../types
 import { isOver, isStoppable } from "./outputs.ts";
 
 /**
- * How long each kill waits until no process of the attempt is left (tasks.md#kill-6). The last wait is
+ * How long a kill waits for the end of the attempt's last process (tasks.md#kill-6). The last wait is
  * repeated.
  */
 export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
@@ -49,7 +49,7 @@ export function mapAttempts(
   return Object.fromEntries(Object.entries(attempts).map(([id, attempt]) => [id, change(attempt)]));
 }
 
-/** Whether the attempt only waits for its time to start. */
+/** Whether the attempt waits for its time to start. */
 export function isWaiting({ notBefore, stop }: AttemptState): boolean {
   return notBefore !== undefined && stop === undefined;
 }

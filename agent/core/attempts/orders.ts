@@ -65,8 +65,8 @@ function orderedAttempts(
 }
 
 /**
- * The attempt to which an order is applied. An attempt that only waits for its time is created again from the
- * latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
+ * The attempt to which an order is applied. An attempt that waits for its time to start is created again from
+ * the latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
  */
 function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
   if (known !== undefined && !isWaiting(known)) return known;

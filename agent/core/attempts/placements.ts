@@ -15,9 +15,7 @@ export function withPlacements(state: HostState): HostState {
   return known.size === state.placements.length ? state : { ...state, placements: [...known] };
 }
 
-/**
- * Removes a placement whose directories are deleted. It stays if newer orders name one of its attempts again.
- */
+/** Removes a placement whose directories are deleted. If newer orders name one of its attempts, it stays. */
 export function placementCleared(state: HostState, placement: string): HostState {
   const placements = state.placements.filter((one) => one !== placement);
   return withPlacements({ ...state, placements });

@@ -4,13 +4,12 @@ import { SHORTEST_NEEDLE_BYTES } from "./needles.ts";
 /** The length of a window: the consecutive bytes that are looked up in the table together. */
 const WINDOW_BYTES = 3;
 /**
- * The distance between two look-ups. Wherever a needle lies, one of them hits a window in its first bytes.
+ * The distance between two look-ups. Wherever a needle lies, one look-up reads a window that begins in the
+ * first `STRIDE` bytes of the needle.
  */
 const STRIDE = SHORTEST_NEEDLE_BYTES - WINDOW_BYTES + 1;
 
-/**
- * A window's place in the table is the first so many bits of a product: the window times 2^32 / golden ratio.
- */
+/** A window's place in the table: the first `TABLE_BITS` bits of the window times (2^32 / golden ratio). */
 const TABLE_BITS = 16;
 const SPREAD = 0x9e3779b1;
 

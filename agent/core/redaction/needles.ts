@@ -30,8 +30,8 @@ function isLongEnough({ length }: string): boolean {
 }
 
 /**
- * All forms of a value, with one character for each byte. A command that reads the value from a file often
- * drops the line ends at its end, so the encoded forms are forms of the value without them.
+ * All forms of a value, with one character for each byte. A command that reads a value from a file often
+ * drops the line ends at the end of the value. So the encoded forms are made without these line ends.
  */
 function formsOf(value: string): string[] {
   const core = value.replace(/[\r\n]+$/, "");

@@ -12,7 +12,8 @@ import { retryDelayMs, withNews } from "./pace.ts";
 /** After a failed chunk the next chunk has half the size, but at least this size. */
 export const LEAST_CHUNK_BYTES = 256 * 1024;
 /**
- * The largest number of chunks of one host in flight at the same time: each chunk takes memory at the edge.
+ * The largest number of chunks of one host in flight at the same time: each chunk takes memory in the control
+ * plane.
  */
 export const MAX_CHUNKS_IN_FLIGHT = 2;
 /** A stream uses reports for this long after one of its chunks was refused for good. */

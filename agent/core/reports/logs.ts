@@ -43,9 +43,7 @@ function streamsInReports(state: HostState, attempts: AttemptState[]): LogStream
   return streamsOf(...attempts).filter((one) => travelsInReports(state, one));
 }
 
-/**
- * How many bytes of an attempt's output travel in reports: the bytes of these streams, each up to the cap.
- */
+/** How many bytes of an attempt's output travel in reports. Each stream counts up to the cap. */
 export function sendableBytes(state: HostState, attempt: AttemptState): number {
   return streamsInReports(state, [attempt]).reduce(
     (sum, { log }) => sum + Math.min(log.size, MAX_LOG_BYTES),

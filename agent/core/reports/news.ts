@@ -12,7 +12,7 @@ import { withNews } from "./pace.ts";
  * Notes by when the change from `before` to `after` must be reported. An end, a stop, processes that cannot
  * be killed, the outcome of storing data and the outcome of the boot probe are reported at once. A start and
  * output may wait a little: each report costs something (budgets.md#budgets), and a short command then needs
- * only one report. An attempt that only waits for its time needs no separate report.
+ * only one report. An attempt that waits for its time to start needs no separate report.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;

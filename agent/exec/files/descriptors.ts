@@ -10,7 +10,9 @@ const OPEN_DIR = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Errors that appear if a task renames or replaces entries at the same time. */
 const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EEXIST", "ENOTEMPTY"];
 
-/** Opens a directory; undefined if there is none, or only a link to it. The caller closes the descriptor. */
+/**
+ * Opens a directory. Undefined if the path names no directory, or a link. The caller closes the descriptor.
+ */
 export function openDir(path: string | Buffer): number | undefined {
   let dir: number | undefined;
   ignoringErrors(["ENOENT", "ENOTDIR", "ELOOP"], () => {

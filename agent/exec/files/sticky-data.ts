@@ -56,7 +56,7 @@ export class StickyData {
 
   /**
    * Creates the directory of a sticky placement, once. Its data are the kept data of the placement `from`, or
-   * else those of a snapshot. If neither are available, the placement begins empty and reports that. Rejects
+   * else those of a snapshot. If neither is available, the placement begins empty and reports that. Rejects
    * with the reason of the signal.
    */
   async begin(
@@ -87,7 +87,8 @@ export class StickyData {
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
       await fetchVerified(source, part, { signal });
-      // The archive is from another host, which is not trusted: only data are unpacked, not notes.
+      // The archive is from another host, which is not trusted: only the archive's data are unpacked, not its
+      // notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
       await stripPlacement(root, STORED_OF_TASK);
       replaceFile(join(root, UNOWNED), "");

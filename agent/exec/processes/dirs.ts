@@ -85,9 +85,9 @@ export class AttemptStore {
   }
 
   /**
-   * Bans an id: it must not be started from now on. If the disk is full, the ban lasts only as long as this
-   * agent, but the call does not fail: an attempt without a folder was never started, and the host must be
-   * able to report that attempt as gone.
+   * Bans an id: its attempt must not be started from now on. If the disk is full, the ban lasts only as long
+   * as this agent, but the call does not fail: an attempt without a folder was never started, and the host
+   * must be able to report that attempt as gone.
    */
   ban(id: string): void {
     if (existsSync(this.dirsOf(id).root)) return;

@@ -55,7 +55,8 @@ function delegateControllers(parent: string): Control[] {
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), `+${control}`);
     } catch {
-      // The kernel refuses this while a process is in the cgroup, or if this user must not delegate.
+      // The kernel refuses this while a process is in the cgroup, or if the cgroup is not delegated to this
+      // user.
     }
   }
   const handed = namesIn("cgroup.subtree_control");
