@@ -22,10 +22,10 @@ export type Awake = (now: Instant) => Sleep | undefined;
 /**
  * Watches for sleeps of a machine that also runs the control plane. Each second `drover up` writes three
  * instants to `file`: when it last looked at the agents' clock, and the start and the end of its latest sleep
- * (`local/beat.ts`). If that sleep began together with the agent's, no lease was judged until it ended. If
- * the last look was when the agent's sleep began, the control plane has not woken yet. An agent that slept
- * alone, or whose control plane is elsewhere, gets no extension (rule R4). `look` is called every second, to
- * notice a sleep soon.
+ * (`local/beat.ts`). If that sleep began together with the agent's sleep, the control plane judged no lease
+ * until it woke. If `drover up` last looked when the agent's sleep began, the control plane has not woken
+ * yet. An agent gets no extension (rule R4) if it slept alone, or if its control plane runs elsewhere. `look`
+ * is called every second, so that a sleep is noticed soon.
  */
 export function watchSleep(file: string | undefined, now: () => Instant, look: () => void): Awake {
   if (file === undefined) return () => undefined;

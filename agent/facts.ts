@@ -27,14 +27,14 @@ function parseResources(text: string): Resources {
 }
 
 /**
- * The id of this boot: a new one proves that no process of the earlier boot lives. Hosts that share one
- * machine get separate boot ids in `DROVER_BOOT_ID`.
+ * The id of this boot. A new id proves that no process of an earlier boot lives. Hosts that share one machine
+ * get separate boot ids in `DROVER_BOOT_ID`.
  */
 export function readBootId(env: NodeJS.ProcessEnv): string {
   return env.DROVER_BOOT_ID ?? kernelBootId();
 }
 
-/** The id of this boot for files on this machine's disk. It must also distinguish real boots. */
+/** The id of this boot for files on this machine's disk. It always contains the kernel's boot id. */
 export function readLocalBootId(env: NodeJS.ProcessEnv): string {
   return `${kernelBootId()} ${env.DROVER_BOOT_ID ?? ""}`.trim();
 }

@@ -15,7 +15,7 @@ import { Exchange } from "./plane/exchange.ts";
 import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
 
-/** The shortest timer. It prevents a tight loop while a due message waits for one in flight. */
+/** The shortest timer. It prevents a tight loop while a message that is due waits for a message in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
 /** One step in this many is checked (shell.md#assertions). */
@@ -26,15 +26,18 @@ export interface HostAgentOptions {
   supervisor: Supervisor;
   /** Stores the state that outlives this process. */
   keep: Journal["keep"];
-  /** Written by `drover up` while it is awake; undefined: the control plane is on another machine. */
+  /**
+   * The file that `drover up` writes while it is awake; undefined: the control plane is on another machine.
+   */
   awakeFile: string | undefined;
-  /** Ends this process, and with `powerOff` the machine, if it can power itself off. */
+  /** Ends this process. With `powerOff`, also powers off the machine, if the machine can do that. */
   exit: (code: number, reason: string, powerOff: boolean) => void;
 }
 
 /**
- * The shell around the host's state machine: apply an event, write the journal, carry out what is due, set
- * one timer. It decides nothing. After a crash, the state of the next start makes lost work due again.
+ * The shell around the host's state machine. It applies an event, writes the journal, carries out what is
+ * due, and sets one timer. It decides nothing. After a crash, the state of the next start makes lost work due
+ * again.
  */
 export class HostAgent {
   readonly #options: HostAgentOptions;
@@ -89,7 +92,7 @@ export class HostAgent {
     this.#arm(at);
   }
 
-  /** Applies an event and writes the journal. Nothing that follows from the event is done earlier. */
+  /** Applies an event and writes the journal. Nothing that follows from the event is done before that. */
   #apply(event: HostEvent, at: Instant): void {
     const before = this.#state;
     this.#state = hostMachine.apply(before, event, at);
@@ -127,7 +130,7 @@ export class HostAgent {
         this.#options.exit(message.code, message.reason, message.powerOff);
         break;
       default:
-        // The journal must have a signal before it is sent, or it could be sent twice.
+        // A signal must be in the journal before it is sent, or it could be sent twice.
         if (message.kind !== "pass_on" || this.#journaled) this.#perform(message);
     }
   }
@@ -136,7 +139,8 @@ export class HostAgent {
     this.#options.supervisor.perform(message)?.then(
       (event) => this.tell(event),
       (error: unknown) => {
-        // The message is still due, so the next event, at the latest an answer, makes it run again.
+        // The message stays due, so the next event makes it run again. An answer to a report is such an
+        // event.
         say(`${keyOf(message)} has failed, and will be retried: ${errorText(error)}`);
       },
     );

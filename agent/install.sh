@@ -4,8 +4,8 @@
 #   curl -fsSL @DROVER_URL@/agent/install.sh | DROVER_CODE=drvc_… sh -s --
 #
 # The code is in the environment, because every user of a machine can read the arguments of a process. The
-# script logs each step. Run again, it updates the agent and keeps the identity of this machine. A truncated
-# download does nothing, because only the last line calls `main`.
+# script logs each step. If it runs again, it updates the agent and keeps the identity of this machine. A
+# truncated download does nothing, because only the last line calls `main`.
 set -eu
 
 say() { printf 'drover: %s\n' "$*" >&2; }
@@ -151,7 +151,7 @@ END
   $ctl daemon-reload
   if $ctl is-active --quiet drover-agent; then
     say "Restarts the agent. Tasks here go on: the new agent adopts them."
-    # On SIGTERM the agent would end its tasks, too. A killed agent leaves them to the next one.
+    # On SIGTERM the agent would end its tasks, too. A killed agent leaves its tasks to the next agent.
     $ctl kill --kill-who=main --signal=KILL drover-agent || true
   fi
   $ctl enable --quiet drover-agent

@@ -15,7 +15,9 @@ import { say } from "./say.ts";
  */
 const LEASE_NOTICED_MS: Millis = 1_000;
 
-/** The fixed length of the lease file, so that a lease written in place overwrites all of the old one. */
+/**
+ * The fixed length of the lease file. A lease that is written in place thus overwrites the whole old lease.
+ */
 const LEASE_FILE_CHARS = 256;
 
 /** Suffix of an attempt's file. The temporary file from which it is renamed has another suffix. */
@@ -48,7 +50,7 @@ export class Journal {
     makePrivateDir(this.#dir);
   }
 
-  /** The journal of an attempt from an earlier start; undefined if there is none that can be read. */
+  /** The journal of an attempt from an earlier start; undefined if there is no readable journal. */
   read(id: string): AttemptJournal | "other boot" | undefined {
     return this.#read<AttemptJournal>(this.#fileOf(id));
   }
@@ -72,7 +74,7 @@ export class Journal {
     return lease === "other boot" ? undefined : lease;
   }
 
-  /** Deletes the files of all other attempts. */
+  /** Deletes the files of all attempts that are not in `ids`. */
   prune(ids: string[]): void {
     const kept = new Set(ids.map((id) => keyOf(id) + SUFFIX));
     for (const name of readdirSync(this.#dir)) if (!kept.has(name)) rmSync(join(this.#dir, name));
@@ -120,8 +122,8 @@ export class Journal {
     try {
       replaceFile(this.#leaseFile, text);
     } catch {
-      // A full disk has no room for a temporary file. The watchdog must not act on an old lease, so overwrite
-      // it in place.
+      // A full disk has no room for a temporary file. The watchdog must not act on an old lease, so the lease
+      // is overwritten in place.
       writeFileSync(this.#leaseFile, text, { flag: "r+" });
     }
     this.#lease = lease;

@@ -1,4 +1,4 @@
-// How is the agent called, and how does it start and end?
+// Which arguments does the agent take, and how does it start and end?
 import { spawnSync } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -49,15 +49,15 @@ Makes this machine a host of Drover, and runs the tasks that Drover places here.
 `;
 
 /**
- * The lock that makes this process the only agent of a state directory until it ends. Of two agents, the one
- * with the older incarnation would stop all attempts.
+ * This lock allows a state directory only one agent at a time. If there were two agents, the agent with the
+ * older incarnation would stop all attempts.
  */
 const LOCK = "agent.lock";
 
 const USAGE_EXIT_CODE = 2;
 /** Another agent uses the same state directory. */
 const LOCKED_EXIT_CODE = 4;
-/** The lease is not about to end, so nothing was ended. */
+/** The lease is not about to end, so no attempt was ended. */
 const LEASED_EXIT_CODE = 5;
 /** How long the command that powers this machine off may take. */
 const POWER_OFF_WITHIN_MS: Millis = 60_000;
@@ -66,12 +66,15 @@ const POWER_OFF_WITHIN_MS: Millis = 60_000;
 // small, short-lived objects do not need that much.
 setFlagsFromString("--semi-space-growth-factor=1");
 
-// When it exits, Node waits for V8's concurrent compilers, which may wait for a garbage collection that never
-// comes: the process would hang forever (nodejs/node#54918), and hold `agent.lock`.
+// When Node exits, it waits for V8's concurrent compilers, which may wait for a garbage collection that never
+// comes. The process would then hang forever (nodejs/node#54918) and keep `agent.lock`.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
 
 interface Settings {
-  /** Undefined: only end the attempts if the lease is about to end. */
+  /**
+   * Undefined with `--end-lease`: the process does not join, but ends all attempts if the lease is about to
+   * end.
+   */
   url: string | undefined;
   stateDir: string;
   codeFile: string | undefined;
@@ -79,7 +82,7 @@ interface Settings {
   notice: string | undefined;
 }
 
-/** Reads the command line. A number is an exit code: the agent exits at once. */
+/** Reads the command line. Returns an exit code if the process must exit at once. */
 function readArguments(): Settings | number {
   const text = { type: "string" } as const;
   const flag = { type: "boolean" } as const;
@@ -198,7 +201,8 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   let guardedUntil: Instant | undefined;
   const agent = await startAgent(files, settings, (state) => {
     const isKept = files.journal.keep(state);
-    // Even if the journal could not be written: nothing may run under a lease without a watchdog.
+    // Start a missing watchdog even if the journal could not be written: nothing may run under a lease
+    // without a watchdog.
     if (state.leaseUntil !== guardedUntil) ensureWatchdog(watchdog);
     guardedUntil = state.leaseUntil;
     return isKept;
@@ -223,7 +227,9 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
 }
 
-/** Warns if other users cannot reach the state directory: a root agent runs commands as other users. */
+/**
+ * Warns if other users cannot reach the state directory: an agent that is root runs commands as other users.
+ */
 function warnIfClosed(stateDir: string): void {
   const closed = process.geteuid?.() === 0 ? closedParent(dirname(stateDir)) : undefined;
   if (closed === undefined) return;
@@ -239,9 +245,10 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
 }
 
 /**
- * Ends all attempts near the end of the lease, for the watchdog. If the agent is dead, also writes the
- * journal, so that the next start finds the end of each attempt. A stopped or hanging agent keeps its lock
- * and its journal; only the processes are ended then.
+ * Ends all attempts for the watchdog if the lease is about to end. If the agent is dead, this process also
+ * writes the journal, so that the next start of the agent finds the end of each attempt. If the agent is
+ * suspended or hangs, it still holds its lock. Then this process ends the attempts, but does not write the
+ * journal.
  */
 async function endLease(settings: Settings): Promise<void> {
   const { holder } = takeLock(join(settings.stateDir, LOCK));

@@ -1,17 +1,17 @@
 #!/bin/sh
 # Ends the tasks at the end of a lease if the agent does not. Every few seconds it checks how much of the
-# lease is left. Near the end it runs "$@", which ends all attempts as the agent would; if that keeps failing,
-# it kills their processes itself, as well as a shell can.
+# lease is left. Near the end it runs "$@", which ends all attempts as the agent would; if "$@" keeps failing,
+# the watchdog kills their processes itself, as well as a shell can.
 #
 # - Arguments: the state directory; the seconds between two checks; how many seconds before the end of the
-#   lease it acts if the agent is dead or stopped, if the agent seems to run, and without Node; the command
-#   that powers the machine off, or nothing; then "$@".
+#   lease it acts if the agent is dead or suspended, how many if the agent seems to run, and how many if there
+#   is no time for Node; the command that powers the machine off, or nothing; then "$@".
 # - Times come from /proc/uptime, which counts sleep, as the agent's clock does.
 # - It exits when watchdog.lock names another process or is gone, or when the agent is dead and nothing is
 #   left to guard. Until then it acts once for each end of a lease: a living agent ends later attempts itself.
 state=$1 pause=$2 dead=$3 last=$4 bare=$5 power_off=$6
 shift 6
-# More seconds than this between two checks mean that the machine slept. An agent that runs then gets as many
+# If more seconds than this pass between two checks, the machine slept. A running agent then gets this many
 # seconds to renew the lease.
 asleep=8
 stat() { read -r pid _ run _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ start _ <"$1"; } 2>/dev/null

@@ -10,14 +10,19 @@ import { spawnScript } from "./exec/processes/spawn.ts";
 import { say } from "./say.ts";
 import script from "./watchdog.sh";
 
-/** Lead for an agent that seems to run: unless it hangs, it has ended its attempts long before then. */
+/**
+ * How long before the end of the lease the watchdog acts if the agent seems to run. Unless the agent hangs,
+ * it has ended its attempts long before.
+ */
 export const WATCHDOG_LAST_LEAD_MS: Millis = 20_000;
-/** With only this left of the lease, the watchdog kills without Node, which takes a moment to start. */
+/**
+ * If only this much of the lease is left, the watchdog kills without Node, because Node takes time to start.
+ */
 export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
 /** How often the watchdog checks the lease: several times within each lead. */
 export const WATCHDOG_LOOK_MS: Millis = 2_000;
 
-/** A file with the pid and start time of the watchdog, as `agent.lock` has those of the agent. */
+/** A file with the pid and start time of the watchdog, like `agent.lock` for the agent. */
 const NAME = "watchdog.lock";
 
 export interface WatchdogOptions {
@@ -26,15 +31,18 @@ export interface WatchdogOptions {
    * The command that ends all attempts of this host. Its exit status is 0 if none of their processes lives.
    */
   endLease: string[];
-  /** Environment variables that mark every process of this host, so that it ends with its machine. */
+  /**
+   * Environment variables that mark every process of this host, so that the watchdog ends with its machine.
+   */
   marks: Record<string, string | undefined>;
   powerOff: string | undefined;
 }
 
 /**
- * Starts the watchdog of the lease unless one lives for this state directory (rule R4): a shell in its own
- * session, outside the tasks' cgroups, that outlives the agent. Without it, the tasks of a killed agent would
- * run on after the end of the lease. A failure is only logged, because the agent obeys the lease, too.
+ * Starts the watchdog of the lease unless a watchdog lives for this state directory (rule R4). The watchdog
+ * is a shell in its own session, outside the tasks' cgroups, and outlives the agent. Without it, the tasks of
+ * a killed agent would run on after the end of the lease. A failure is only logged, because the agent obeys
+ * the lease, too.
  */
 export function ensureWatchdog({ stateDir, endLease, marks, powerOff = "" }: WatchdogOptions): void {
   try {

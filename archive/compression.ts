@@ -44,7 +44,7 @@ export async function openDecompressed(
   throw new ArchiveFault(`${text}: install Node 22.15 or later there, or compress the archive with gzip`);
 }
 
-/** All frames of a zstd file, one after the other: Node's stream silently ends after the first. */
+/** All frames of a zstd file, one after the other: Node's stream silently ends after the first frame. */
 async function* framesOf(file: string, makeZstd: MakeZstd): AsyncGenerator<Buffer> {
   const { size } = await stat(file);
   for (let start = 0; start < size; ) {

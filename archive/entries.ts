@@ -7,7 +7,7 @@ export interface ArchiveEntry {
   linkpath?: string | undefined;
 }
 
-/** The library unpacks no deeper paths. */
+/** The library that unpacks archives refuses deeper paths. */
 const MAX_LEVELS = 1_024;
 /** No system takes longer paths (`PATH_MAX`) or names (`NAME_MAX`). */
 const MAX_PATH_CHARS = 4_096;

@@ -98,8 +98,7 @@ function workOf(glob: Part[]): number {
 }
 
 /**
- * Whether a name matches. Only the latest `*` is retried with more characters: the earlier ones need no
- * retry.
+ * Whether a name matches. Only the latest `*` is retried with more characters: an earlier `*` needs no retry.
  */
 function fitsName(tokens: Token[], chars: string[]): boolean {
   let index = 0;
@@ -185,7 +184,9 @@ function tokensOf(chars: string[]): Token[] {
   return places;
 }
 
-/** The index of the bracket that ends a class; undefined if there is none. A first bracket is literal. */
+/**
+ * The index of the bracket that ends a class; undefined if there is none. A bracket at its start is literal.
+ */
 function endOfClass(chars: string[], from: number): number | undefined {
   const first = chars[from + 1] === "!" || chars[from + 1] === "^" ? from + 2 : from + 1;
   const end = chars.indexOf("]", first + 1);

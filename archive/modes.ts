@@ -9,7 +9,7 @@ import { isSystemError } from "./faults.ts";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** The bits of a mode that an archive may set. They exclude the set-id bits. */
 const PERMISSION_BITS = 0o777;
-/** Added while a file is being written. */
+/** Bits that are added to the mode of a file while the file is being written. */
 const OWNER_READ_WRITE = 0o600;
 
 /** Whether an entry is a directory, also in the old GNU format for dumps. */
@@ -47,7 +47,7 @@ export class Modes {
     if (isDirectory(entry)) {
       // The top directory is not the archive's.
       if (key !== "") this.#directories.set(key, mode);
-      // `pack` gives directories the time 0, which means none.
+      // `pack` gives directories the time 0, which means that they have no time.
       if (entry.mtime?.getTime() === 0) entry.mtime = undefined;
     } else if (entry.type !== "SymbolicLink" && entry.type !== "Link") {
       entry.mode = mode | OWNER_READ_WRITE;

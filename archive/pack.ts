@@ -26,8 +26,8 @@ export interface PackBounds {
 }
 
 /**
- * What to pack below `root`: everything that matches globs, and everything below the matches; or exactly
- * these files, links and directories. Paths use slashes.
+ * What to pack below `root`: either all matches of the globs with everything below them, or exactly the
+ * files, links and directories in a list. Paths use slashes.
  */
 export type Packable = { root: string } & ({ globs: readonly string[] } | { files: readonly string[] });
 
@@ -158,8 +158,8 @@ async function targetOf(path: string, top: Beneath): Promise<string> {
 }
 
 /**
- * The time is left out: it changes with each file in a directory, but the same files must give the same
- * archive.
+ * The header of a directory, without its time: the time changes with each new file in the directory, but the
+ * same files must give the same archive.
  */
 function directory(path: string, found: Parameters<typeof metaOf>[0]): Generator<Buffer> {
   return headers({ ...metaOf(found), mtime: new Date(0), path: `${path}/`, type: "Directory" });

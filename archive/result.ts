@@ -7,7 +7,7 @@ import { isOwnPath } from "./own-paths.ts";
  * Which entries of an archive are unpacked. `entryFault` checks that all of them stay inside the directory.
  */
 export interface EntryFilter {
-  /** Why the whole archive is refused because of this entry; undefined if it is not. */
+  /** Why the whole archive is refused because of this entry; undefined if this entry is no reason. */
   fault(entry: ArchiveEntry): string | undefined;
   /** Whether this entry is skipped while the rest is unpacked. */
   skips(entry: ArchiveEntry): boolean;
@@ -16,8 +16,8 @@ export interface EntryFilter {
 export const ALL_ENTRIES: EntryFilter = { fault: () => undefined, skips: () => false };
 
 /**
- * All entries except those of `.git` and `.drover`, and links to these: a program that follows such a link
- * later would write into the user's repository, or into the state of Drover.
+ * All entries except `.git` and `.drover`, what is below these, and links to these: a program that follows
+ * such a link later would write into the user's repository, or into the state of Drover.
  */
 export const ALL_BUT_OWN: EntryFilter = {
   fault: () => undefined,

@@ -17,7 +17,7 @@ export interface UnpackBounds {
 }
 
 export interface UnpackOptions {
-  /** For directories that the archive does not list; absent: the umask of this process. */
+  /** The umask for directories that the archive does not list; absent: the umask of this process. */
   umask?: number;
   filter?: EntryFilter;
 }
@@ -106,7 +106,7 @@ async function survey(
   try {
     await feed(file, list({ strict: true, onReadEntry }), both, seen);
   } catch (error) {
-    // The library rejects an archive without entries, but a command that made no file has such a result.
+    // The library rejects an archive without entries, but a command that made no file leaves such an archive.
     if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, skipped };
     throw error;
   }

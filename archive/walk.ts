@@ -5,14 +5,14 @@ import { setImmediate as yieldTurn } from "node:timers/promises";
 import type { Beneath } from "./beneath.ts";
 import { ArchiveFault } from "./faults.ts";
 
-/** Node replaces bytes that are not UTF-8 in a name with this: such a file cannot be opened by its name. */
+/** In a name, Node replaces bytes that are not UTF-8 with this character. Such a name opens no file. */
 const UNREADABLE = "\uFFFD";
 /** How long a walk may occupy its thread without checking the signal. */
 const TURN_MS = 20;
 
 /** Whether to select a file or directory, and what to select below it. */
 export interface Choice {
-  /** Whether the entry itself is selected. If a directory is not, entries below it still may be. */
+  /** Whether the entry itself is selected. If a directory is not selected, entries below it may still be. */
   readonly chosen: boolean;
   /**
    * Opens a directory. The returned function gives the choice for each entry; undefined: skip the entry and
@@ -23,8 +23,8 @@ export interface Choice {
 
 /**
  * Finds the selected files, links and directories, as paths relative to `top`, always in the same order. A
- * selected directory comes before its entries, but only if it is empty or one of them is selected. No link is
- * followed. Sockets, pipes and devices are skipped.
+ * selected directory comes before its entries, but only if the directory is empty or one of its entries is
+ * selected. No link is followed. Sockets, pipes and devices are skipped.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
   let turnEndsAt = performance.now() + TURN_MS;

@@ -66,7 +66,7 @@ async function contextOf(state: string, child: ChildProcess): Promise<{ url: str
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** The status of a run when it has ended, by long polling. Rejects if the run has not succeeded. */
+/** Waits by long polling until a run has ended. Resolves with its status; rejects if it has not succeeded. */
 export async function endOf({ call }: Drover, id: string): Promise<RunStatus> {
   for (const late = performance.now() + END_WITHIN_MS; performance.now() < late; ) {
     const status = await call<RunStatus>("GET", `/v1/runs/${id}?wait=20s&state=done`);

@@ -1,5 +1,5 @@
-// What takes the chunks of a log as fast as they come? A control plane that keeps nothing, in a process of
-// its own, so that what it costs is not counted as the agent's (`redaction.ts`).
+// Which server accepts the chunks of a log as fast as they come? It keeps nothing, and has a process of its
+// own, so that its cost is not counted as the agent's (`redaction.ts`).
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { answerKey, signAnswer } from "../src/signing/answer.ts";

@@ -1,5 +1,6 @@
-// Which reports of a host cost the control plane most? Sends them without a pause until told to end, in its
-// own thread, so that it does not slow down the thread that measures (`hostile.ts`).
+// Which reports of a host cost the control plane most? This thread sends such reports without a pause until
+// it is told to end. It is a thread of its own, so that it does not slow down the thread that measures
+// (`hostile.ts`).
 import { parentPort, workerData } from "node:worker_threads";
 import { enrollHost } from "./enrolled.ts";
 

@@ -1,7 +1,7 @@
 // How much memory do a process and its descendants use?
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process and its descendants hold in memory. */
+/** How many bytes of memory a process and its descendants use. */
 export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
   let bytes = Number(kib) * 1_024;

@@ -1,5 +1,6 @@
 // `npm run bench:redaction`: how fast does the agent read, hash and upload a log with no secret, and with ten
-// (redaction.md#needles)? In turns. Asserts nothing. Defaults: -- --mib 1024 --rounds 5 --secrets 10.
+// (redaction.md#needles)? The two ways take turns. Asserts nothing. Defaults: -- --mib 1024 --rounds 5
+// --secrets 10.
 import { fork } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +24,7 @@ const text = (value: string) => ({ type: "string", default: value }) as const;
 const { values } = parseArgs({ options: { mib: text("1024"), rounds: text("5"), secrets: text("10") } });
 const [mib, rounds] = [Number(values.mib), Number(values.rounds)];
 
-/** Tokens, passwords in URLs, and each fifth a key of 24 lines. */
+/** The secrets: tokens, passwords in URLs, and as each fifth secret a key of 24 lines. */
 const secrets = Array.from({ length: Number(values.secrets) }, (_, n) => {
   const lines = Array.from({ length: 24 }, () => randomBytes(48).toString("base64"));
   if (n % 5 === 0) return Buffer.from(`-----BEGIN KEY-----\n${lines.join("\n")}\n-----END KEY-----\n`);
@@ -82,7 +83,7 @@ try {
       streams: new Streams(store, new Maskers(() => secrets), () => undefined),
     },
   ].map((way) => ({ ...way, took: [] as Round[] }));
-  // The first round of each is left out: code is compiled in it.
+  // The first round of each way is left out, because code is compiled in it.
   for (let round = 0; round <= rounds; round += 1) {
     for (const { streams, took } of ways) {
       const one = await upload(plane, streams, `${url}/v1/hosts/w-1/logs`);

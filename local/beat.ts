@@ -12,7 +12,7 @@ const STOOD_STILL_MS = 5_000;
  * Writes a heartbeat file each second: `<now> <start of the last sleep> <end of the last sleep>`, in
  * milliseconds since the boot of the machine, as hosts count time. A host whose lease expired during a sleep
  * can see that its control plane slept too, and renews the lease instead of stopping its runs
- * (`agent/awake.ts`). If the file cannot be written it is removed: an old one would claim that this process
+ * (`agent/awake.ts`). If the file cannot be written, it is removed: an old file would claim that this process
  * is asleep. Calls `onWake` after each sleep. Returns a function that stops the heartbeat.
  */
 export function beat(

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { tryReadJson, writeAtomically } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
-/** The smallest jump of the wall clock that is corrected. A smaller one does not matter to any delay. */
+/** The smallest jump of the wall clock that is corrected. A smaller jump does not matter to any delay. */
 const STEP_MS = 1_000;
 /** How often the clocks are read, and how often, at least, the result is stored. */
 const READ_EVERY_MS = 50;
@@ -43,8 +43,8 @@ const Note = Reading.extend({ wokenAheadMs: z.number() });
 type Note = z.infer<typeof Note>;
 
 /**
- * The first reading of a `drover up`. Drover's time continues from the last one. After a reboot, or on the
- * first start, it begins at the wall clock, but never before the last known time.
+ * The first reading of a `drover up`. Drover's time continues from the last reading. After a reboot, or on
+ * the first start, it begins at the wall clock, but never before the last known time.
  */
 export function firstReading(last: Reading | undefined, seen: Clocks): Reading {
   if (last === undefined) return { ...seen, aheadMs: 0 };
@@ -60,7 +60,7 @@ export function nextReading(last: Reading, seen: Clocks): Reading {
 
 /** What `DroverClock.watch` calls. */
 export interface ClockWatcher {
-  /** Gives the Worker a new correction, and wakes all objects. */
+  /** Gives the Worker a new `aheadMs`, and wakes all objects. */
   wake(aheadMs: number): Promise<void>;
   /** Tells the Worker each second what the wall clock shows, while nobody sets it. */
   confirm(wallMs: number): Promise<void>;
@@ -70,7 +70,9 @@ export interface ClockWatcher {
   onFailure(error: unknown): void;
 }
 
-/** Drover's time on this machine. The Worker learns how it differs from the clock (`objects/clock.ts`). */
+/**
+ * Drover's time on this machine. The Worker learns how it differs from the wall clock (`objects/clock.ts`).
+ */
 export class DroverClock {
   readonly #file: string;
   readonly #read: () => Clocks;
@@ -97,7 +99,7 @@ export class DroverClock {
   }
 
   /**
-   * Calls `wake` whenever the correction differs from the one that the Worker and its alarms use, and repeats
+   * Calls `wake` whenever `aheadMs` differs from the value that the Worker and its alarms use, and repeats
    * the call until it succeeds. Otherwise calls `confirm` each second. Returns a function that ends the
    * watch.
    */
@@ -143,12 +145,12 @@ export class DroverClock {
     try {
       writeAtomically(this.#file, JSON.stringify(note));
     } catch {
-      // A full disk, for example. The time in the earlier file is never later than the true one.
+      // A full disk, for example. The time in the earlier file is never later than the true time.
     }
   }
 }
 
-/** Reads both clocks. Reads again if the process was stopped in between, which would look like a jump. */
+/** Reads both clocks. Reads again if the process was suspended in between, which would look like a jump. */
 function clockReader(): () => Clocks {
   const bootId = readFileSync(BOOT_ID, "utf8").trim();
   return () => {

@@ -61,9 +61,9 @@ export function defaultPool(
 
 /**
  * Puts the pool `default`, unless somebody has changed it since `drover up` last put it. `last`: the
- * configuration that the control plane showed then; undefined if that is not known. Returns the configuration
- * that it shows now; undefined if the pool was left alone. Throws an `UpError` that quotes the control plane
- * if it refuses.
+ * configuration that the control plane showed after that; undefined if it is not known. Returns the
+ * configuration that the control plane shows now; undefined if the pool was left alone. If the control plane
+ * refuses the pool, throws an `UpError` that quotes the refusal.
  */
 export async function settleDefaultPool(
   { pools }: Client,

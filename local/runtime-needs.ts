@@ -6,7 +6,7 @@ import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import { UpError } from "./up-error.ts";
 
-/** The oldest Node that wrangler and Miniflare accept. Drover's other commands run with older ones. */
+/** The oldest Node that wrangler and Miniflare accept. Drover's other commands run with older versions. */
 const LEAST_NODE = 22;
 
 /** Throws an `UpError` that says why, if the control plane cannot run here. */

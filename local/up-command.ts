@@ -91,7 +91,10 @@ async function endRuns(running: Up): Promise<void> {
   }
 }
 
-/** Resolves with the first signal. A later signal, unless it is the same press, calls `hurry` and exits. */
+/**
+ * Resolves at the first signal. A later signal calls `hurry` and exits, unless it is the same press of
+ * Ctrl-C.
+ */
 function firstSignal(hurry: () => void): { signal: Promise<void>; forget(): void } {
   let resolveFirst = () => {};
   const signal = new Promise<void>((resolve) => {

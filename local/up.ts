@@ -70,8 +70,8 @@ export interface Up {
 
 /**
  * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool
- * `default`, and `context.json`, with which commands find it. Throws an `UpError` that says why if that
- * fails; then nothing is left running.
+ * `default`, and `context.json`, by which commands find the control plane. If the start fails, throws an
+ * `UpError` that says why, and leaves nothing running that it has started.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
   checkRuntimeNeeds();

@@ -16,8 +16,8 @@ export function entrancesOf({ folders }: Group): string[] {
 }
 
 /**
- * Kills all processes of the group. `cgroup.kill` does that in one step, and no process escapes. Without it
- * the group is frozen while each process is killed, so that no process can fork.
+ * Kills all processes of the group. `cgroup.kill` does that in one step, and no process escapes. Without
+ * `cgroup.kill`, the group is frozen while each process is killed, so that no process can fork.
  */
 export function killGroup(group: Group): void {
   for (const { path } of group.folders) {
@@ -71,7 +71,7 @@ function removed(path: string): boolean {
   }
 }
 
-/** A folder and all below it, parents first. */
+/** A folder and all folders below it, parents first. */
 function withBelow(path: string): string[] {
   try {
     const below = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -67,8 +67,8 @@ export function tryReadText(path: string): string | undefined {
 }
 
 /**
- * The text of a file of the kernel; empty if it cannot be read: its process or group is gone, or is another
- * user's. Throws if the system is starved, which proves nothing.
+ * The text of a file of the kernel; empty if the file cannot be read, because its process or group is gone or
+ * belongs to another user. Throws if the system is starved, which proves nothing.
  */
 export function readUnlessGone(path: string): string {
   try {

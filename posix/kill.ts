@@ -13,17 +13,18 @@ const LAST_LOOK_MS: Millis = 500;
 export interface KillOutcome {
   /** It is proved that no process lives. */
   empty: boolean;
-  /** There was something to kill. */
+  /** A process was alive. */
   killed: boolean;
   /** Pids that the last scan has found. */
   alive: number[];
 }
 
 /**
- * Sends SIGKILL to a whole tree, again and again since processes can fork meanwhile, until it is empty or
- * `waitMs` have passed. With a cgroup, cgroup and tree must both be empty: a root task can leave the cgroup,
- * any task can leave the tree. Throws if `waitMs` have passed and the system lacks files or memory even for a
- * scan (faults-below.md#no-open-files-no-processes).
+ * Sends SIGKILL to all processes of a tree, until no process is left or `waitMs` have passed. The signal is
+ * repeated, since processes can fork in between. If there is a cgroup, the cgroup and the tree must both be
+ * empty: a task of root can leave the cgroup, and any task can leave the tree. Throws if `waitMs` have passed
+ * and the system lacks file descriptors or memory even for a scan
+ * (faults-below.md#no-open-files-no-processes).
  */
 export async function killTree(
   query: TreeQuery,

@@ -15,8 +15,8 @@ export type Lock = { holder: Proc } | { holder?: undefined; release(): void };
  * Takes a lock for this process (platform.md#local-crashes): a file with the holder's line of
  * `/proc/<pid>/stat`, which a shell can read too. The line has pid and start time, so the lock of a killed
  * process is recognized and taken over. If two processes take over at the same moment, the check in
- * `moveAway` usually lets only one win. If both win, the incarnation decides between agents, and the port
- * between control planes. Throws if the lock keeps changing hands.
+ * `moveAway` usually lets only one of them win. If both win, the incarnation decides between agents, and the
+ * port between control planes. Throws if the lock keeps changing hands.
  */
 export function takeLock(path: string): Lock {
   // A random name: an earlier process with the same pid could have left a file that is linked to the lock.
@@ -67,7 +67,7 @@ function moveAway(path: string, aside: string): void {
   rmSync(aside, { force: true });
 }
 
-/** Removes the lock if this process still has it: after a wrong takeover another process does. */
+/** Removes the lock if this process still has it. After a wrong takeover, another process has the lock. */
 function release(path: string, text: string): void {
   if (readIfThere(path) === text) rmSync(path, { force: true });
 }

@@ -10,7 +10,7 @@ let found: number | undefined;
 /**
  * The soft limit of open files for a command: the limit of the program that started Drover. Node raises its
  * own soft limit to the hard limit, and children inherit it: programs that close every descriptor up to the
- * limit would become slow, and those that use `select` would break.
+ * limit would become slow, and programs that use `select` would break.
  */
 export function openFilesLimit(): number {
   found ??= limitAbove(process.ppid);

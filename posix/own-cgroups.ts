@@ -35,7 +35,7 @@ export function ownCgroups(files = "/proc/self"): OwnCgroup[] {
 }
 
 interface Mount {
-  /** One of its controllers, as `/proc/self/cgroup` names it; empty for version 2. */
+  /** One of the hierarchy's controllers, as `/proc/self/cgroup` names it; empty for version 2. */
   key: string;
   version: 1 | 2;
   controls: Set<string>;

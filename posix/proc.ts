@@ -23,13 +23,13 @@ export function readProc(pid: number): Proc | undefined {
   return parseStat(readUnlessGone(`/proc/${pid}/stat`));
 }
 
-/** Whether this very process lives, not a later one with its pid. A zombie counts as dead. */
+/** Whether this very process lives, not a later process with the same pid. A zombie counts as dead. */
 export function lives({ pid, startTime }: ProcId): boolean {
   const proc = readProc(pid);
   return proc !== undefined && !proc.ended && proc.startTime === startTime;
 }
 
-/** Reads a line of `/proc/<pid>/stat`; undefined if the text is not one. */
+/** Reads a line of `/proc/<pid>/stat`; undefined if the text is not such a line. */
 export function parseStat(stat: string): Proc | undefined {
   // The program's name is in parentheses, and may contain any character, even parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -22,13 +22,14 @@ const NO_WRAP_SECONDS = 1;
 /** Up to this many pids, trying each one is cheaper than listing all processes. */
 const FEW_PIDS = 256;
 
-/** A scan that finds nothing is repeated if a process has forked meanwhile, up to this many scans. */
+/** The most scans of a search. A scan that finds nothing is repeated if any process has forked during it. */
 const MAX_SCANS = 8;
 
 /**
  * All living processes of a tree, except this process (tools.md#processes-and-cgroups). A child that has
  * forked twice and left its session is found by its environment; a child without that environment is found by
- * its session or its parent. A child that has done all of that escapes, unless it is in a cgroup.
+ * its session or its parent. A child that has left its session and its parent, and has another environment,
+ * escapes unless it is in a cgroup.
  */
 export function findTree(query: TreeQuery): Proc[] {
   let found: Proc[] = [];
@@ -51,8 +52,8 @@ function scanTree(query: TreeQuery, last: number): Proc[] {
 }
 
 /**
- * Selects the tree among these processes: the marked ones, the root, all their descendants, and all processes
- * in sessions that one of them has begun.
+ * Selects the tree among these processes: the marked processes, the root, all their descendants, and all
+ * processes in sessions that a process of the tree has begun.
  */
 export function selectTree(
   procs: Proc[],

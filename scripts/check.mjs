@@ -28,7 +28,7 @@ function tooHeavy(output) {
     : `the Worker has ${kib} KiB gzip; at most ${MAX_WORKER_KIB}`;
 }
 
-/** Runs one check, prints its output if it failed, and resolves with whether it passed. */
+/** Runs one check, and prints its output if it failed. Resolves with true if it passed. */
 async function check({ name, command, args, fault = () => undefined }) {
   const startedAt = performance.now();
   const { code, output } = await run(command, args, { capture: true });

@@ -13,7 +13,7 @@ export const cacheDir = join(root, ".cache");
 /**
  * Environment variables for tools, in addition to our own. They keep XDG folders and TMPDIR, which wrangler,
  * vitest and Biome write to, in the checkout; they turn off telemetry; and their PATH finds the Node that
- * `package.json` pins, which may be newer than the one that runs this script. Creates the folders.
+ * `package.json` pins, which may be newer than the Node that runs this script. Creates the folders.
  */
 export function checkoutEnv() {
   const folders = {

@@ -1,7 +1,10 @@
 // Which time limits and bounds do several files of the agent share?
 import type { Millis } from "../../src/shared/machine.ts";
 
-/** How long new output may wait for more before it is reported, and how often the shell looks for output. */
+/**
+ * How long new output may wait for further output before it is reported, and how often the shell looks for
+ * output.
+ */
 export const OUTPUT_REPORT_DELAY_MS: Millis = 50;
 /** How long an answer may take, beyond the time for which the control plane may hold it back. */
 export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
@@ -9,17 +12,20 @@ export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
 export const BACKOFF_LONGEST_MS: Millis = 30_000;
 /** Raw log bytes in one report. As base64 they leave 90 KiB for the state (host-protocol.md#report). */
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
-/** While the socket is down, reports wait this long after the next try to open it, then go by webhook. */
+/**
+ * While the socket is closed, a report waits until this long after the next try to open the socket. Then the
+ * report goes by webhook.
+ */
 export const WEBHOOK_PATIENCE_MS: Millis = 1_000;
 /** How much of the lease must be left when a kill begins (rule R4). */
 export const LEASE_KILL_MS: Millis = 30_000;
-/** The longest kill timeout when the agent itself is told to end: its caller does not wait long. */
+/** The longest kill timeout when the agent itself is told to end: whoever tells it does not wait long. */
 export const SHORT_STOP_MS: Millis = 5_000;
 /** How long an ending agent tries to kill the remaining processes, and to report the ends of its attempts. */
 export const LAST_WORDS_MS: Millis = 10_000;
 /**
- * How long before the end of the lease the watchdog acts for an agent that is dead or stopped: time for a
- * short stop and for the kill.
+ * How long before the end of the lease the watchdog acts for an agent that is dead or suspended. The time
+ * suffices for a short stop and for the kill.
  */
 export const WATCHDOG_LEAD_MS: Millis = SHORT_STOP_MS + LEASE_KILL_MS;
 /** A process whose clock has advanced by more than this between two looks has slept. */

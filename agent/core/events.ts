@@ -14,7 +14,7 @@ import type { Beginning, RawUsage } from "./types.ts";
 
 /** What can happen to a host. Every event is legal in every state. */
 export type HostEvent =
-  /** Enrolled or joined. */
+  /** This host has enrolled or joined. */
   | { type: "joined"; setup: HostSetup }
   /** The report `seq` is about to be sent. The lease that its answer grants counts from here (rule R4). */
   | { type: "report_sent"; seq: number }
@@ -22,7 +22,7 @@ export type HostEvent =
   | { type: "orders"; seq: number; orders: Orders }
   /** The report `seq` got no answer, or an error. `random`: jitter of the back-off, in [0, 1). */
   | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis | undefined }
-  /** The socket is being opened; it is open; it was closed, or could not be opened (`random`: jitter). */
+  /** The socket is about to be opened, is open, was closed, or could not be opened (`random`: jitter). */
   | { type: "socket_opening" }
   | { type: "socket_opened" }
   | { type: "socket_closed"; random: number }
@@ -35,23 +35,23 @@ export type HostEvent =
   | { type: "full_requested" }
   /** The control plane refuses this start of the agent for good. */
   | { type: "stale"; code: number; reason: string }
-  /** Artifacts and snapshot of the task are in place. */
+  /** The artifacts and the snapshot of the task are in place. */
   | { type: "prepared"; id: string }
   | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
-  /** Not started, because this id was started or killed here before. */
+  /** The attempt was not started, because its id was started or killed here before. */
   | { type: "refused"; id: string }
-  /** The signal that begins its stop was sent. */
+  /** The signal that begins the attempt's stop was sent. */
   | { type: "signaled"; id: string }
   /** The signal `n` is about to be sent. Once the journal has this, the signal is never sent again. */
   | { type: "passing_on"; id: string; n: number }
   /** The main process has ended; its children may live. `null`: the status is lost. */
   | { type: "exited"; id: string; exit: Exit | null }
-  /** None of its processes lives, and none will be started. `killed`: some had to be killed. */
+  /** None of the attempt's processes lives, and none will be started. `killed`: some had to be killed. */
   | { type: "tree_gone"; id: string; killed: boolean }
-  /** A `kill_tree` has left something alive. */
+  /** A `kill_tree` has left a process of the attempt alive. */
   | { type: "kill_failed"; id: string; error: string }
-  /** Its outputs are stored, or lost. */
+  /** The attempt's outputs are stored, or lost. */
   | { type: "collected"; id: string; outputs: OutputsOutcome }
   | { type: "output"; id: string; stream: StreamName; size: number }
   /** A chunk is about to be sent. */
@@ -71,13 +71,13 @@ export type HostEvent =
   | { type: "punched"; id: string; stream: StreamName; from: number; end: number }
   /** This machine cannot give back disk space. */
   | { type: "punch_failed" }
-  /** Its data are deleted, and its id is remembered. */
+  /** The attempt's data are deleted, and its id is remembered. */
   | { type: "forgotten"; id: string }
   /** The directories of a placement, or its kept data, are deleted. */
   | { type: "cleared"; placement: string }
-  /** A sticky placement has its directory. `moved`: its data came from `from`, which has none now. */
+  /** A sticky placement has its directory. `moved`: its data were moved from the placement `from`. */
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
-  /** The data of a sticky placement are stored, or cannot be. */
+  /** The data of a sticky placement are stored, or cannot be stored. */
   | { type: "saved"; placement: string; outcome: OutputsOutcome }
   /** The directories of a placement are deleted, except its sticky data. */
   | { type: "kept"; placement: string }

@@ -20,12 +20,13 @@ const JOURNAL_FIELDS = [
 export type AttemptJournal = Pick<AttemptState, (typeof JOURNAL_FIELDS)[number]>;
 
 /**
- * What a new start of the agent finds of an earlier attempt. `journal`: absent if there is
- * no readable journal from this boot of the machine.
+ * What a new start of the agent finds of an earlier attempt. `journal`: absent if there is no readable
+ * journal from this boot of the machine.
  *
  * - `running`: its shim lives, with the same pid and start time.
  * - `ended`: its shim has written the exit status.
- * - `lost`: neither. Whatever is left of it must be killed.
+ * - `lost`: its shim neither lives nor has written the exit status. Whatever is left of the attempt must be
+ *   killed.
  * - `rebooted`: the machine has booted since, so none of its processes lives, and its pids mean nothing.
  */
 export interface FoundAttempt {
@@ -50,7 +51,9 @@ export interface FoundHost {
   powersOff?: boolean;
 }
 
-/** The journal of an attempt: on disk before anything that depends on it is done or reported (rule R1). */
+/**
+ * The journal of an attempt. It is on disk before anything that depends on it is done or reported (rule R1).
+ */
 export function journalOf(attempt: AttemptState): AttemptJournal {
   const entries = JOURNAL_FIELDS.map((field) => [field, attempt[field]]);
   return Object.fromEntries(entries) as AttemptJournal; // has each of the fields
@@ -63,8 +66,8 @@ export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | unde
 
 /**
  * The state in which a new start adopts an attempt (tasks.md#restore). A running attempt keeps its time limit
- * and a stop that has begun; an attempt that has ended meanwhile gets its exit; any other is killed and
- * reported as `gone`. No attempt is started again.
+ * and a stop that has begun; an attempt that has ended meanwhile gets its exit; any other attempt is killed
+ * and reported as `gone`. No attempt is started again.
  */
 export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?: LeaseJournal): AttemptState {
   const known = { ...newAttempt(id, "run"), ...journal };
@@ -85,9 +88,9 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
 }
 
 /**
- * Whether the end of the lease has stopped an attempt although its journal names no stop: a full disk could
- * not take the journal, but the lease has its own file. Without this check, the signal of this host would
- * count as the task's failure.
+ * Whether the end of the lease has stopped an attempt although the attempt's journal names no stop. The disk
+ * may have been too full for the journal, but the lease has its own file. Without this check, the signal of
+ * this host would count as the task's failure.
  */
 function isEndOfLease({ exit, plan }: AttemptState, at: Instant, lease: LeaseJournal | undefined): boolean {
   if (lease === undefined || exit?.signal == null) return false;

@@ -10,7 +10,7 @@ import type { AttemptState, HostState, StopPlan } from "./types.ts";
  * the control plane declares the worker lost (`LEASE_MARGIN_MS`).
  */
 export const LEASE_AFTER_SLEEP_MS: Millis = 55_000;
-/** How long after the sleep nothing is stopped: the lease may still be renewed. */
+/** For this long after a sleep the end of the lease stops no attempt: the lease may still be renewed. */
 export const RENEW_AFTER_SLEEP_MS: Millis = 20_000;
 
 /** The lease as stored in its file. `ms`: the longest lease that is ever granted. */
@@ -41,8 +41,8 @@ export function stopForLeaseAt(
 
 /**
  * Extends a lease that ended while the machine and its control plane slept. Nobody could renew or judge it
- * meanwhile, and the control plane waits a lease margin after waking. So the lease then lasts a little less
- * than that margin. A lease that had ended before the sleep stays ended.
+ * meanwhile, and the control plane waits a lease margin after waking. So the lease lasts a little less than
+ * that margin after waking. A lease that had ended before the sleep stays ended.
  */
 export function foldSleep(
   state: HostState,
@@ -55,7 +55,10 @@ export function foldSleep(
   return withNews({ ...state, leaseUntil, wokeUntil: wokeAt + RENEW_AFTER_SLEEP_MS }, now);
 }
 
-/** When all trees must be killed, whatever grace is left: the rest of the lease is for the kill itself. */
+/**
+ * When all processes must be killed, even within a grace period: the rest of the lease is for the kill
+ * itself.
+ */
 export function leaseKillAt(state: HostState): Instant | undefined {
   return state.leaseUntil === undefined ? undefined : state.leaseUntil - LEASE_KILL_MS;
 }
@@ -69,15 +72,16 @@ export function leasePowerOffAt({ powersOff, leaseUntil, ending }: HostState): I
 }
 
 /**
- * Whether the watchdog may end all attempts in the agent's place: the lease is about to end, or there is
- * none. Without a lease nothing may run.
+ * Whether the watchdog may end all attempts in the agent's place: the lease is about to end, or there is no
+ * lease. Without a lease nothing may run.
  */
 export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): boolean {
   return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
 /**
- * Whether this machine may become another worker's host: no process of an attempt lives, and no lease lasts.
+ * Whether this machine may become another worker's host: no process of an attempt lives, and no lease is in
+ * force.
  */
 export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boolean {
   const isOver = leaseUntil === undefined || leaseUntil <= now;
@@ -85,8 +89,8 @@ export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boole
 }
 
 /**
- * Whether an attempt may start now: under a lease, unless the end of the lease or of the machine would stop
- * it at once.
+ * Whether an attempt may start now: there is a lease, the agent is not ending, and neither the end of the
+ * lease nor the end of the machine would stop the attempt at once.
  */
 export function mayStart(state: HostState, attempt: AttemptState, now: Instant): boolean {
   const stopAt = leaseStopAt(state, attempt);

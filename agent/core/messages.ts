@@ -14,8 +14,8 @@ export interface LogPiecePlan {
 
 /**
  * What the shell must do. Each message is idempotent, and due until an event confirms it. The comment of each
- * message names the events that may follow. One message of a kind is in flight for each `to` (rule R7), but a
- * newer `report` replaces one whose answer is held back.
+ * message names the events that may follow. For each `to`, only one message of a kind is in flight (rule R7),
+ * but a newer `report` replaces a report whose answer is held back.
  */
 export type HostMessage = { to: string } & (
   | {
@@ -24,7 +24,7 @@ export type HostMessage = { to: string } & (
       by: "socket" | "webhook";
       /** How long the control plane may hold back its answer; 0: not at all. */
       waitMs: Millis;
-      /** Everything but the log bytes: the shell adds those of `pieces` as `log.<stream>.data`. */
+      /** The report without log bytes: the shell adds the bytes of `pieces` as `log.<stream>.data`. */
       report: Report;
       pieces: LogPiecePlan[];
     }
@@ -47,18 +47,18 @@ export type HostMessage = { to: string } & (
   | ({ kind: "pass_on"; id: string } & NumberedSignal)
   /**
    * Kill all processes of the attempt, and never start it from now on. `exited` (if the main process was
-   * running), then `tree_gone`; or `kill_failed` if something lives after `waitMs`.
+   * running), then `tree_gone`; or `kill_failed` if a process lives after `waitMs`.
    */
   | { kind: "kill_tree"; id: string; waitMs: Millis }
   /** Collect and store the outputs of an attempt; aborted when no longer due. `collected`. */
   | { kind: "collect"; id: string; globs: string[] }
   /** Delete the data of an attempt, and remember its id. `forgotten`. */
   | { kind: "forget"; id: string }
-  /** Delete the directories of a placement; of a sticky one, all but its data. `cleared` or `kept`. */
+  /** Delete the directories of a placement, but keep the data of a sticky placement. `cleared` or `kept`. */
   | { kind: "clear"; placement: string }
   /**
-   * Create the directory of a sticky placement from the kept data of `from`, else from a snapshot; aborted
-   * when no longer due. `begun`.
+   * Create the directory of a sticky placement from the kept data of the placement `from`, or else from a
+   * snapshot; aborted when no longer due. `begun`.
    */
   | { kind: "begin"; placement: string; from?: string | undefined; snapshot?: string | undefined }
   /** Store the data of a sticky placement as a snapshot; aborted when no longer due. `saved`. */
@@ -68,7 +68,8 @@ export type HostMessage = { to: string } & (
   /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
   | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
   /**
-   * Give back the disk space of these log bytes; all others keep their offsets. `punched` or `punch_failed`.
+   * Give back the disk space of these log bytes; all other bytes keep their offsets. `punched` or
+   * `punch_failed`.
    */
   | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
   /** Run the boot probe. `probed`. */
@@ -77,7 +78,7 @@ export type HostMessage = { to: string } & (
   | { kind: "sample"; ids: string[] }
   /** Check whether the machine is about to be taken away. `noticed`. */
   | { kind: "look" }
-  /** End this process, and with `powerOff` the machine, if it can power itself off. */
+  /** End this process. With `powerOff`, power off the machine, too, if it can power itself off. */
   | { kind: "exit"; code: number; reason: string; powerOff: boolean }
 );
 

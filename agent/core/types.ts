@@ -34,9 +34,9 @@ export interface StreamState {
   size: number;
   acked: number;
   chunk?: ChunkState;
-  /** The disk space of the stream is given back from the beginning up to this offset… */
+  /** The disk space of the stream is given back from its beginning up to this offset. */
   punched?: number;
-  /** …and from the cap up to this offset. */
+  /** The disk space of bytes beyond the cap is given back up to this offset. */
   dropped?: number;
 }
 
@@ -65,17 +65,17 @@ export type NumberedSignal = Omit<SignalOrder, "id">;
 /** One attempt as the host knows it. */
 export interface AttemptState {
   id: string;
-  /** What the latest orders want of it. `nothing`: they omit it. */
+  /** What the latest orders want of the attempt. `nothing`: the orders omit the attempt. */
   wanted: "run" | "stop" | "nothing";
   /** The task to start. Absent: this host must not, or need not, start it. */
   task?: TaskSpec | undefined;
-  /** The stop that the task asks for. Absent: the task is not known. */
+  /** How the task is to be stopped. Absent: the task is not known. */
   plan?: StopPlan | undefined;
   /** The globs of its outputs. Absent: it has none. */
   outputs?: string[] | undefined;
   /** Whether the outputs were stored. Absent: not known yet. */
   collected?: OutputsOutcome | undefined;
-  /** How its tree can be killed (`Means`). Absent: it was not launched. */
+  /** How the attempt's processes can be killed (`Means`). Absent: the attempt was not launched. */
   by?: Means["kill"] | undefined;
   /** Where the data of its sticky run come from. */
   sticky?: StickySource;
@@ -91,7 +91,7 @@ export interface AttemptState {
   prepared?: true;
   startedAt?: Instant | undefined;
   endedAt?: Instant | undefined;
-  /** When `main` is over with neither `exit` nor `startError`, the exit status is lost. */
+  /** If `main` is `over` and there is neither `exit` nor `startError`, the exit status is lost. */
   exit?: Exit | undefined;
   startError?: StartError | undefined;
   /** End of the time limit, and the limit in the orders from which it was computed. */
@@ -99,13 +99,13 @@ export interface AttemptState {
   timeoutMs?: Millis | undefined;
   timedOut: boolean;
   stop?: StopState | undefined;
-  /** `tries`: kills that found something alive. `failed`: kills that left something alive. */
+  /** `tries`: kills that found a process alive. `failed`: kills that left a process alive. */
   kill: { tries: number; failed: number; error: string | null };
   /** Signals that users have asked for, in their order. */
   signals?: NumberedSignal[];
-  /** Number of the latest signal sent: no signal is sent twice. */
+  /** Number of the latest signal that was sent: no signal is sent twice. */
   signaledUpTo?: number | undefined;
-  /** None of its processes lives, and none will be started. */
+  /** None of the attempt's processes lives, and none will be started. */
   treeGone: boolean;
   logs: Record<StreamName, StreamState>;
 }
@@ -127,7 +127,7 @@ export interface ExchangeState {
   newsBy?: Instant | undefined;
   /** When the next report is sent if nothing changes. */
   restUntil: Instant;
-  /** Back-off: no report before this. */
+  /** Back-off: no report is sent before this instant. */
   notBefore: Instant;
   failures: number;
   /** When to resend log bytes that were not acknowledged. */
@@ -141,7 +141,7 @@ export interface ExchangeState {
 /** The socket to the control plane (host-protocol.md#socket). */
 export interface SocketState {
   phase: "closed" | "opening" | "open";
-  /** Back-off: not opened before this. */
+  /** Back-off: the socket is not opened before this instant. */
   notBefore: Instant;
   failures: number;
   /** While open: when the next full report is due. */
@@ -153,7 +153,10 @@ export interface SocketState {
   repeats: number;
 }
 
-/** The boot probe. It is run until it succeeds once; its result is reported until a success is answered. */
+/**
+ * The boot probe. It runs until it succeeds once. Its result is reported until a report of success is
+ * answered.
+ */
 export interface BootState {
   outcome?: { ok: boolean; output: string; exitCode?: number | null };
   acked: boolean;
@@ -166,7 +169,7 @@ export interface BootState {
 export interface NoticeState {
   /** The notice as written. null: there is none. Absent: not known yet. */
   raw?: string | null;
-  /** Its meaning: a text, and when the machine will be gone. */
+  /** The meaning of the notice: a text, and when the machine will be gone. */
   text?: string;
   goneAt?: Instant;
   /** When to check next; absent while a check is in flight, and before this host has joined. */
@@ -187,7 +190,7 @@ export interface UsageState {
   latest?: { at: Instant; host: Sample; attempts: Record<string, Sample> };
 }
 
-/** The agent exits when all attempts are gone and reported, or at `by`. */
+/** The agent exits when no process of an attempt is left and this is reported, or at `by`. */
 export interface Ending {
   code: number;
   reason: string;
@@ -198,13 +201,13 @@ export interface Ending {
   powerOff: boolean;
 }
 
-/** The data with which a sticky placement begins. `first`: its run has none yet. */
+/** The data with which a sticky placement begins. `first`: its run has no data yet. */
 export type Beginning = "first" | StickyData;
 
 /** Data on disk of a sticky placement that is over. */
 export interface KeptData {
   since: Instant;
-  /** To be deleted: the orders dropped the data, or a bound is reached. */
+  /** The data are to be deleted: the orders dropped them, or a bound is reached. */
   unneeded?: true;
 }
 

@@ -10,16 +10,16 @@ export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
   return fake === undefined ? "exec" : "fake";
 }
 
-/** How the main process of an attempt ended. `lost`: nobody will ever know. */
+/** How the main process of an attempt ended. `lost`: the end is unknown, and will never be known. */
 export type TaskEnd = { exit: Exit } | { startError: StartError } | { lost: true };
 
 /** Called once for each attempt that a driver has started or recovered, when its main process has ended. */
 export type OnTaskEnd = (id: string, end: TaskEnd) => void;
 
-/** What a driver finds of an earlier attempt. `unbegun`: it never ran, and may be started. */
+/** What a driver finds of an earlier attempt. `unbegun`: the attempt never ran, and may be started. */
 export type RecoveredState = FoundAttempt["main"] | { kind: "unbegun" };
 
-/** The result of a kill. `killed`: there was something to kill. `alive`: why something may still live. */
+/** The result of a kill. `killed`: a process was alive. `alive`: why a process may still be alive. */
 export interface KillResult {
   killed: boolean;
   alive?: string;
@@ -32,14 +32,15 @@ export interface KillResult {
  */
 export interface Driver {
   /**
-   * Starts a task, under an id that was never started here. Resolves with how it can be killed, or with
-   * undefined if `stop` came before it ran. Rejects with a `StartFault`, or with the system's error.
+   * Starts a task, under an id that was never started here. Resolves with the means by which the task can be
+   * killed, or with undefined if `stop` was aborted before the task ran. Rejects with a `StartFault`, or with
+   * the system's error.
    */
   start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined>;
 
   /**
    * Recovers an attempt of an earlier start of the agent in this boot (tasks.md#restore); undefined if this
-   * driver has not started it. The end of a running attempt is reported after this call.
+   * driver has not started the attempt. The end of a running attempt is reported after this call.
    */
   recover(id: string, journal: AttemptJournal): RecoveredState | undefined;
 
@@ -47,8 +48,9 @@ export interface Driver {
   signal(id: string, signal: SignalName, before?: () => void): Promise<void>;
 
   /**
-   * Kills all processes of an attempt, even if this driver does not know it, until it is proved that none
-   * lives or `waitMs` have passed. The end of the main process is reported before this resolves.
+   * Kills all processes of an attempt, even if this driver does not know it, until no process lives for
+   * certain, or until `waitMs` have passed. The end of the main process is reported before the promise
+   * resolves.
    */
   kill(id: string, waitMs: Millis): Promise<KillResult>;
 

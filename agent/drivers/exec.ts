@@ -88,7 +88,7 @@ export class ExecDriver implements Driver {
       this.#running.set(id, { shim, ended: running ? this.#watch(id, shim) : Promise.resolve() });
     }
     if (running) return { kind: "running" };
-    // Read only after the check of the shim: a shim that has ended wrote its status first.
+    // The status must be read after the check of the shim: a shim writes the status before it ends.
     const end = this.#readEnd(id);
     if ("lost" in end) return { kind: "lost" };
     const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
@@ -159,7 +159,7 @@ function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): 
   return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
 }
 
-/** Waits for the shim to write the status and end, once its task is gone. A shim that hangs is killed. */
+/** Once a task is gone, waits until its shim has written the status and ended. Kills a shim that hangs. */
 async function endShim({ shim, ended }: Running): Promise<void> {
   const late = setTimeout(async () => {
     if (await retryWhileStarved(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");

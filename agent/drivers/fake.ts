@@ -28,7 +28,7 @@ export interface FakeDriverOptions {
   ended: OnTaskEnd;
 }
 
-/** Plays the script of a task. `core/attempts/fake.ts` decides how it ends. */
+/** Plays the script of a task. `core/attempts/fake.ts` decides how the task ends. */
 export class FakeDriver implements Driver {
   readonly #options: FakeDriverOptions;
   readonly #playing = new Map<string, { fake: FakeAttempt; timer: NodeJS.Timeout }>();
@@ -112,7 +112,7 @@ export class FakeDriver implements Driver {
   }
 }
 
-/** Waits for `withinMs`, or until the abort. */
+/** Waits until the signal is aborted, but not longer than `withinMs`. */
 async function aborted(signal: AbortSignal, withinMs: number): Promise<void> {
   await sleep(Math.min(withinMs, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
 }

@@ -12,7 +12,7 @@ import { StartFault } from "./start-fault.ts";
 
 const run = promisify(execFile);
 
-/** A look-up of a user in a remote directory (LDAP) may hang. Then the start fails, not the agent. */
+/** A look-up of a user in a remote directory (LDAP) may hang. After this time the start fails. */
 const ANSWER_WITHIN_MS: Millis = 30_000;
 
 /** When to give up on a program of the system: at the abort of the start, or after this time. */
@@ -51,7 +51,7 @@ export async function accountOf(
 ): Promise<Account> {
   const unknown = new StartFault("user_not_found", `There is no user "${user}" on this machine.`);
   const line = await ask([limits.getent ?? "getent", "passwd", "--", user], limits, (error, why) =>
-    // With an exit code, `getent` answers that there is no such user.
+    // If there is an exit code, `getent` has answered: there is no such user.
     typeof codeOf(error) === "number"
       ? unknown
       : new StartFault("start_failed", `This machine cannot look up the user "${user}": ${why}`),
@@ -109,8 +109,8 @@ export function parseAccount(line: string): Account | undefined {
 }
 
 /**
- * The user with all of its groups, as after a login, and `group`. Rejects with a `StartFault` if the machine
- * cannot list them, or with the reason of the signal.
+ * The user with all groups that a login would give, and with `group`. Rejects with a `StartFault` if the
+ * machine cannot list these groups, or with the reason of the signal.
  */
 export async function memberOf(account: Account, group: number, limits: Limits = {}): Promise<Member> {
   const ids = await ask(["id", "-G", "--", account.name], limits, (_, why) => {
@@ -122,13 +122,13 @@ export async function memberOf(account: Account, group: number, limits: Limits =
 
 /**
  * The words before a command that make it run as this user, with all of the user's groups. The shim stays
- * root, since it writes files that the user may not write.
+ * root, since the shim writes files that the user may not write.
  */
 export function asMember({ uid, gid, groups }: Member): string[] {
   return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--groups", groups.join(","), "--"];
 }
 
-/** Which directory keeps a user out, and what to do. */
+/** A text that says which directory keeps a user out, and what to do. */
 function closedText(account: Member, dir: string): string {
   const closed = closedParent(dir, account);
   if (closed === undefined) return "it, or a directory above it, is closed to that user.";
@@ -141,8 +141,8 @@ function closedText(account: Member, dir: string): string {
 
 /**
  * Checks, as the user itself, that the user can enter the directory and execute the command. Returns the
- * beginning of the command's file if the user may read it. This comes before the start, because afterwards a
- * command that cannot be executed looks like a command that exits with 126 or 127. Rejects with a
+ * beginning of the command's file if the user may read it. The check comes before the start, because after
+ * the start a command that cannot be executed looks like a command that exits with 126 or 127. Rejects with a
  * `StartFault`.
  */
 export function checkReach(account: Member, dir: string, file: string, limits: Limits = {}): Promise<string> {

@@ -8,7 +8,7 @@ import { spawnScript } from "./processes/spawn.ts";
 
 /** A boot probe that takes longer has failed: the machine may hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;
-/** Only the end of its output is kept, because that is where errors are (host-protocol.md#boot). */
+/** Only the end of the probe's output is kept, because errors are at the end (host-protocol.md#boot). */
 const PROBE_OUTPUT_CHARS = 4_096;
 
 /**

@@ -2,10 +2,13 @@
 import { type Masker, maskerOf } from "../core/redaction/mask.ts";
 import { maskedText } from "../core/redaction/texts.ts";
 
-/** The secret values that the agent knows of an attempt; none for most (redaction.md#secrets). */
+/** The secret values that the agent knows of an attempt. Most attempts have none (redaction.md#secrets). */
 export type SecretsOf = (attemptId: string) => readonly Uint8Array[];
 
-/** The maskers of attempts with secrets, each built once and kept until the attempt is forgotten. */
+/**
+ * The maskers of attempts with secrets. A masker is kept until its attempt is forgotten or its secrets
+ * change.
+ */
 export class Maskers {
   readonly #secretsOf: SecretsOf;
   readonly #built = new Map<string, { secrets: readonly Uint8Array[]; masker: Masker | undefined }>();
@@ -25,13 +28,13 @@ export class Maskers {
     return masker;
   }
 
-  /** A text about an attempt, without its secrets (redaction.md#texts). */
+  /** A text about an attempt, with the attempt's secrets masked (redaction.md#texts). */
   maskText(id: string, text: string): string {
     const masker = this.of(id);
     return masker === undefined ? text : maskedText(masker, text);
   }
 
-  /** Drops the masker of an attempt that is deleted, and with it the secrets. */
+  /** Drops the masker and the secrets of an attempt that is deleted. */
   forget(id: string): void {
     this.#built.delete(id);
   }

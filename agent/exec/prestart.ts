@@ -31,7 +31,7 @@ export interface Launch {
   argv: string[];
   dir: string;
   env: Record<string, string>;
-  /** The file for its standard input; absent: none. */
+  /** The file for the command's standard input; absent: no input. */
   stdin: string | undefined;
 }
 
@@ -57,7 +57,9 @@ export class Prestart {
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
   }
 
-  /** Environment, user, standard input, and the directories again: an attempt may have deleted them. */
+  /**
+   * Environment, user, standard input, and again the directories: an earlier attempt may have deleted them.
+   */
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
     const { dirs, ready, account } = await this.#setUp(id, task, signal);
     const { argv, env } = ready;

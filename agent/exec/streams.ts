@@ -7,7 +7,7 @@ import { STREAMS } from "../core/reports/logs.ts";
 import type { Maskers } from "./maskers.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
 
-/** `written`: the size of the file at the latest look. `told`: the size of the latest event. */
+/** `written`: the size of the file at the latest look. `told`: the size in the latest event. */
 interface Sizes {
   written: number;
   told: number;
@@ -15,7 +15,8 @@ interface Sizes {
 
 /**
  * Watches the files of the attempts' output streams, and reads them without the attempts' secrets. A command
- * can delete or replace its own files: an error there must not keep other attempts from being reported.
+ * can delete or replace its own files. The error that follows must not keep other attempts from being
+ * reported.
  */
 export class Streams {
   readonly #store: AttemptStore;
@@ -31,7 +32,7 @@ export class Streams {
     this.#tell = tell;
   }
 
-  /** Begins to watch the streams of an attempt, by polling: that is more reliable than file events. */
+  /** Begins to watch the streams of an attempt by polling, which is more reliable than file events. */
   watch(id: string): void {
     this.#sizes.set(id, { stdout: { written: 0, told: 0 }, stderr: { written: 0, told: 0 } });
     this.#polling ??= setInterval(() => {
@@ -49,8 +50,8 @@ export class Streams {
   }
 
   /**
-   * Emits an event for each stream of an attempt that has more to send. What may be the beginning of a secret
-   * is held back until more comes (redaction.md#hold-back).
+   * Emits an event for each stream of an attempt that has more to send. Bytes that may be the beginning of a
+   * secret are held back until more output follows (redaction.md#hold-back).
    */
   look(id: string): void {
     this.#look(id, false);
@@ -61,7 +62,7 @@ export class Streams {
     return this.#store.dirsOf(id)[stream];
   }
 
-  /** Whether the attempt has secrets: then only `read` may be used to send what it has written. */
+  /** Whether the attempt has secrets. If it has, its output may be sent only as `read` returns it. */
   isMasked(id: string): boolean {
     return this.#maskers.of(id) !== undefined;
   }
@@ -94,7 +95,10 @@ export class Streams {
     }
   }
 
-  /** How much of a stream that still grows may be sent: what follows cannot make more of it a secret. */
+  /**
+   * How many bytes of a growing stream may be sent: all bytes before a possible beginning of a secret at its
+   * end.
+   */
   #releasable(id: string, file: string, written: number): number {
     const masker = this.#maskers.of(id);
     if (masker === undefined) return written;

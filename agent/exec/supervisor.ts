@@ -46,17 +46,18 @@ export interface SupervisorOptions {
   stateDir: string;
   /** Marks every process of this host (`DROVER_INSTANCE`). */
   instance: string | undefined;
-  /** Asks the provider whether it takes the machine back. */
+  /** The command that asks the provider whether it will take the machine back. */
   noticeCommand: string | undefined;
-  /** The secret values that must not leave this machine in what an attempt writes. */
+  /** The secret values that must not leave this machine in the output of an attempt. */
   secretsOf: SecretsOf;
   /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
 }
 
 /**
- * Carries out messages, those about an attempt through the driver of its task. It decides nothing. Messages
- * for one attempt are carried out in their order, so that a kill never overtakes the start before it.
+ * Carries out messages, and decides nothing. Messages about an attempt go through the driver of its task.
+ * Messages for one attempt are carried out in their order, so that a kill never overtakes the start before
+ * it.
  */
 export class Supervisor {
   readonly streams: Streams;
@@ -79,8 +80,8 @@ export class Supervisor {
   /**
    * Recovers an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal from
    * this boot, the attempt's files are not trusted: pid and start time identify a process only within one
-   * boot. Undefined: the agent died before the task began, so the orders, which are repeated, may start it.
-   * Events of the attempt come after this call.
+   * boot. Undefined: the agent died before the task began, so the next orders may start the attempt. Events
+   * of the attempt come after this call.
    */
   recover(id: string, journal: AttemptJournal | "other boot" | undefined): FoundAttempt | undefined {
     if (journal === "other boot") return { id, main: { kind: "rebooted" } };
@@ -97,7 +98,7 @@ export class Supervisor {
 
   /**
    * Carries out a message, and resolves with the event that confirms it (`HostMessage`). Undefined if the
-   * message is in flight. A kill aborts the start of its attempt.
+   * message is already in flight. A kill aborts the start of its attempt.
    */
   perform(message: LocalMessage): Promise<HostEvent> | undefined {
     const key = keyOf(message);
@@ -163,7 +164,7 @@ export class Supervisor {
     }
   }
 
-  /** Prepares or starts an attempt; a kill can stop either. An attempt is started only once. */
+  /** Prepares or starts an attempt; a kill can abort both steps. An attempt is started only once. */
   async #startStep(
     { kind, id, task }: MessageOf<"prepare" | "start">,
     stop: AbortSignal,
@@ -256,7 +257,10 @@ export class Supervisor {
     else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
   }
 
-  /** The event as it may leave this machine, and be written into the journal (redaction.md#texts). */
+  /**
+   * The event with secrets masked, so that it may leave this machine and enter the journal
+   * (redaction.md#texts).
+   */
   #masked(event: HostEvent): HostEvent {
     const idsOf = (placement: string) =>
       this.#options.store.found().filter((id) => placementOf(id) === placement);

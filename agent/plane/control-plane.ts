@@ -12,12 +12,12 @@ import { NoSocket, type OpenSocket, type SocketOptions } from "./socket.ts";
 /** A clock error that is smaller than this is not the reason for a refusal. */
 const CLOCK_ERROR_MS: Millis = 30_000;
 
-/** How often a call is made if the clock was wrong, or the connection was already closed. */
+/** How often a call is tried if this machine's clock was wrong, or if the connection was already closed. */
 const MAX_TRIES = 3;
 
 /** 4xx statuses that mean "not now" or "wrong clock", so a retry may succeed. */
 const TEMPORARY = new Set([401, 408, 425, 429]);
-/** There is no bucket: retrying is pointless. */
+/** The status of a control plane without a bucket: a retry is pointless. */
 const NO_BUCKET = 501;
 
 /** An error answer of the control plane. */
@@ -41,8 +41,8 @@ export class Refusal extends Error {
 }
 
 /**
- * The calls of one host. An answer counts only if its signature belongs to this call; any other is treated as
- * no answer. Remembers how far this machine's clock is off.
+ * The calls of one host. An answer counts only if its signature belongs to its call; any other answer is
+ * treated as no answer. The object remembers how far this machine's clock is off.
  */
 export class ControlPlane {
   readonly #signer: Signer;
@@ -89,8 +89,9 @@ export class ControlPlane {
   }
 
   /**
-   * The refusal in an answer; undefined for a success. A `WrongClock` if the call may succeed once it is
-   * signed with the control plane's time. Throws `Unproven` if the answer is not signed by the control plane.
+   * The refusal in an answer; undefined for a success. It is a `WrongClock` if the call may succeed once it
+   * is signed with the control plane's time. Throws `Unproven` if the answer is not signed by the control
+   * plane.
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
     const created = provenAt(call, answer);
@@ -136,15 +137,15 @@ export class ControlPlane {
   }
 
   /**
-   * The hello names the worker. The keyid is the worker's name, or begins with it: a code belongs to one
-   * worker.
+   * The hello names the worker. The keyid is the worker's name, or begins with the worker's name if it comes
+   * from a code: a code belongs to one worker.
    */
   #hello(): Hello {
     const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
     const call = this.signed("GET", `http://localhost${path}`, "hello");
     const verify = (answer: Answer, address: string) => {
       provenAt(call, answer);
-      // Another program may have relayed the answer of a control plane elsewhere.
+      // Another program may relay to a control plane at another address.
       if (answer.status === 200 && membersOf(parse(answer.body)).address === address) return;
       throw new Unproven(`the control plane is not at ${address}: another program relays to it`);
     };
@@ -152,8 +153,9 @@ export class ControlPlane {
   }
 
   /**
-   * Learns from a proven refusal how far this clock is off; true if that was the reason for the refusal. The
-   * time in the call decides that, since the clock may have been set meanwhile.
+   * Learns from a proven refusal how far this machine's clock is off. Returns whether the clock was the
+   * reason for the refusal. The time in the call decides this, since the clock may have been set after the
+   * call.
    */
   #learnOffset(created: number, signedAt: number): boolean {
     this.#offsetMs = created * 1_000 - Date.now();
@@ -167,7 +169,10 @@ export class Unproven extends Error {}
 /** A refusal because of this machine's clock, whose error is now known. */
 export class WrongClock extends Refusal {}
 
-/** When the control plane signed an answer, in seconds since 1970. Throws `Unproven` if it did not. */
+/**
+ * When the control plane signed an answer, in seconds since 1970. Throws `Unproven` if it did not sign the
+ * answer.
+ */
 function provenAt(call: SignedCall, answer: Answer): number {
   const created = call.proofOf(answer);
   if (created !== undefined) return created;

@@ -1,4 +1,4 @@
-// How does a host exchange reports for orders, by webhook or socket (host-protocol.md#exchange)?
+// How does a host send reports and receive orders, by webhook or socket (host-protocol.md#exchange)?
 import type { HostFrame, Orders } from "../../src/schema/host.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
@@ -14,7 +14,7 @@ import type { OpenSocket } from "./socket.ts";
 /** Exit code of an agent that the control plane no longer accepts as this host. */
 export const REFUSED_EXIT_CODE = 3;
 
-/** How long a report whose answer is held back may still wait after a newer report is sent. */
+/** A report whose answer is held back is aborted this long after a newer report was sent. */
 const SUPERSEDED_MS: Millis = 1_000;
 
 /**
@@ -37,7 +37,8 @@ export class Exchange {
   }
 
   /**
-   * Sends a report. An older report whose answer is held back is soon aborted: the new report includes it.
+   * Sends a report. If the answer to an older report is held back, that report is soon aborted: the new
+   * report replaces it.
    */
   send(message: MessageOf<"report">): void {
     const older = this.#report;
@@ -50,7 +51,8 @@ export class Exchange {
   /** Opens the socket. */
   connect({ to, heartbeatMs }: MessageOf<"connect">): void {
     const frame = (text: string) => this.#frame(text);
-    // Anyone on the path can close a socket with any code; only a sealed frame can give the reason.
+    // Anyone on the network path can close the socket with any code, so the code is ignored. Only a sealed
+    // frame can refuse this agent.
     const closed = (_code: number, reason: string) => this.#ended(0, reason);
     this.plane.openSocket({ url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
       (socket) => {
@@ -105,7 +107,9 @@ export class Exchange {
     this.#heard(staleIf(status, reason) ?? closed, reason || "the socket was closed");
   }
 
-  /** Tells an event, and logs when the control plane is lost or found again. `failure`: why it is lost. */
+  /**
+   * Passes on an event, and logs when the control plane is lost or found again. `failure`: why it is lost.
+   */
   #heard(event: HostEvent, failure?: string): void {
     const reachable = failure === undefined;
     if (reachable !== this.#reachable) {
@@ -116,14 +120,14 @@ export class Exchange {
   }
 }
 
-/** The event that ends the agent, if an answer with this status means that. */
+/** The event that ends the agent if `status` is 409 or 410; undefined for any other status. */
 function staleIf(status: number, text: string): HostEvent | undefined {
   if (status !== 409 && status !== 410) return undefined;
   const reason = `the control plane no longer accepts this agent: ${text}`;
   return { type: "stale", code: REFUSED_EXIT_CODE, reason };
 }
 
-/** A report as sent, with the log bytes that it carries. */
+/** The text of a report as it is sent, with its log bytes. */
 function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): string {
   const sent = structuredClone(report);
   const byId = new Map(sent.attempts.map((attempt) => [attempt.id, attempt]));
@@ -139,9 +143,9 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
 /** The event of a frame; undefined if the frame is not valid. */
 function eventOf(text: string): HostEvent | undefined {
   try {
-    const frame = JSON.parse(text) as HostFrame; // checked right below, as far as the agent relies on it
+    const frame = JSON.parse(text) as HostFrame; // the fields that the agent relies on are checked below
     if ("ask" in frame) return { type: "full_requested" };
-    // A refusal ends the agent, or else only the socket.
+    // Status 409 or 410 ends the agent; any other status ends only the socket.
     if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));
     const orders = ordersFrom(frame);
     return { type: "orders", seq: orders.answers, orders };
@@ -152,8 +156,7 @@ function eventOf(text: string): HostEvent | undefined {
 
 /** Accepts orders only if they have the fields that the agent relies on. */
 function ordersFrom(answer: unknown): Orders {
-  // The cast is checked right below, as far as the agent relies on it: a schema library would double its
-  // memory.
+  // The fields that the agent relies on are checked below. A schema library would double the agent's memory.
   const orders = answer as Orders;
   const complete =
     Number.isInteger(orders?.incarnation) &&

@@ -36,7 +36,7 @@ export interface Call {
   /** JSON, or bytes. */
   body: string | Bytes;
   signal: AbortSignal;
-  /** Makes the `http:` connections, which have no certificate. */
+  /** Opens the connections for `http:`, where no certificate proves the server. */
   agent: PlainAgent;
 }
 

@@ -29,7 +29,7 @@ declare const DROVER_VERSION: string;
 
 /** Statuses that are final. 401 is not: the clock may have been set during the call. */
 const FINAL_STATUSES = new Set([400, 403, 404, 409, 410, 413, 422]);
-/** The code or this host's worker is no longer valid. */
+/** The status that says that the code, or this host's worker, is no longer valid. */
 const OVER_STATUS = 410;
 
 export interface JoinOptions {
@@ -72,8 +72,9 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
 }
 
 /**
- * Whether a released machine has a code for another worker. The machine then reports leftover attempts of the
- * old worker to the new one, whose orders omit them, so they are stopped.
+ * Whether this machine has a code for another worker. If it enrolls with this code, it reports leftover
+ * attempts of the old worker to the new worker. The orders of the new worker omit these attempts, so they are
+ * stopped.
  */
 function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean {
   const code = codeFile === undefined ? "" : (readIfThere(codeFile)?.trim() ?? "");
@@ -103,7 +104,9 @@ async function enroll(options: JoinOptions, signal: AbortSignal): Promise<HostSe
   return persist(signal, post);
 }
 
-/** Prepares an enrollment: the salt stays the same for every code, and the secret depends on both. */
+/**
+ * Prepares an enrollment. The salt is the same for every code; the secret depends on the salt and the code.
+ */
 function enrollment(options: JoinOptions) {
   const { stateDir, bootId, resources } = options;
   const code = codeOf(options);
@@ -119,8 +122,8 @@ function enrollment(options: JoinOptions) {
 }
 
 /**
- * Enrolls as another worker. Nobody can prove that a forgotten worker has ended, so a free machine tries its
- * newer code. It keeps its old identity until that code is accepted.
+ * Enrolls as the host of another worker. Nobody can prove that a forgotten worker has ended, so a free
+ * machine tries its newer code. It keeps its old identity until that code is accepted.
  */
 async function becomeAnother(options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
   const { keepSecret, post } = enrollment(options);
@@ -193,8 +196,7 @@ async function persist(
 
 /** Accepts an answer only if it has the fields that the agent relies on. */
 function setupFrom(answer: unknown): HostSetup {
-  // The cast is checked right below, as far as the agent relies on it: a schema library would double its
-  // memory.
+  // The fields that the agent relies on are checked below. A schema library would double the agent's memory.
   const setup = answer as HostSetup;
   const complete =
     typeof setup?.worker === "string" &&

@@ -37,7 +37,7 @@ export async function shipLog(
   }
 }
 
-/** The bytes of a chunk as they are in the file, which is read twice: for the digest, and to be sent. */
+/** The bytes of a chunk as they are in the file. The file is read twice: for the digest, and to be sent. */
 async function plainChunk(
   { id, stream, from, bytes }: MessageOf<"ship_log">,
   streams: Streams,
@@ -52,7 +52,10 @@ async function plainChunk(
   };
 }
 
-/** The bytes of a chunk with its secrets masked, which costs time: they stay in memory for both readings. */
+/**
+ * The bytes of a chunk with secrets masked. Masking costs time, so the bytes stay in memory for both
+ * readings.
+ */
 function maskedChunk({ id, stream, from, bytes }: MessageOf<"ship_log">, streams: Streams): Bytes {
   const content = streams.read(id, stream, from, bytes);
   if (content.length < bytes) throw shorter(id, stream);
@@ -62,7 +65,7 @@ function maskedChunk({ id, stream, from, bytes }: MessageOf<"ship_log">, streams
   return { bytes, open: () => Readable.from(parts) };
 }
 
-/** The announced length must be true, but a task can truncate its file. */
+/** The error for a file that a task has truncated: the announced length must be true. */
 function shorter(id: string, stream: string): Error {
   return new Error(`${stream} of ${id} has become shorter`);
 }

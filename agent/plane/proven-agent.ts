@@ -9,7 +9,7 @@ import type { Answer } from "./http.ts";
 /** The longest answer to a hello. */
 const MAX_HELLO_CHARS = 4_096;
 
-/** A call whose signed answer is the proof. */
+/** A call whose signed answer proves that the control plane has answered. */
 export interface Hello {
   path: string;
   headers: Record<string, string>;
@@ -19,7 +19,8 @@ export interface Hello {
 
 /**
  * Connections to a control plane on this machine, without a certificate. Another program may have taken the
- * port, so each connection is proven by a hello first; later calls on it reach the same program.
+ * port, so each connection is proven by a hello first; later calls on the same connection reach the same
+ * program.
  */
 export class ProvenAgent extends PlainAgent {
   readonly #hello: () => Hello;

@@ -11,8 +11,8 @@ import type { Key } from "../../src/signing/mac.ts";
 import { type OpenSocket, openSocket, type SocketOptions } from "./socket.ts";
 
 /**
- * Opens a socket and waits for the control plane's challenge. Any frame other than the control plane's next
- * one is ignored, and closes the socket. `signature`: the signature of the upgrade request.
+ * Opens a socket and waits for the control plane's challenge. A frame that is not the control plane's next
+ * frame is ignored, and closes the socket. `signature`: the signature of the upgrade request.
  */
 export function openSealedSocket(key: Key, signature: string, options: SocketOptions): Promise<OpenSocket> {
   const { withinMs, frame: tell, closed } = options;

@@ -23,8 +23,8 @@ export interface SignedCall {
 }
 
 /**
- * Signs a call with a new nonce, at the sender's time in milliseconds since 1970. `digest` is the value of
- * `Content-Digest` for its body.
+ * Signs a call with a new nonce. `digest`: the value of `Content-Digest` for the call's body. `atMs`: the
+ * sender's time, in milliseconds since 1970.
  */
 export function signCall(
   { key, keyid }: Signer,

@@ -15,7 +15,7 @@ import type { SignedCall } from "./sign.ts";
 /** An upload without progress for this long has failed. */
 const UPLOAD_STALLS_MS: Millis = 2 * 60_000;
 
-/** The status of a refusal that the time in the signature caused. */
+/** The status of a refusal that is due to the time in the signature. */
 const OTHER_TIME = 401;
 
 /** Time limits of an upload; tests use shorter ones. */
@@ -70,7 +70,7 @@ export class Snapshots {
     };
   }
 
-  /** Whether a refusal is final. If it is unsigned, or due to the clock, a retry may succeed. */
+  /** Whether a refusal is final. If the refusal is unsigned, or due to the clock, a retry may succeed. */
   #isFinal(call: SignedCall, answer: Answer): boolean {
     try {
       const refusal = this.#plane.refusalIn(call, answer);
@@ -108,7 +108,8 @@ export class Snapshots {
     const url = `${this.#url}/sha256:${sha256}`;
     const digest = Buffer.from(sha256, "hex").toString("base64");
     let unreadable: Unreadable | undefined;
-    // Only an error of the file's own stream counts: a broken connection also fails the stream around it.
+    // Only an error of the file's own stream means that the file is unreadable. A broken connection also
+    // makes the stream around it fail.
     const opened = () =>
       createReadStream(file, { highWaterMark: SENT_AT_ONCE_BYTES }).once("error", (error) => {
         unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);
@@ -132,8 +133,8 @@ export class Snapshots {
 }
 
 /**
- * Gives up `work` that makes no progress for too long, with the reason `why`. It does not wait for that work
- * to end: in a file system that hangs, the work never ends.
+ * Gives up `work` that makes no progress for too long, with the reason `why`. The function does not wait
+ * until the work ends: in a file system that hangs, the work never ends.
  */
 export async function unlessStalled<Result>(
   stallsMs: Millis,

@@ -17,14 +17,14 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 /** An open socket. */
 export interface OpenSocket {
   send(text: string): void;
-  /** Closes it; `closed` is called. */
+  /** Closes the socket; `closed` is called. */
   hangUp(): void;
 }
 
 export interface SocketOptions {
   url: string;
   headers: Record<string, string>;
-  /** Makes the `http:` connections, which have no certificate. */
+  /** Opens the connections for `http:`, where no certificate proves the server. */
   agent: PlainAgent;
   /** How often to send `ping`, which the platform answers by itself. */
   heartbeatMs: Millis;

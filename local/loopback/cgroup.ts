@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { ownCgroups } from "../../posix/own-cgroups.ts";
 
 /**
- * Creates a cgroup (version 2, also in the hybrid mount) for one instance below this process's own, so that
- * our own limits apply to the instance. Returns its directory, or undefined if this machine does not allow it
- * or the kernel cannot kill a whole group (before Linux 5.14): then the processes are found by their mark.
+ * Creates a cgroup (version 2, also in the hybrid mount) for one instance below the cgroup of this process,
+ * so that our own limits apply to the instance. Returns its directory, or undefined if this machine does not
+ * allow it or the kernel cannot kill a whole group (before Linux 5.14): then the processes are found by their
+ * mark.
  */
 export function makeCgroup(name: string): string | undefined {
   const own = ownCgroups().find(({ version }) => version === 2);

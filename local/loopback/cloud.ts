@@ -154,7 +154,8 @@ export class LoopbackCloud {
   }
 
   /**
-   * Ends every instance, and every other process with a mark of this directory. Resolves when none is left.
+   * Ends every instance, and every other process with a mark of this directory. Resolves when no process is
+   * left.
    */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#end(entry)));
@@ -238,7 +239,7 @@ export class LoopbackCloud {
 
   /**
    * Stores the end of an instance, or retries later: a full disk must neither keep a machine running nor make
-   * `drover up` wait. If this process dies before that, the next start ends the instance again.
+   * `drover up` wait. If this process dies before the end is stored, the next start ends the instance again.
    */
   #note(entry: Entry): void {
     this.#unwritten.add(entry);

@@ -56,7 +56,9 @@ export const Faults = z.strictObject({
   listDelayMs: Delay,
   /** The number of machines on a page of a listing; 0: all on one page. */
   pageSize: z.int().min(0).max(1_000).default(0),
-  /** Pages go by position, so machines move up when others end; reading a page ends the first machine. */
+  /**
+   * Pages go by position: if a machine ends, later machines move up. Reading a page ends the first machine.
+   */
   shiftingPages: z.boolean().default(false),
   /** Listings show this state for every machine that has not ended. */
   wedgedState: z.enum(LIFECYCLE_STATES).nullable().default(null),

@@ -36,9 +36,9 @@ export interface Places {
 }
 
 /**
- * Reads the ledger of an earlier `drover up`; empty if there was none. A missing or unreadable ledger is
- * rebuilt from the copies in the directories of the instances, and the problem is reported. A copy may be
- * outdated, but only its processes decide whether an instance runs.
+ * Reads the ledger of an earlier `drover up`; returns an empty list if there was none. A missing or
+ * unreadable ledger is rebuilt from the copies in the directories of the instances, and the problem is
+ * reported. A copy may be outdated, but only the processes of an instance decide whether it runs.
  */
 export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
   const { data } = Ledger.safeParse(tryReadJson(places.ledger));

@@ -7,7 +7,8 @@ import { text } from "node:stream/consumers";
 export const ENTRY = "tmp/entry";
 
 /**
- * Calls the Worker's `scheduled` as a cron trigger does. Rejects if it fails, or the runtime does not answer.
+ * Calls the Worker's `scheduled` as a cron trigger does. Rejects if `scheduled` fails, or if the runtime does
+ * not answer.
  *
  * The path of a socket has at most 107 bytes, and the path of a state directory may be longer. So the socket
  * is reached through a descriptor of the directory.

@@ -47,10 +47,10 @@ export interface RuntimeOptions {
 
 export interface Runtime {
   /**
-   * Somebody set the machine's clock, and Drover's time is now `aheadMs` ahead of it: restarts the Worker
-   * with that difference, and wakes all objects, since their alarms go by the old clock. The old workerd
-   * cannot continue: while its clock is behind a time that an object has seen, time stands still for that
-   * object.
+   * Called after somebody has set the machine's clock, so that Drover's time is now `aheadMs` ahead of the
+   * clock. Restarts the Worker with that difference, and wakes all objects, since their alarms go by the old
+   * clock. The old workerd cannot continue: while its clock is behind a time that an object has seen, time
+   * stands still for that object.
    */
   clockWasSet(aheadMs: number): Promise<void>;
   /** Confirms to the Worker, which sees no other clock, that its clock shows `wallMs` and was not set. */
@@ -82,7 +82,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   let { aheadMs: currentAheadMs } = options;
   const miniflareOptions = () =>
     convertV4MiniflareOptions({
-      // At Miniflare's entry, which only we can open (`entry.ts`).
+      // Enables triggers at Miniflare's entry, which only we can open (`entry.ts`).
       unsafeTriggerHandlers: true,
       cf: false,
       logRequests: false,

@@ -12,8 +12,9 @@ export function endText(code: number | null, signal: string | null): string {
 }
 
 /**
- * Returns a function to call at each end of workerd. It prints one line immediately, and another when the
- * control plane answers again, with the number of its runs. `ended` aborts the wait for that answer.
+ * Returns a function to call at each end of workerd. The function prints one line at once. When the control
+ * plane answers again, it prints another line with the numbers of runs. `ended` aborts the wait for that
+ * answer.
  */
 export function runtimeReporter(
   client: Client,

@@ -10,8 +10,8 @@ import { ENTRY } from "./entry.ts";
  * Normally Miniflare ends workerd. A Node process that dies by SIGKILL cannot do that, and workerd would
  * continue to fire alarms on the same state (platform.md#local-crashes). So a watcher reads workerd's control
  * pipe, to which Node never writes: the pipe ends when Node ends, however that happens. The watcher is a
- * child of workerd (`exec` keeps the pid), so while its parent has that pid, the pid still belongs to
- * workerd.
+ * child of workerd (`exec` keeps the pid), so the pid still belongs to workerd while the watcher's parent has
+ * it.
  *
  * Miniflare can serve its entry only at a port. The guard moves it to a socket in the state directory
  * (`entry.ts`).

@@ -10,9 +10,9 @@ const PAGE_BYTES = 4_096;
 const CLASS_DATABASE = "metadata.sqlite";
 
 /**
- * Removes the databases of objects that store nothing. The runtime creates one for each object that is
- * called, before any of our code runs, so a refused call under a made-up name creates one too (X15). Call
- * this only while no runtime is up.
+ * Removes the databases of objects that store nothing. The runtime creates a database for each object that is
+ * called, before any of our code runs. So a refused call under a made-up name creates a database, too (X15).
+ * Call this only while no runtime is up.
  */
 export function removeEmptyObjects(stateDir: string): void {
   const objects = join(pathIn(stateDir, "objects"), "do");

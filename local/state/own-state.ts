@@ -23,8 +23,8 @@ export function checkStateDir(dir: string): void {
 
 /**
  * Refuses files in a state directory that did not come from a `drover up` of the caller: links, files of
- * others, secrets that others can read (unless `fresh` deletes them), and files that Git tracks, whose
- * content everybody with the repository knows. Throws an `UpError`.
+ * other users, secrets that other users can read (unless `fresh` deletes them), and files that Git tracks,
+ * whose content everybody with the repository knows. Throws an `UpError`.
  */
 export function checkStateFiles(dir: string, fresh: boolean): void {
   for (const name of NAMES) {
@@ -56,8 +56,9 @@ export function checkModesStay(dir: string, path: string): void {
 }
 
 /**
- * Who can replace this directory with another one, apart from the caller and root; undefined: nobody. Such a
- * directory is not refused: volumes of containers often belong to another user, or are open to everybody.
+ * Who, apart from the caller and root, can replace this directory with another directory; undefined: nobody.
+ * Such a directory is not refused: volumes of containers often belong to another user, or are open to
+ * everybody.
  */
 export function strangerAbove(dir: string): string | undefined {
   const me = process.geteuid?.();

@@ -35,8 +35,8 @@ export type Identity = z.infer<typeof Identity>;
 
 /**
  * Creates a state directory (mode 0700, ignored by Git), or opens an existing one; returns its real path. A
- * directory with foreign files is refused, since `--fresh` and our `.gitignore` could do harm there. So is a
- * directory that is not the caller's own (`own-state.ts`). Throws an `UpError`.
+ * directory with foreign files is refused, since `--fresh` and our `.gitignore` could do harm there. A
+ * directory that is not the caller's own is refused, too (`own-state.ts`). Throws an `UpError`.
  */
 export function openStateDir(path: string, fresh = false): string {
   try {
@@ -107,8 +107,8 @@ export function prepareFolders(dir: string): void {
 }
 
 /**
- * Reads the stored ports and secrets, or creates and stores new ones. A given `port` replaces the stored one,
- * unless `machines` still run: they report to the old port, and would be lost with their runs.
+ * Reads the stored ports and secrets, or creates and stores new ones. A given `port` replaces the stored
+ * port, unless `machines` still run: they report to the old port, and would be lost with their runs.
  */
 export async function identityOf(dir: string, port: number | undefined, machines: number): Promise<Identity> {
   const path = pathIn(dir, "up.json");

@@ -9,7 +9,7 @@ import { isCollecting } from "./outputs.ts";
 
 export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
 
-/** Folds in an event of one attempt. An event of an unknown attempt changes nothing. */
+/** Applies an event to its attempt. An event of an unknown attempt changes nothing. */
 export function applyToAttempt(state: HostState, event: AttemptEvent, now: Instant): HostState {
   const attempt = state.attempts[event.id];
   if (attempt === undefined) return state;
@@ -18,7 +18,10 @@ export function applyToAttempt(state: HostState, event: AttemptEvent, now: Insta
   return changed === attempt ? state : { ...state, attempts: { ...state.attempts, [event.id]: changed } };
 }
 
-/** Drops an attempt whose data are deleted, unless newer orders name it again: then it is reported. */
+/**
+ * Removes an attempt whose data are deleted. If newer orders name the attempt again, it stays and is
+ * reported.
+ */
 function withoutForgotten(state: HostState, attempt: AttemptState): HostState {
   if (attempt.wanted !== "nothing" || !attempt.treeGone) return state;
   const { [attempt.id]: _, ...attempts } = state.attempts;
@@ -36,7 +39,7 @@ function attemptAfter(
       return main === "waiting" ? { ...attempt, prepared: true } : attempt;
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
-      // The task is needed only for the start.
+      // Nothing needs the task after the start.
       return { ...attempt, task: undefined, main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;

@@ -6,7 +6,10 @@ import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, NumberedSignal, StopPlan } from "../types.ts";
 import { isOver, isStoppable } from "./outputs.ts";
 
-/** How long each try of a kill waits for an empty tree (tasks.md#kill-6). The last wait is repeated. */
+/**
+ * How long a kill waits for the end of the attempt's last process (tasks.md#kill-6). The last wait is
+ * repeated.
+ */
 export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
 /** Kill timeout of an attempt whose task is not known: the default (api.md#forms-and-defaults). */
 const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
@@ -46,26 +49,26 @@ export function mapAttempts(
   return Object.fromEntries(Object.entries(attempts).map(([id, attempt]) => [id, change(attempt)]));
 }
 
-/** Whether the attempt only waits for its time to start. */
+/** Whether the attempt waits for its time to start. */
 export function isWaiting({ notBefore, stop }: AttemptState): boolean {
   return notBefore !== undefined && stop === undefined;
 }
 
-/** The stop that a task asks for (`killSignal`, `killTimeout`). */
+/** How a task is to be stopped: with its `killSignal` and its `killTimeout`. */
 export function planOf({ killSignal, killTimeoutMs }: TaskSpec): StopPlan {
   return { signal: killSignal, timeoutMs: killTimeoutMs };
 }
 
-/** The stop that an attempt's task asks for, or the default one if the task is not known. */
+/** How an attempt is to be stopped: as its task says, or in the default way if the task is not known. */
 export function ownStop({ plan }: AttemptState): StopPlan {
   return plan ?? { signal: "SIGTERM", timeoutMs: DEFAULT_KILL_TIMEOUT_MS };
 }
 
 /**
- * Begins to stop an attempt: signal, grace period, SIGKILL to the tree (tasks.md#kill). A stop is never
- * undone and keeps its signal and reason; a later stop can only shorten the grace period. `by`: why the host
- * itself begins the stop. It is not recorded once the main process has ended, unless outputs are still to be
- * stored.
+ * Begins to stop an attempt: first the signal, then the grace period, then SIGKILL to all its processes
+ * (tasks.md#kill). A stop is never undone, and keeps its signal and its reason. A later stop can only shorten
+ * the grace period. `by`: why the host itself begins the stop. The stop records this reason only if the
+ * attempt waits or runs, or if its outputs are still to be stored.
  */
 export function stopAttempt(
   attempt: AttemptState,
@@ -84,14 +87,14 @@ export function stopAttempt(
 }
 
 /**
- * What is due for one attempt now. `mayStart`: the lease lasts, the agent is not ending, and the data are
- * there.
+ * What is due for one attempt now. `mayStart`: the attempt's time has come, the lease allows the start, the
+ * agent is not ending, and the placement's directory has its data.
  */
 export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
   const { id, main, stop, task } = attempt;
   const about = { to: id, id };
   if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...about, kind: "forget" }] : [];
-  // A stopped attempt that has not started is killed, too: its start may be in progress.
+  // An attempt that is stopped before its start is killed, too: the start may be in progress.
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
   if (main === "over" || overdue) return [{ ...about, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...about, kind: "signal", signal: stop.signal }];
@@ -108,8 +111,8 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
 }
 
 /**
- * Whether the preparation of a task may take long. If so, it is a separate step, which can be stopped, and
- * the lease is checked again after it (rule R4).
+ * Whether the preparation of a task may take long. If so, the preparation is a separate step: it can be
+ * stopped, and the lease is checked again after it (rule R4).
  */
 function needsPreparation({ artifacts = [], snapshot }: TaskSpec): boolean {
   return artifacts.length > 0 || snapshot !== undefined;
@@ -120,8 +123,8 @@ function killWaitMs({ kill }: AttemptState): Millis {
 }
 
 /**
- * Notes that a kill has left something alive. After the fifth try the error is reported, so that the worker
- * drains; the tries go on (tasks.md#kill-6).
+ * Records that a kill has left a process alive. From the fifth failed kill on, the error is reported, so that
+ * the worker drains. The kills go on (tasks.md#kill-6).
  */
 export function killFailed(attempt: AttemptState, error: string): AttemptState {
   const { tries, failed } = attempt.kill;

@@ -11,9 +11,9 @@ import { isStoppable, owesOutputs } from "./outputs.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
 
 /**
- * Begins everything that has become due: starts, time limits, ends of the lease or the machine, grace
- * periods, the boot probe, checks for a notice, samples, bounds of kept data, the power-off. None of this is
- * undone later, not even by an answer that extends the lease.
+ * Begins everything that has become due: starts of attempts; stops because of a time limit, the lease or the
+ * end of the machine; kills after a grace period; the boot probe, checks for a notice and samples; deletions
+ * of kept data; the power-off. None of this is undone later, not even by an answer that extends the lease.
  */
 export function elapse(state: HostState, now: Instant): HostState {
   const sampleAt = sampleDueAt(state);
@@ -56,8 +56,8 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
 }
 
 /**
- * The instants at which time alone changes this attempt; undefined for a change that is done or will never
- * come.
+ * The instants at which time alone changes this attempt. An instant is undefined if its change is done, or
+ * will never come.
  */
 function momentsOf(state: HostState, attempt: AttemptState) {
   const { main, stop, deadline, notBefore: start } = attempt;

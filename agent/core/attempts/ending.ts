@@ -1,4 +1,4 @@
-// How does the agent end: what is stopped first, and with which exit code?
+// How does the agent end: what does it stop first, and with which exit code does it exit?
 import type { HostStop } from "../../../src/schema/host.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { LAST_WORDS_MS } from "../bounds.ts";
@@ -7,7 +7,7 @@ import { withNews } from "../reports/pace.ts";
 import type { Ending, HostState } from "../types.ts";
 import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 
-/** Why and how the agent ends. `graceMs`: no attempt gets a longer kill timeout. */
+/** Why and how the agent ends. `graceMs`: the longest kill timeout that an attempt gets. */
 export interface EndPlan {
   code: number;
   reason: string;
@@ -18,7 +18,7 @@ export interface EndPlan {
   by?: HostStop;
 }
 
-/** Begins to end the agent: every attempt is stopped, none is started. A second call changes nothing. */
+/** Begins to end the agent: stops every attempt, and starts no more. A second call changes nothing. */
 export function endHost(state: HostState, plan: EndPlan, now: Instant): HostState {
   if (state.ending !== undefined) return state;
   const { code, reason, graceMs = Infinity, silent = false, powerOff = false, by: why = "agent" } = plan;
@@ -35,9 +35,9 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
 }
 
 /**
- * The exit of this process. It is due when no tree is left and the control plane has answered the report that
- * says so, or when the time for both is over. In the second case the control plane learns of it only when the
- * lease ends.
+ * The exit of this process. It is due when no process of an attempt is left and the control plane has
+ * answered a report of that, or when the time for both is over. In the second case the control plane learns
+ * of the end only when the lease ends.
  */
 export function dueExit({ ending, setup, attempts, exchange }: HostState, now: Instant): HostMessage[] {
   if (ending === undefined) return [];

@@ -8,9 +8,9 @@ import type { FoundAttempt } from "../journal.ts";
 export interface FakeAttempt {
   script: FakeScript;
   startedAt: Instant;
-  /** A signal has ended it early. */
+  /** A signal has ended the attempt early. */
   ended?: { at: Instant; signal: SignalName };
-  /** It has died with its agent, so its exit status is lost. */
+  /** The attempt has died with its agent, so its exit status is lost. */
   lost?: true;
 }
 
@@ -19,25 +19,27 @@ export function fakeEndsAt({ script, startedAt, ended }: FakeAttempt): Instant {
   return Math.min(startedAt + script.runForMs, ended?.at ?? Number.POSITIVE_INFINITY);
 }
 
-/** Its exit: as its script says, or by the signal that ended it early. */
+/** The exit of the attempt: as its script says, or by the signal that ended it early. */
 export function fakeExit({ script, ended }: FakeAttempt): Exit {
   const signal = ended?.signal ?? script.signal ?? null;
   const oomKilled = ended === undefined && script.oomKilled === true;
   return { code: signal === null ? script.exitCode : null, signal, oomKilled, message: "" };
 }
 
-/** Its state after a signal: SIGKILL ends it; so does any other signal, unless the script ignores signals. */
+/**
+ * The attempt after a signal. SIGKILL ends it; any other signal ends it unless the script ignores signals.
+ */
 export function fakeSignaled(fake: FakeAttempt, signal: SignalName, now: Instant): FakeAttempt {
   const deaf = fake.script.ignoreSignals && signal !== "SIGKILL";
   return deaf || now >= fakeEndsAt(fake) ? fake : { ...fake, ended: { at: now, signal } };
 }
 
-/** Its state after the end of its agent: lost if it was still running and its script says so. */
+/** The attempt after the end of its agent: lost if it was still running and its script says so. */
 export function fakeOrphaned(fake: FakeAttempt, now: Instant): FakeAttempt {
   return fake.script.dieWithAgent && now < fakeEndsAt(fake) ? { ...fake, lost: true } : fake;
 }
 
-/** What the next start of the agent finds. */
+/** What the next start of the agent finds of the attempt. */
 export function foundFake(fake: FakeAttempt, now: Instant): FoundAttempt["main"] {
   if (fakeOrphaned(fake, now).lost) return { kind: "lost" };
   const at = fakeEndsAt(fake);

@@ -9,8 +9,8 @@ import { endHost } from "./ending.ts";
 import { withDrops } from "./sticky.ts";
 
 /**
- * Folds in the orders of an answer. Orders are absolute: an attempt that they want is started or kept, and
- * any other attempt is stopped. Orders for another incarnation, or of an older revision, change nothing.
+ * Applies the orders in an answer. Orders are absolute: the attempts that they want are started or kept, and
+ * all other attempts are stopped. Orders for another incarnation, or of an older revision, change nothing.
  */
 export function applyOrders(before: HostState, { orders, seq }: EventOf<"orders">, now: Instant): HostState {
   let state = before;
@@ -29,7 +29,8 @@ export function applyOrders(before: HostState, { orders, seq }: EventOf<"orders"
 
 /**
  * Extends the lease, which counts from when the answered report was sent (rule R4). An answer that names
- * another report grants nothing. The lease is never shortened: the control plane has stored the longest one.
+ * another report grants nothing. The lease is never shortened: the control plane has stored the end of the
+ * longest lease.
  */
 function withLease(state: HostState, orders: Orders, seq: number): HostState {
   const { sent } = state.exchange;
@@ -64,8 +65,8 @@ function orderedAttempts(
 }
 
 /**
- * The attempt to which an order is applied. An attempt that only waits for its time is created again from the
- * latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
+ * The attempt to which an order is applied. An attempt that waits for its time to start is created again from
+ * the latest order, but keeps its time limit. Its wait counts from the arrival of the orders.
  */
 function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
   if (known !== undefined && !isWaiting(known)) return known;
@@ -77,9 +78,9 @@ function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Insta
 }
 
 /**
- * Applies one order. A time limit counts from the arrival of the first orders with it; the same limit in
- * later orders does not extend it. An order with a task is complete: without a limit in it, the attempt has
- * no limit. An order without a task only keeps the attempt, so a missing limit changes nothing.
+ * Applies one order. A time limit counts from the arrival of the first orders that contain it. The same limit
+ * in later orders does not extend the time. An order with a task is complete: if it has no limit, the attempt
+ * has none. An order without a task keeps the attempt as it is, so a missing limit changes nothing.
  */
 function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
@@ -97,7 +98,9 @@ function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): At
   return { ...next, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
 }
 
-/** Notes the signals in the orders. They list all signals so far; `signaledUpTo` says which were sent. */
+/**
+ * Records the signals in the orders. Orders list all signals so far; `signaledUpTo` tells which were sent.
+ */
 function withSignals(attempt: AttemptState, orders: Orders): AttemptState {
   const wanted = (orders.signals ?? []).filter(({ id }) => id === attempt.id);
   if (wanted.length === 0 && attempt.signals === undefined) return attempt;

@@ -8,23 +8,23 @@ export function placementOf(id: string): string {
   return `${id.slice(0, id.indexOf("/"))}/${id.slice(attempt, id.indexOf(".", attempt))}`;
 }
 
-/** Adds the placements of all attempts to those that may have directories. */
+/** Adds the placements of all attempts to the placements that may have directories. */
 export function withPlacements(state: HostState): HostState {
   const known = new Set(state.placements);
   for (const id of Object.keys(state.attempts)) known.add(placementOf(id));
   return known.size === state.placements.length ? state : { ...state, placements: [...known] };
 }
 
-/** Removes a placement whose directories are deleted, unless newer orders name an attempt of it again. */
+/** Removes a placement whose directories are deleted. If newer orders name one of its attempts, it stays. */
 export function placementCleared(state: HostState, placement: string): HostState {
   const placements = state.placements.filter((one) => one !== placement);
   return withPlacements({ ...state, placements });
 }
 
 /**
- * Directories to delete: those of placements without attempts. None is deleted before the first orders: they
- * may continue a placement from an earlier start of the agent. The shell keeps the data of a sticky
- * placement.
+ * Directories to delete: those of placements without attempts. No directory is deleted before the first
+ * orders, since these may continue a placement from an earlier start of the agent. The shell keeps the data
+ * of a sticky placement.
  */
 export function dueClears({ placements, attempts, ordersSeen }: HostState): HostMessage[] {
   if (ordersSeen === 0 || placements.length === 0) return [];

@@ -56,7 +56,7 @@ function isAlive({ attempts }: HostState, placement: string | undefined): boolea
   return Object.values(attempts).some((one) => !isOver(one) && placementOf(one.id) === placement);
 }
 
-/** Placements whose data are to be stored: the orders say so, and all their attempts are over. */
+/** Placements whose data are to be stored now: the orders ask for it, and all their attempts are over. */
 function dueSaves(state: HostState): HostMessage[] {
   if (state.setup === undefined) return [];
   const unsaved = Object.values(state.attempts).filter(
@@ -68,7 +68,9 @@ function dueSaves(state: HostState): HostMessage[] {
     .map((placement) => ({ kind: "save", to: placement, placement }));
 }
 
-/** Records the outcome of storing a placement's data in each of its attempts, for their reports. */
+/**
+ * Records in each attempt of a placement whether the placement's data were stored. The attempts report this.
+ */
 export function foldSaved(state: HostState, { placement, outcome }: EventOf<"saved">): HostState {
   const attempts = mapAttempts(state, (one) =>
     one.save && placementOf(one.id) === placement ? { ...one, saved: outcome } : one,
@@ -83,7 +85,7 @@ function dueDrops({ sticky }: HostState): HostMessage[] {
     .map(([placement]) => ({ kind: "drop", to: placement, placement }));
 }
 
-/** Notes that a placement has its directory, and which data are in it. */
+/** Records that a placement has its directory, and which data are in it. */
 export function foldBegun(state: HostState, { placement, from = "", data }: EventOf<"begun">): HostState {
   const { begun, kept } = state.sticky;
   const next = {
@@ -93,7 +95,7 @@ export function foldBegun(state: HostState, { placement, from = "", data }: Even
   return { ...state, sticky: next };
 }
 
-/** Notes that the data of a placement are kept from now on. */
+/** Records that the data of a placement are kept from now on. */
 export function foldKept(state: HostState, placement: string, now: Instant): HostState {
   const { begun, kept } = withoutData(state, placement).sticky;
   return { ...state, sticky: { begun, kept: { ...kept, [placement]: { since: now } } } };
@@ -144,8 +146,8 @@ export function keptUntil(state: HostState): Instant | undefined {
 }
 
 /**
- * The kept data that the bounds apply to, oldest first: not marked as unneeded, and no placement waits for
- * them.
+ * The kept data that the bounds apply to, oldest first: data that are not marked as unneeded, and that no
+ * placement waits for.
  */
 function boundedData({ sticky, attempts }: HostState): [string, KeptData][] {
   const entries = Object.entries(sticky.kept).filter(([, { unneeded }]) => !unneeded);

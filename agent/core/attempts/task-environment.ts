@@ -60,8 +60,8 @@ export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask
 }
 
 /**
- * Whether a directory, with its references resolved, is outside the task's own directories. A path that is
- * absolute in the task itself (`written`) may lead anywhere: its pool allows that.
+ * Whether a directory, with its references resolved, is outside the task's own directories. `written`: the
+ * path as the task gives it. If `written` is absolute, it may lead anywhere: the task's pool allows that.
  */
 export function straysFrom(
   { alloc, local, secrets, tmp }: Surroundings["dirs"],
@@ -98,7 +98,8 @@ function interpolatedFields(
 }
 
 /**
- * Variables for each key, as written and in upper case. Invalid characters become `_` (tasks.md#environment).
+ * Variables for each key: one with the key as written, and one with the key in upper case. Invalid characters
+ * become `_` (tasks.md#environment).
  */
 function metaEnvironment(meta: Record<string, string>, prefixes: readonly string[]): Record<string, string> {
   const names: Record<string, string> = {};

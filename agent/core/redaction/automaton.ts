@@ -1,38 +1,42 @@
-// Where in a stretch of bytes do needles end, and which end of it may be the beginning of one?
+// At which places in a stretch of bytes do needles end, and how many of its last bytes may begin a needle?
 import { SHORTEST_NEEDLE_BYTES } from "./needles.ts";
 
-/** A window of so many bytes is looked up at once. */
+/** The length of a window: the consecutive bytes that are looked up in the table together. */
 const WINDOW_BYTES = 3;
-/** Each needle has a window at one of every so many places, however it lies. */
+/**
+ * The distance between two look-ups. Wherever a needle lies, one look-up reads a window that begins in the
+ * first `STRIDE` bytes of the needle.
+ */
 const STRIDE = SHORTEST_NEEDLE_BYTES - WINDOW_BYTES + 1;
 
-/** Windows are spread over a table of so many bits by multiplying: with 2^32 through the golden ratio. */
+/** A window's place in the table: the first `TABLE_BITS` bits of the window times (2^32 / golden ratio). */
 const TABLE_BITS = 16;
 const SPREAD = 0x9e3779b1;
 
-/** The node of no bytes. */
+/** The root, which stands for no bytes. */
 const ROOT = 0;
 
 /**
- * A tree of all needles, in which each node also knows the longest other one that it ends with
- * (Aho-Corasick). A step costs the same whatever the output is: no task can make its host slow by writing
- * what nearly matches. A table of windows finds the places at which the tree is worth asking.
+ * A tree of all needles (Aho-Corasick). Each node stands for the first bytes of a needle. It also knows the
+ * longest other node whose bytes are the end of its own bytes. A step costs the same for any output, so no
+ * task can slow its host down with output that nearly matches. A table of windows tells at which places the
+ * tree must be searched.
  */
 export class Automaton {
-  /** The needles' longest length in bytes. */
+  /** The length of the longest needle in bytes. */
   readonly longest: number;
-  /** Of each node: its first child, its next sibling, and the byte that leads to it. */
+  /** For each node: its first child, its next sibling, and the byte that leads to the node. */
   readonly #child: Int32Array;
   readonly #sibling: Int32Array;
   readonly #byte: Uint8Array;
-  /** Of each node: the longest other node that it ends with. */
+  /** For each node: the longest other node whose bytes are the end of its own bytes. */
   readonly #fail: Int32Array;
-  /** Of each node: its bytes, and the bytes of the longest needle that it ends with. */
+  /** For each node: how many bytes it has, and the length of the longest needle that its bytes end with. */
   readonly #depth: Uint16Array;
   readonly #ends: Uint16Array;
-  /** Where the root leads by each byte. */
+  /** The child of the root for each byte. */
   readonly #first = new Int32Array(256);
-  /** Whether a window may lie in one of the first places of a needle. */
+  /** Whether a window with this place in the table begins at one of the first `STRIDE` bytes of a needle. */
   readonly #windows = new Uint8Array(1 << TABLE_BITS);
   #nodes = 1;
 
@@ -50,8 +54,8 @@ export class Automaton {
   }
 
   /**
-   * Calls `found` with the end and the length of the longest needle that ends there, for each place at which
-   * one ends, in their order.
+   * Calls `found` for each place at which a needle ends, in the order of these places. Its arguments are the
+   * place and the length of the longest needle that ends there.
    */
   scan(bytes: Uint8Array, found: (end: number, length: number) => void): void {
     const windows = this.#windows;
@@ -63,7 +67,7 @@ export class Automaton {
     }
   }
 
-  /** The length of the longest end of these bytes with which a needle begins that is not complete. */
+  /** How many of the last bytes may be the beginning of a needle that is not complete. */
   openBytes(bytes: Uint8Array): number {
     let node = ROOT;
     for (const byte of bytes) node = this.#next(node, byte);
@@ -72,8 +76,8 @@ export class Automaton {
   }
 
   /**
-   * Walks the tree from `from` until beyond `to`, and on while more than the bytes before a window have
-   * matched. Returns where the first needle may begin that is not found yet.
+   * Walks the tree from `from` until beyond `to`, and further while at least `STRIDE` bytes match. Returns
+   * the first place at which a needle that is not found yet may begin.
    */
   #walk(bytes: Uint8Array, from: number, to: number, found: (end: number, length: number) => void): number {
     const [ends, depth] = [this.#ends, this.#depth];
@@ -88,7 +92,7 @@ export class Automaton {
     return at - Math.min(depth[node] ?? 0, STRIDE - 1);
   }
 
-  /** The node after one more byte. */
+  /** The node that one more byte leads to. */
   #next(from: number, byte: number): number {
     for (let node = from; node !== ROOT; node = this.#fail[node] ?? ROOT) {
       const next = this.#childOf(node, byte);
@@ -125,7 +129,7 @@ export class Automaton {
     return node;
   }
 
-  /** Finds what each node ends with, the shorter nodes first: they are what the longer ones end with. */
+  /** Sets `#fail` and `#ends` of each node. Shorter nodes come first, because longer nodes end with them. */
   #link(): void {
     const queue = new Int32Array(this.#nodes);
     let filled = 1;
@@ -142,7 +146,7 @@ export class Automaton {
   }
 }
 
-/** The place of a window in the table; windows may share one. */
+/** The place of a window in the table. Several windows may share a place. */
 function windowAt(bytes: Uint8Array, at: number): number {
   const window = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   return Math.imul(window, SPREAD) >>> (32 - TABLE_BITS);

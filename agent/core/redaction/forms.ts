@@ -1,6 +1,6 @@
-// How do the usual encoders write a secret? Values and forms have one character for each byte.
+// How do common encoders write a secret? Values and forms are strings with one character for each byte.
 
-/** The characters that shells name by a letter in `$'…'`. */
+/** The characters that shells write as a backslash and one character in `$'…'`. */
 const NAMED_IN_SHELL: Record<string, string> = {
   "\x07": "\\a",
   "\b": "\\b",
@@ -14,12 +14,14 @@ const NAMED_IN_SHELL: Record<string, string> = {
   "\\": "\\\\",
 };
 
-/** Beside letters and digits, what percent encoders leave as it is: they do not agree. */
+/**
+ * The characters, besides letters and digits, that percent encoders do not escape. Encoders differ in them.
+ */
 const UNESCAPED = ["-_.!~*'()", "-_.~", "-_.~/", "-_.*"];
 
 /**
- * The forms in which encoders write a value (redaction.md#needles). `text`: the value as text; undefined: it
- * is not UTF-8, so it has no form in JSON.
+ * The forms in which encoders write a value (redaction.md#needles). `text`: the value as text; undefined if
+ * the value is not UTF-8, so that it has no form in JSON.
  */
 export function encodedForms(value: string, text: string | undefined): string[] {
   return [
@@ -31,15 +33,15 @@ export function encodedForms(value: string, text: string | undefined): string[] 
   ];
 }
 
-/** The text that these bytes are in UTF-8; undefined if they are not. */
+/** The text that these bytes encode in UTF-8; undefined if they are not UTF-8. */
 export function utf8Of(value: string): string | undefined {
   const text = bytesOf(value).toString("utf8");
   return Buffer.from(text, "utf8").toString("latin1") === value ? text : undefined;
 }
 
 /**
- * Inside the quotes of a JSON string: as short as possible; in ASCII only; the same with `\/`; and safe in
- * HTML.
+ * The forms inside the quotes of a JSON string: the shortest form; the form in ASCII only; the ASCII form
+ * with `\/` for `/`; and the form that is safe in HTML.
  */
 function jsonForms(text: string): string[] {
   const plain = JSON.stringify(text).slice(1, -1);
@@ -53,7 +55,7 @@ function unicodeEscape(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Inside the quotes of a shell: `'\''` of bash, `'"'"'` of dash, and `$'…'` with and without raw bytes. */
+/** The forms in the quotes of a shell: `'\''` of bash, `'"'"'` of dash, `$'…'` with and without raw bytes. */
 function shellForms(value: string): string[] {
   const named = value.replace(/[^ -~\x80-\xff]|['\\]/g, (char) => NAMED_IN_SHELL[char] ?? octalEscape(char));
   return [
@@ -68,7 +70,9 @@ function octalEscape(char: string): string {
   return `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`;
 }
 
-/** In URLs with either case of hex digits, and in forms, where a space is a plus. */
+/**
+ * The percent-encoded forms: hex digits in either case, and a space as `%20` or, as in HTML forms, as a plus.
+ */
 function percentForms(value: string): string[] {
   return UNESCAPED.flatMap((unescaped) => {
     const escaped = value.replace(/[^A-Za-z0-9]/g, (char) =>
@@ -80,8 +84,8 @@ function percentForms(value: string): string[] {
 }
 
 /**
- * Base64 and base64url, after 0, 1 and 2 other bytes, and before any: only the characters whose six bits all
- * belong to the value.
+ * The forms in base64 and base64url after 0, 1 and 2 other bytes. A form has only the characters whose six
+ * bits all belong to the value, so it does not depend on the bytes around the value.
  */
 function base64Forms(value: string): string[] {
   return [0, 1, 2].flatMap((before) => {

@@ -1,24 +1,26 @@
-// Which bytes of output are masked, and how many at its growing end must wait?
+// Which bytes of output are masked, and how many bytes at the end of a growing stream must wait?
 import { Automaton } from "./automaton.ts";
 import { needlesOf } from "./needles.ts";
 
-/** What stands for each byte of a secret: `*`. */
+/** The byte that replaces each byte of a secret: `*`. */
 export const STAR = 0x2a;
 
-/** What masks the secrets of an attempt: a pure function of the bytes and of the secrets. */
+/** Masks the secrets of an attempt. What it masks depends only on the bytes and on the secrets. */
 export interface Masker {
   /**
-   * How many bytes before and after a stretch can decide what is masked in it. The end of a stream that
-   * still grows is held back by as many bytes at most (redaction.md#hold-back).
+   * How many bytes before and after a stretch can decide what is masked in the stretch. At most this many
+   * bytes are held back at the end of a growing stream (redaction.md#hold-back).
    */
   readonly context: number;
-  /** Masks what stands for a secret, in place; what lies outside of these bytes is not known to it. */
+  /** Masks in place each needle that lies completely within these bytes. */
   mask(bytes: Uint8Array): void;
-  /** How many bytes at the end of these may be the beginning of what stands for a secret. */
+  /** How many bytes at the end of these bytes may be the beginning of a needle. */
   openBytes(bytes: Uint8Array): number;
 }
 
-/** The masker of an attempt with these secrets; undefined: nothing is to be masked (redaction.md#needles). */
+/**
+ * The masker of an attempt with these secrets; undefined if nothing is to be masked (redaction.md#needles).
+ */
 export function maskerOf(secrets: readonly Uint8Array[]): Masker | undefined {
   const needles = needlesOf(secrets);
   if (needles.length === 0) return undefined;

@@ -1,17 +1,19 @@
 // Which byte strings stand for the secrets of an attempt?
 import { encodedForms, utf8Of } from "./forms.ts";
 
-/** A secret, or a form of one, that is shorter is no needle: it would mask words that mean something else. */
+/**
+ * The least length of a needle. A shorter secret, or a shorter form of a secret, would mask unrelated words.
+ */
 export const SHORTEST_NEEDLE_BYTES = 6;
 /**
- * The longest needle. It bounds what is held back, what is read around a stretch, and what of a stored log
- * stays on the disk.
+ * The greatest length of a needle. It bounds how many bytes are held back, how many bytes are read around a
+ * stretch, and how many bytes of a stored log stay on the disk.
  */
 export const LONGEST_NEEDLE_BYTES = 4_096;
 
 /**
- * The needles of these secrets, each once, the longer ones first (redaction.md#needles). A form that is
- * longer than any needle stands as its pieces, which together cover it.
+ * The needles of these secrets, without duplicates, the longest first (redaction.md#needles). A form that is
+ * longer than the longest needle is split into pieces that together cover the form.
  */
 export function needlesOf(secrets: readonly Uint8Array[]): Uint8Array[] {
   const needles = secrets
@@ -28,8 +30,8 @@ function isLongEnough({ length }: string): boolean {
 }
 
 /**
- * All forms of a value, with one character for each byte. The final line end of a value says nothing, and a
- * command that reads the value from a file often drops it: the encoded forms are those without it.
+ * All forms of a value, with one character for each byte. A command that reads a value from a file often
+ * drops the line ends at the end of the value. So the encoded forms are made without these line ends.
  */
 function formsOf(value: string): string[] {
   const core = value.replace(/[\r\n]+$/, "");
@@ -41,7 +43,8 @@ function formsOf(value: string): string[] {
 function piecesOf(form: string): string[] {
   if (form.length <= LONGEST_NEEDLE_BYTES) return [form];
   const count = Math.ceil(form.length / LONGEST_NEEDLE_BYTES);
-  // The last piece ends with the form, so it may overlap the one before it, and no piece is short.
+  // The last piece ends where the form ends, and is as long as the others: it may overlap the piece before
+  // it.
   return Array.from({ length: count }, (_, index) => {
     const end = Math.min((index + 1) * LONGEST_NEEDLE_BYTES, form.length);
     return form.slice(end - LONGEST_NEEDLE_BYTES, end);

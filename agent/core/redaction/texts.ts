@@ -11,8 +11,8 @@ export interface TextMask {
 }
 
 /**
- * A text with its secrets masked, character by character, so that it keeps its length (redaction.md#texts).
- * A text may have been cut to its bound: at its end, the beginning of a secret is masked, too.
+ * A text with its secrets masked, character by character, so that it keeps its length (redaction.md#texts). A
+ * text may have been cut to its bound, so the beginning of a secret at the end of the text is masked, too.
  */
 export function maskedText(masker: Masker, text: string): string {
   const before = Buffer.from(text, "utf8");
@@ -31,8 +31,8 @@ export function maskedText(masker: Masker, text: string): string {
 }
 
 /**
- * The event without secrets in what may quote a task: its command, its URLs, the names of its files
- * (redaction.md#texts). Nothing else of an event is a task's own word but the bytes of its streams.
+ * The event with secrets masked in all texts that may quote a task: its command, its URLs, the names of its
+ * files (redaction.md#texts). Nothing else in an event was written by a task.
  */
 export function withMaskedTexts(event: HostEvent, mask: TextMask): HostEvent {
   switch (event.type) {

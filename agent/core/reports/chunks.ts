@@ -11,9 +11,12 @@ import { retryDelayMs, withNews } from "./pace.ts";
 
 /** After a failed chunk the next chunk has half the size, but at least this size. */
 export const LEAST_CHUNK_BYTES = 256 * 1024;
-/** The most chunks of one host in flight at the same time: each takes memory at the edge. */
+/**
+ * The largest number of chunks of one host in flight at the same time: each chunk takes memory in the control
+ * plane.
+ */
 export const MAX_CHUNKS_IN_FLIGHT = 2;
-/** A stream whose chunk was refused for good uses reports for this long. */
+/** A stream uses reports for this long after one of its chunks was refused for good. */
 export const CHUNK_REFUSED_MS: Millis = 30_000;
 /** The disk space of stored bytes is given back in steps of this size: each step starts a process. */
 export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
@@ -24,10 +27,10 @@ export type ChunkEvent = Extract<
 >;
 
 /**
- * The chunks to send: the next one of each stream that has outgrown reports, a few at the same time. The
- * stream that sent longest ago comes first, so that a flooding stream cannot silence the others. There are
- * none before the first answer, which says how much is stored already, and none while a report with log bytes
- * is in flight, since it may have the same bytes.
+ * The chunks to send: the next chunk of each stream that has outgrown reports, for a few streams at the same
+ * time. The stream that sent longest ago comes first, so that a flooding stream cannot silence the others. No
+ * chunk is due before the first answer, which says how much is already stored. No chunk is due while a report
+ * with log bytes is in flight, since the report may contain the same bytes.
  */
 export function dueChunks(state: HostState): HostMessage[] {
   const { setup, exchange, ending } = state;
@@ -46,7 +49,7 @@ export function dueChunks(state: HostState): HostMessage[] {
     });
 }
 
-/** When a stream whose chunk has failed may try again; undefined if no stream waits for that. */
+/** When the next stream whose chunk has failed may use chunks again; undefined if there is no such stream. */
 export function chunkRetryAt(state: HostState): Instant | undefined {
   return earliest(...streamsOf(...Object.values(state.attempts)).map(({ log }) => log.chunk?.notBefore));
 }
@@ -60,7 +63,7 @@ export function elapseChunks(attempt: AttemptState, now: Instant): AttemptState 
   }, attempt);
 }
 
-/** Folds in an event of a chunk, or of giving back disk space. */
+/** Applies an event of a chunk, or of disk space that was given back. */
 export function applyToStream(state: HostState, event: ChunkEvent, now: Instant): HostState {
   if (event.type === "punch_failed") return { ...state, punches: false };
   const attempt = state.attempts[event.id];
@@ -99,7 +102,7 @@ function streamAfter(
   }
 }
 
-/** Makes the next chunk smaller: over a slow network it must arrive before its timeout. */
+/** Makes the next chunk smaller: even over a slow network, a chunk must arrive before its timeout. */
 function backedOff(chunk: NonNullable<StreamState["chunk"]>, delayMs: number, now: Instant) {
   const limit = Math.max(LEAST_CHUNK_BYTES, Math.floor(chunk.limit / 2));
   return { ...chunk, failures: chunk.failures + 1, limit, notBefore: now + delayMs };
@@ -110,9 +113,9 @@ function withStream(attempt: AttemptState, stream: StreamName, log: StreamState)
 }
 
 /**
- * The messages that give back disk space: of log bytes that the control plane has stored, and of log bytes
- * beyond the cap, but not next to bytes that are still to be sent, where both may belong to one secret
- * (redaction.md#re-reading). Attempts that are about to be deleted are left out.
+ * The messages that give back the disk space of log bytes that the control plane has stored, and of log bytes
+ * beyond the cap. Bytes next to bytes that are still to be sent stay on the disk, since one secret may span
+ * both (redaction.md#re-reading). Attempts that are about to be deleted are left out.
  */
 export function duePunches(state: HostState): HostMessage[] {
   if (!state.punches) return [];

@@ -16,7 +16,7 @@ export const EMPTY_ANSWER_PAUSE_MS: Millis = 1_000;
  * retry.
  */
 export const LOG_RETRY_FIRST_MS: Millis = 100;
-/** The same on a socket, where the acknowledgment comes after the answer. */
+/** The same time on a socket, where the acknowledgment comes after the answer. */
 export const SOCKET_LOG_RETRY_FIRST_MS: Millis = 1_000;
 const LOG_RETRY_LONGEST_MS: Millis = 5_000;
 
@@ -103,7 +103,7 @@ function bytesStored(state: HostState, now: Instant): HostState {
   return allUnackedBytes(state) > 0 ? withNews(next, now) : next;
 }
 
-/** Backs off after log bytes were sent and not stored. */
+/** Backs off after log bytes were sent but not stored. */
 function withStall(state: HostState, now: Instant): HostState {
   const { logStalls } = state.exchange;
   const firstMs = state.socket.phase === "open" ? SOCKET_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;

@@ -9,7 +9,7 @@ export const CHUNK_FROM_BYTES = 512 * 1024;
 
 export const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
 
-/** Bytes of a stream that the control plane lacks and accepts: bytes beyond the cap are never sent. */
+/** How many bytes of a stream the control plane lacks and accepts. Bytes beyond the cap are never sent. */
 export function unackedBytes({ size, acked }: StreamState): number {
   return Math.max(0, Math.min(size, MAX_LOG_BYTES) - acked);
 }
@@ -43,7 +43,7 @@ function streamsInReports(state: HostState, attempts: AttemptState[]): LogStream
   return streamsOf(...attempts).filter((one) => travelsInReports(state, one));
 }
 
-/** Size of the output of an attempt that must travel in reports, up to the cap. */
+/** How many bytes of an attempt's output travel in reports. Each stream counts up to the cap. */
 export function sendableBytes(state: HostState, attempt: AttemptState): number {
   return streamsInReports(state, [attempt]).reduce(
     (sum, { log }) => sum + Math.min(log.size, MAX_LOG_BYTES),
@@ -51,15 +51,16 @@ export function sendableBytes(state: HostState, attempt: AttemptState): number {
   );
 }
 
-/** Bytes that wait for a report, of all attempts that the orders still name. */
+/** How many bytes wait for a report, in all attempts that the orders still name. */
 export function allUnackedBytes(state: HostState): number {
   const attempts = Object.values(state.attempts).filter(({ wanted }) => wanted !== "nothing");
   return streamsInReports(state, attempts).reduce((sum, { log }) => sum + unackedBytes(log), 0);
 }
 
 /**
- * Shares `budget` bytes among the streams that have bytes for a report. Each stream gets all the bytes that
- * it needs, or an equal share of the rest, so that a flooding stream cannot silence the others.
+ * Divides `budget` bytes among the streams that have bytes for a report. A stream gets all bytes that it
+ * needs if they fit into an equal share of what is left, and otherwise it gets that share. So a flooding
+ * stream cannot silence the others.
  */
 export function shareLogBudget(state: HostState, attempts: AttemptState[], budget: number): LogPiecePlan[] {
   const named = attempts.filter(({ wanted }) => wanted !== "nothing");

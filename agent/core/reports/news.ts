@@ -9,10 +9,10 @@ import { allUnackedBytes, sendableBytes } from "./logs.ts";
 import { withNews } from "./pace.ts";
 
 /**
- * Notes by when the change from `before` to `after` must be reported. An end, a stop, an unkillable tree and
- * the outcome of the boot probe are reported at once. A start and output may wait a little: each report costs
- * something (budgets.md#budgets), and a short command then needs only one report. An attempt that only waits
- * for its time needs no separate report.
+ * Notes by when the change from `before` to `after` must be reported. An end, a stop, processes that cannot
+ * be killed, the outcome of storing data and the outcome of the boot probe are reported at once. A start and
+ * output may wait a little: each report costs something (budgets.md#budgets), and a short command then needs
+ * only one report. An attempt that waits for its time to start needs no separate report.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
@@ -52,8 +52,8 @@ function newsBy(
 }
 
 /**
- * Enough output for a whole report is sent at once. While the control plane does not acknowledge log bytes,
- * further bytes wait for the retry.
+ * By when new output must be reported: at once if there is enough for a whole report. While the control plane
+ * does not acknowledge log bytes, further bytes wait for the retry.
  */
 function outputBy(state: HostState, now: Instant): Instant {
   const full = allUnackedBytes(state) >= MAX_REPORT_LOG_BYTES;

@@ -24,8 +24,8 @@ export function readNotice(raw: string): { text: string; goneInMs: number | unde
 }
 
 /**
- * Folds in the result of a check. `raw`: the notice; null if there is none; undefined if the check has
- * failed, which changes nothing. A notice that stays the same counts from when it was first seen.
+ * Applies the result of a check. `raw`: the notice; null if there is none; undefined if the check has failed,
+ * which changes nothing. The time in a notice counts from the check that first saw this notice.
  */
 export function foldNotice(state: HostState, raw: string | null | undefined, now: Instant): HostState {
   const before = state.notice;
@@ -48,7 +48,7 @@ function isNews(before: NoticeState, after: NoticeState): boolean {
   return Math.abs((before.goneAt ?? 0) - (after.goneAt ?? 0)) > NOTICE_DRIFT_MS;
 }
 
-/** The notice in a full report: nothing before the first check has ended. */
+/** The notice in a full report. There is nothing to report before the first check has ended. */
 export function noticeReport({ notice }: HostState, now: Instant): Pick<Report, "draining" | "goneInMs"> {
   const { raw, text, goneAt } = notice;
   if (raw === undefined) return {};
@@ -56,14 +56,16 @@ export function noticeReport({ notice }: HostState, now: Instant): Pick<Report, 
   return { draining: text, ...(goneAt === undefined ? {} : { goneInMs: Math.max(0, goneAt - now) }) };
 }
 
-/** When all trees must be killed because the machine goes away: the rest of the time is for the report. */
+/**
+ * When all processes must be killed because the machine goes away: the rest of the time is for the report.
+ */
 export function noticeKillAt({ notice }: HostState): Instant | undefined {
   return notice.goneAt === undefined ? undefined : notice.goneAt - LAST_WORDS_MS;
 }
 
 /**
- * When an attempt must begin to stop because the machine goes away: as late as its kill timeout allows, since
- * it may end by itself first.
+ * When an attempt must begin to stop because the machine goes away: as late as the attempt's kill timeout
+ * allows, since the attempt may end by itself before.
  */
 export function noticeStopAt(state: HostState, { plan }: AttemptState): Instant | undefined {
   const killAt = noticeKillAt(state);

@@ -4,10 +4,10 @@ import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { BACKOFF_LONGEST_MS } from "../bounds.ts";
 import type { HostState } from "../types.ts";
 
-/** The longest first wait after a failed exchange; full jitter shortens it (host-protocol.md#back-off). */
+/** The longest wait after a first failed exchange; full jitter shortens it (host-protocol.md#back-off). */
 export const BACKOFF_FIRST_MS: Millis = 1_000;
 
-/** Notes a change that must be reported by the instant `by`. */
+/** Records a change that must be reported by the instant `by`. */
 export function withNews(state: HostState, by: Instant): HostState {
   const { newsBy } = state.exchange;
   if (newsBy !== undefined && newsBy <= by) return state;

@@ -103,7 +103,7 @@ function logOf(attempt: AttemptState): AttemptReport["log"] {
   );
 }
 
-/** Raw log bytes that fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding. */
+/** How many raw log bytes fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding. */
 function logBudget(report: Report): number {
   const pieceBytes = '"data":"",'.length + 4;
   const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;

@@ -23,7 +23,7 @@ export function newSocket(): SocketState {
   return { phase: "closed", notBefore: 0, failures: 0, fullBy: 0, reported: {}, repeats: 0 };
 }
 
-/** Notes that the socket is open. A full report on it replaces an unanswered report by webhook. */
+/** Records that the socket is open. A full report on the socket replaces an unanswered report by webhook. */
 export function socketOpened(state: HostState, now: Instant): HostState {
   const socket: SocketState = { ...state.socket, phase: "open", fullBy: now, reported: {} };
   const exchange = { ...state.exchange, sent: undefined, notBefore: now, failures: 0 };
@@ -31,9 +31,9 @@ export function socketOpened(state: HostState, now: Instant): HostState {
 }
 
 /**
- * Notes that the socket is closed, or could not be opened. The next try comes after full jitter, since all
- * hosts reconnect at once when the control plane returns. After the loss of an open socket, reports go by
- * webhook only if that try fails.
+ * Records that the socket is closed, or could not be opened. The next try to open it comes after a random
+ * wait (full jitter), since all hosts reconnect at once when the control plane returns. After the loss of an
+ * open socket, reports go by webhook only if the next try fails.
  */
 export function socketClosed(state: HostState, random: number, now: Instant): HostState {
   const { phase, failures } = state.socket;
@@ -99,12 +99,14 @@ function hasEnded({ attempts }: HostState): boolean {
   return Object.values(attempts).some((attempt) => isOver(attempt) && attempt.wanted !== "nothing");
 }
 
-/** Only answers to full reports extend the lease, so these come several times per lease (rule R4). */
+/**
+ * Only answers to full reports extend the lease, so full reports are sent several times per lease (rule R4).
+ */
 function fullEveryMs({ leaseMs }: HostState): Millis {
   return Math.min(FULL_REPORT_MS, leaseMs / FULL_REPORTS_A_LEASE);
 }
 
-/** Opens the socket, or closes it if a report on it was not answered in time. */
+/** Opens the socket, or closes the socket if a report on it was not answered in time. */
 export function dueSocket(state: HostState, now: Instant): HostMessage[] {
   const { setup, socket } = state;
   const [at, to] = [socketWakesAt(state), setup?.socketUrl];

@@ -12,7 +12,7 @@ export const SAMPLE_EVERY_MS: Millis = 10_000;
 export const FIRST_SAMPLE_MS: Millis = 800;
 /** Shortest time between two samples, however many attempts have just started. */
 const SAMPLE_GAP_MS: Millis = 250;
-/** The most attempts whose usage is reported: a report must have room for it beside their state. */
+/** The most attempts whose usage is reported: the usage must fit into a report beside the attempts' state. */
 export const MAX_SAMPLED_ATTEMPTS = 1_000;
 
 type RawSample = { host: RawUsage; attempts: Record<string, RawUsage> };
@@ -24,8 +24,8 @@ function sampledIds({ attempts }: HostState): string[] {
 }
 
 /**
- * When the next sample is due; undefined while nothing runs, or a sample is being taken. Each attempt gets
- * one soon after its start, regardless of when the others were sampled.
+ * When the next sample is due; undefined while nothing runs, or while a sample is being taken. Each attempt
+ * gets a first sample soon after its start, regardless of when the others were sampled.
  */
 export function sampleDueAt(state: HostState): Instant | undefined {
   const { usage, attempts } = state;
@@ -42,13 +42,17 @@ export function dueSample(state: HostState): HostMessage[] {
   return [{ to: "usage", kind: "sample", ids: sampledIds(state) }];
 }
 
-/** Folds in a sample. `cpus`: the CPU time since the previous sample, divided by the time since then. */
+/**
+ * Applies a sample. `cpus`: the CPU time used since the previous sample, divided by the time since that
+ * sample.
+ */
 export function withSample({ latest }: UsageState, { host, attempts }: RawSample, now: Instant): UsageState {
   const forMs = latest === undefined ? 0 : now - latest.at;
   const withRate = (raw: RawUsage, before: RawUsage | undefined) => {
     const { cpuMs, memoryBytes, pids } = raw;
     if (before === undefined || forMs <= 0) return { cpuMs, memoryBytes, pids };
-    // The sum can fall: the CPU time of a process that its parent did not wait for is lost with it.
+    // The sum can fall: if a parent does not wait for its child, the CPU time of the child is lost when it
+    // ends.
     const cpus = Math.max(0, (cpuMs - before.cpuMs) / forMs);
     return { cpuMs, memoryBytes, pids, cpus: Math.round(cpus * 1_000) / 1_000 };
   };
@@ -61,7 +65,7 @@ export function withSample({ latest }: UsageState, { host, attempts }: RawSample
 
 /**
  * The usage in a report: the latest sample of the attempts that still run. A full report always contains it;
- * a delta only if no earlier report contained this sample (host-protocol.md#report).
+ * a delta contains it only if no earlier report contained this sample (host-protocol.md#report).
  */
 export function usageOf(state: HostState, full: boolean, now: Instant): Usage | undefined {
   const { latest } = state.usage;

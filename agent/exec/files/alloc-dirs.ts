@@ -31,7 +31,7 @@ const SHARED_BY_USERS = 0o1777;
 export interface TaskDirs {
   /** Shared by the tasks of the placement: `logs`, `tmp` and `data`. */
   alloc: string;
-  /** The task's own directory, in which it runs, with its artifacts. */
+  /** The task's own directory. The task runs in it, and its artifacts are in it. */
   local: string;
   secrets: string;
   tmp: string;
@@ -41,7 +41,7 @@ export interface TaskDirs {
 
 /**
  * The directories of placements: `allocs/<run>_<epoch>/alloc/…` and `allocs/<run>_<epoch>/<task>/…`. A
- * restarted task finds its files again; all are deleted when no attempt of the placement is left.
+ * restarted task finds its files again; all directories are deleted when no attempt of the placement is left.
  */
 export class AllocDirs {
   readonly #stateDir: string;
@@ -66,7 +66,9 @@ export class AllocDirs {
     return join(this.#kept, keyOf(placement));
   }
 
-  /** A file that exists until the shared data of a placement have an owner, if they came from a snapshot. */
+  /**
+   * If the shared data of a placement came from a snapshot, this file exists until the data have an owner.
+   */
   unownedOf(id: string): string {
     return join(this.rootOf(placementOf(id)), UNOWNED);
   }
@@ -93,9 +95,9 @@ export class AllocDirs {
   }
 
   /**
-   * Gives the directories of a task to its user, and returns the placement's group, which the task must have.
-   * Only members of that group can pass through the placement's directory, and they can neither list nor read
-   * the directories on the path to the task's own. Throws a `StartFault`.
+   * Gives the directories of a task to its user, and returns the placement's group. The task must be a member
+   * of that group: only members can pass through the placement's directory, and they can neither list nor
+   * read the directories on the path to the task's own. Throws a `StartFault`.
    */
   giveTo(id: string, { uid, gid }: Account): number {
     const { alloc, local, secrets, tmp } = this.of(id);
@@ -136,8 +138,8 @@ export class AllocDirs {
   }
 
   /**
-   * Deletes a placement's directory. It is renamed first, so an interruption leaves no half-deleted
-   * placement.
+   * Deletes a placement's directory. The directory is renamed first, so that an agent that ends meanwhile
+   * leaves no half-deleted placement.
    */
   async clear(root: string): Promise<void> {
     const deleting = join(this.#allocs, DELETING_PREFIX + basename(root));

@@ -19,9 +19,10 @@ const FILE_MODE = 0o644;
 const ARCHIVE = /\.(tar|tar\.gz|tgz)$/i;
 
 /**
- * Fetches the artifacts of a task, a few at a time, each once for a placement; partial downloads are resumed.
- * If one fails, the others are still fetched, since the next attempt needs them. Rejects with the first error
- * (a `StartFault`, or the system's), or with the reason of the signal.
+ * Fetches the artifacts of a task, a few at a time. Each artifact is fetched once for a placement, and a
+ * partial download is resumed. If one artifact fails, the others are still fetched, since the next attempt
+ * needs them. Rejects with the first error (a `StartFault`, or the system's), or with the reason of the
+ * signal.
  */
 export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): Promise<void> {
   const queue = [...artifacts];

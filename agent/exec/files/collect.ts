@@ -24,29 +24,30 @@ export interface OutputsPlace {
   snapshots: Snapshots | undefined;
   signal: AbortSignal;
   bounds?: PackBounds;
-  /** Packing without progress for this long is given up. Tests use a shorter time. */
+  /** Packing is given up after this long without progress. Tests use a shorter time. */
   stallsMs?: Millis;
 }
 
 /**
- * Packs the files of a task's directory that match the globs, and stores them. A failure is an outcome, too;
- * this only rejects with the reason of the signal.
+ * Packs the files of a task's directory that match the globs, and stores them. A failure is an outcome, too:
+ * the promise rejects only with the reason of the signal.
  */
 export async function collectOutputs(globs: string[], place: OutputsPlace): Promise<OutputsOutcome> {
   const { dirs } = place;
   return packSafely("The outputs", place, async () => {
-    // Only these two are needed. The task may have deleted them, or put something else in their place.
+    // Only these two directories are needed. The task may have deleted them, or put something else in their
+    // place.
     for (const dir of [dirs.private, dirs.local]) makePrivateDir(dir);
     // A link to another directory is refused, too.
     if (!(await lstat(dirs.local)).isDirectory())
       throw new ArchiveFault("the task's directory is no longer a directory");
-    // The name is fixed: a task has one collection at a time, which replaces a file that a killed agent has
-    // left.
+    // The name is fixed, since a task has only one collection at a time. The new file replaces a file that a
+    // killed agent has left.
     return { root: dirs.local, globs, file: join(dirs.private, "outputs.tar.gz") };
   });
 }
 
-/** Packs and stores the data of a sticky placement with the directory `root`, like `collectOutputs`. */
+/** Packs and stores the data of the sticky placement whose directory is `root`, like `collectOutputs`. */
 export function storeData(
   root: string,
   globs: readonly string[],

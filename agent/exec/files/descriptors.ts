@@ -7,10 +7,12 @@ import { errorCode } from "../../../posix/errors.ts";
 const O_PATH = 0o10000000;
 const OPEN_DIR = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Errors that appear when a task renames or replaces entries meanwhile. */
+/** Errors that appear if a task renames or replaces entries at the same time. */
 const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EEXIST", "ENOTEMPTY"];
 
-/** Opens a directory; undefined if there is none, or only a link to one. The caller closes the descriptor. */
+/**
+ * Opens a directory. Undefined if the path names no directory, or a link. The caller closes the descriptor.
+ */
 export function openDir(path: string | Buffer): number | undefined {
   let dir: number | undefined;
   ignoringErrors(["ENOENT", "ENOTDIR", "ELOOP"], () => {
@@ -19,7 +21,7 @@ export function openDir(path: string | Buffer): number | undefined {
   return dir;
 }
 
-/** Opens a directory for `act`, and closes it; undefined if there is none. */
+/** Opens a directory for `act`, and closes it afterwards; undefined if there is no such directory. */
 export function withDir<Result>(path: string | Buffer, act: (dir: number) => Result): Result | undefined {
   const dir = openDir(path);
   if (dir === undefined) return undefined;
@@ -48,7 +50,7 @@ export function inside(dir: number, name: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from(`/proc/self/fd/${dir}/`), Buffer.from(name)]);
 }
 
-/** Whether a step succeeds; false if a task has renamed or replaced entries. Throws any other error. */
+/** Whether a step succeeds. False if a task has renamed or replaced entries; throws any other error. */
 export function succeeds(step: () => void): boolean {
   let done = false;
   ignoringErrors(CHANGED, () => {

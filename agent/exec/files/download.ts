@@ -1,4 +1,4 @@
-// How is a file downloaded: resumed after interruptions, and given up when it is too slow?
+// How does the agent download a file, resume an interrupted download, and give up a slow download?
 import { createWriteStream, rmSync, statSync } from "node:fs";
 import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
@@ -19,7 +19,7 @@ const MAX_REDIRECTS = 10;
 /** A file to download. */
 export interface Source {
   url: string;
-  /** The subject (`The artifact …`) and the code of a fault. */
+  /** The beginning of a fault's text (`The artifact …`), and the code of the fault. */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
   /** The digest of the content, in hex. */
@@ -31,9 +31,9 @@ export interface Source {
 /** The signature of one try. */
 export interface SignedTry {
   headers: Record<string, string>;
-  /** Makes the `http:` connections, which have no certificate. */
+  /** Opens the connections for `http:`, where no certificate proves the server. */
   agent: PlainAgent;
-  /** Whether a refusal is signed by the control plane, and final. */
+  /** Whether a refusal is final: the control plane has signed it, and would also refuse a retry. */
   isFinal(answer: Answer): boolean;
 }
 
@@ -62,20 +62,20 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Refusals that are temporary, besides all statuses from 500 on. */
 const TEMPORARY = new Set([408, 425, 429]);
 
-/** No refusal of a control plane is longer. */
+/** The largest refusal of a control plane. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** One try has ended early. The next try resumes there. */
+/** A try has ended before the file was complete. The next try resumes where this try ended. */
 class Interrupted extends Error {}
 
 /** The file has the wrong content. The next try starts from the first byte. */
 export class WrongContent extends Interrupted {}
 
 /**
- * Downloads into a file, and resumes what is already there. Interrupted tries are repeated, with a growing
- * wait, until several in a row have brought next to nothing. `check` verifies the whole content, and may
- * throw `WrongContent`. Rejects with a `StartFault`, the system's error if the disk is full, or the reason of
- * the signal.
+ * Downloads into a file, and continues after the bytes that are already there. An interrupted try is repeated
+ * after a growing wait, until several tries in a row have brought almost nothing. `check` verifies the whole
+ * content, and may throw `WrongContent`. Rejects with a `StartFault`, the system's error if the disk is full,
+ * or the reason of the signal.
  */
 export async function download(
   from: Source,
@@ -144,7 +144,9 @@ async function tryOnce(
   }
 }
 
-/** Follows redirects. Resolves with an answer whose body has not been read yet. */
+/**
+ * Follows redirects, unless the source is signed. Resolves with an answer whose body has not been read yet.
+ */
 async function openUrl(
   source: Source,
   from: number,
@@ -184,7 +186,10 @@ function get(target: URL, from: number, signal: AbortSignal, signed?: SignedTry)
   });
 }
 
-/** The offset at which the body of an answer begins; undefined if the rest cannot be appended to the file. */
+/**
+ * The offset at which the body of an answer begins. `complete`: the file has all bytes already. Undefined:
+ * the body cannot be appended to the file.
+ */
 async function offsetOf(
   response: IncomingMessage,
   source: Source,
@@ -204,7 +209,10 @@ async function offsetOf(
   throw isFinal ? fetchFault(source, text) : new Interrupted(text);
 }
 
-/** For a signed source a retry may help: the body is not signed, so another program may have sent it. */
+/**
+ * The error for a file that is too large. For a signed source a retry may help: only requests are signed, so
+ * another program may have sent the body.
+ */
 function tooLarge(source: Source, bytes: number): Error {
   const text = `it is larger than ${bytes} bytes`;
   return source.sign === undefined ? fetchFault(source, text) : new WrongContent(text);
@@ -214,7 +222,7 @@ function fetchFault({ what, code }: Source, why: string): StartFault {
   return new StartFault(code, `${what} could not be fetched: ${why}.`, { recoverable: true });
 }
 
-/** A URL without parts that may be secret: user name, password, query. */
+/** A URL for texts, without the parts that may be secret: user name, password and query. */
 export function shownUrl(url: string): string {
   if (!URL.canParse(url)) return JSON.stringify(url);
   const { origin, pathname } = new URL(url);

@@ -21,17 +21,18 @@ const DIRECTORY_UMASK = 0o022;
 /** Where a fetched file goes. */
 export interface FetchPlace {
   dirs: Pick<TaskDirs, "local" | "private">;
-  /** The id of this boot: after a crash, work of an earlier boot may be missing on the disk. */
+  /** The id of this boot. After a crash, files from an earlier boot may be incomplete on the disk. */
   boot: string;
   signal: AbortSignal;
   bounds?: DownloadBounds;
 }
 
 /**
- * Fetches content with this digest into the file `part`, and resumes what is already there. If resumed
- * content has a wrong digest, it is fetched again from the beginning: the source may have changed, or a crash
- * of the machine may have left holes. For a signed source only the requests are signed, not the answers.
- * Another program may have sent the bytes, so after a wrong digest the download is tried again.
+ * Fetches the content of a source into the file `part`, continues after bytes that are already there, and
+ * verifies the digest. If resumed content has a wrong digest, it is fetched again from the beginning: the
+ * source may have changed, or a crash of the machine may have left holes. For a signed source only the
+ * requests are signed, not the answers. Another program may have sent the bytes, so after a wrong digest the
+ * download is tried again.
  */
 export async function fetchVerified(
   source: Source,
@@ -68,10 +69,10 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares it
- * in a directory that only the agent can access; then it is moved into the task's directory, or into one
- * below it (`parts`), where a task may rename entries meanwhile. `name`: a name for the agent's files about
- * this fetch.
+ * Fetches a file, once for all attempts of the task on this placement in this boot. `makeReady` prepares the
+ * file in a directory that only the agent can access. Then the result is moved into the task's directory, or
+ * into the directory `parts` below it. Tasks may rename entries there at the same time. `name`: a name for
+ * the agent's files about this fetch.
  */
 export async function fetchOnce(
   name: string,

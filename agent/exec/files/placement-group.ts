@@ -22,7 +22,7 @@ export function isPlacementGroup(gid: number): boolean {
 
 /**
  * Picks a random group id for a placement, so that the id of a former placement is not reused soon. `map`:
- * the ids that this process can use, in the form of `/proc/self/gid_map`. Undefined if none is free.
+ * the ids that this process can use, in the form of `/proc/self/gid_map`. Undefined if no id is free.
  */
 export function pickGroup(
   map: string,

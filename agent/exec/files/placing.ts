@@ -20,10 +20,10 @@ const DIR_MODE = 0o755;
 const OWNER_ALL = 0o700;
 /** After this many entries the event loop runs other work. */
 const NAMES_PER_TURN = 100;
-/** How often one move is tried while a task creates something else in its place. */
+/** How often a move is tried while a task keeps creating other entries in its place. */
 const MAX_TRIES = 100;
 
-/** There is something other than a directory where a directory must be. The message is its name. */
+/** Something other than a directory is where a directory must be. The message is its name. */
 export class NoDirectory extends Error {}
 
 /**

@@ -23,8 +23,9 @@ function isOpen({ mode, uid, gid }: Pick<Stats, "mode" | "uid" | "gid">, account
 }
 
 /**
- * The topmost directory in this path that is closed to the user, or without an account, to other users in
- * general. Undefined if the modes of all of them allow passage, or one does not exist.
+ * The topmost directory in this path that is closed to the user. Without an account, the topmost directory
+ * that is closed to other users in general. Undefined if the modes of all directories allow passage, or if a
+ * directory does not exist.
  */
 export function closedParent(dir: string, account?: User): ClosedDirectory | undefined {
   const parents: string[] = [];

@@ -8,10 +8,10 @@ import { StartFault } from "../start-fault.ts";
 export const MAX_FIRST_LINE_BYTES = 256;
 
 /**
- * Finds the file of a command as `execvp` would: a name with a slash is a path from `dir`, any other is
- * searched for in `path`. This comes before the start, because afterwards a missing program looks like a
- * program that exits with 126 or 127. Throws a `StartFault`. `context`: a sentence to put before the fault's
- * text.
+ * Finds the file of a command as `execvp` would: a name with a slash is a path from `dir`; any other name is
+ * searched for in `path`. The check comes before the start, because after the start a missing program looks
+ * like a program that exits with 126 or 127. Throws a `StartFault`. `context`: a sentence to put before the
+ * fault's text.
  */
 export function resolveCommand(name: string, path: string, dir: string, context = ""): string {
   const fault = (code: StartError["code"], text: string) => new StartFault(code, context + text);

@@ -28,9 +28,9 @@ const KEPT_OF_TASK = ["local", "private"];
 const STORED_OF_TASK = ["local"];
 
 /**
- * The data of sticky runs on the disk. When a placement is over, its directory in `allocs/` is stripped and
- * moved to `kept/`; from there it becomes the directory of the run's next placement. Each move is one rename,
- * so the data are always in one place, and an interrupted step can be repeated.
+ * The data of sticky runs on the disk. When a placement is over, its directory in `allocs/` is reduced to its
+ * data and moved to `kept/`. From there it becomes the directory of the run's next placement. Each move is
+ * one rename, so the data are always in one place, and an interrupted step can be repeated.
  */
 export class StickyData {
   readonly #allocs: AllocDirs;
@@ -55,8 +55,9 @@ export class StickyData {
   }
 
   /**
-   * Creates the directory of a sticky placement, once: from the kept data of `from`, else from a snapshot. If
-   * neither is available, the placement begins empty and reports that. Rejects with the reason of the signal.
+   * Creates the directory of a sticky placement, once. Its data are the kept data of the placement `from`, or
+   * else those of a snapshot. If neither is available, the placement begins empty and reports that. Rejects
+   * with the reason of the signal.
    */
   async begin(
     { placement, from, snapshot }: MessageOf<"begin">,
@@ -86,7 +87,8 @@ export class StickyData {
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
       await fetchVerified(source, part, { signal });
-      // The archive is from another host, which is not trusted: only its data are unpacked, not its notes.
+      // The archive is from another host, which is not trusted: only the archive's data are unpacked, not its
+      // notes.
       await unpackFetched(part, root, source, signal, resultOf(STORED));
       await stripPlacement(root, STORED_OF_TASK);
       replaceFile(join(root, UNOWNED), "");

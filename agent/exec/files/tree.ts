@@ -7,13 +7,13 @@ import { allowOwner, entriesOf, ignoringErrors, inside, openDir, succeeds, withD
 const NAMES_PER_TURN = 100;
 /** How often to empty a directory in which new entries appear. */
 const MAX_ROUNDS = 5;
-/** Prefix of directories that were moved to the top, where they are emptied. */
+/** Prefix of directories that were moved to the top directory, where they are emptied. */
 const MOVED_UP = ".going-";
 
 /**
  * Deletes a file, a link or a directory with all its entries, even while tasks rename them. Never follows a
- * link. A path that does not exist is fine. There is no recursion: inner directories are moved to the top,
- * and emptied there. Rejects with the system's error.
+ * link. A path that does not exist is fine. There is no recursion: inner directories are moved to the top
+ * directory, and emptied there. Rejects with the system's error.
  */
 export async function removeTree(path: string | Buffer): Promise<void> {
   const top = openDir(path);

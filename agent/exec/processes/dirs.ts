@@ -46,7 +46,9 @@ export class AttemptStore {
     return { root, stdout: join(root, "stdout"), stderr: join(root, "stderr"), exit: join(root, "exit") };
   }
 
-  /** Ids with data from earlier starts of the agent, except those whose deletion had begun. */
+  /**
+   * The ids of attempts with data from earlier starts of the agent, except attempts whose deletion has begun.
+   */
   found(): string[] {
     return readdirSync(this.#attempts)
       .filter((name) => KEY.test(name) && !existsSync(join(this.#forgotten, name)))
@@ -67,9 +69,9 @@ export class AttemptStore {
   }
 
   /**
-   * Takes back a claim if the agent died during the start. True if the command never began and never will:
-   * the shim first writes its identity to the exit file, and then ends if its folder is gone. Then nothing of
-   * the claim is left, and the id may be claimed again.
+   * Takes back the claim of a start during which the agent died. True if the command never began and never
+   * will: the shim first writes its identity to the exit file, and then ends if its folder is gone. If true,
+   * nothing of the claim is left, and the id may be claimed again.
    */
   retract(id: string): boolean {
     const { root, exit } = this.dirsOf(id);
@@ -83,9 +85,9 @@ export class AttemptStore {
   }
 
   /**
-   * Bans an id: it must not be started from now on. On a full disk the ban lasts only as long as this agent.
-   * Such a ban does not fail: an attempt without a folder was never started, and the host must be able to
-   * report it as gone.
+   * Bans an id: its attempt must not be started from now on. If the disk is full, the ban lasts only as long
+   * as this agent, but the call does not fail: an attempt without a folder was never started, and the host
+   * must be able to report that attempt as gone.
    */
   ban(id: string): void {
     if (existsSync(this.dirsOf(id).root)) return;
@@ -98,8 +100,9 @@ export class AttemptStore {
   }
 
   /**
-   * Deletes the data and remembers the id, even across a crash. The folder, too, proves that the attempt was
-   * started, so it is deleted last. Its contents go first, to make room for the file in `forgotten/`.
+   * Deletes the data and remembers the id, even across a crash. The folder also proves that the attempt was
+   * started, so the folder is deleted last. Its contents are deleted first, to make room for the file in
+   * `forgotten/`.
    */
   async forget(id: string): Promise<void> {
     const { root } = this.dirsOf(id);

@@ -6,7 +6,7 @@ import { readIfThere } from "../../../posix/files.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { Control, Hierarchy } from "./hierarchies.ts";
 
-/** The share of a whole processor in the kernel's units (`cpu.shares`, `cpu.weight`). */
+/** The value that stands for one whole processor in the kernel's units (`cpu.shares`, `cpu.weight`). */
 const SHARES_PER_CPU = 1_024;
 const WEIGHT_PER_CPU = 100;
 const LEAST_SHARES = 2;
@@ -19,16 +19,17 @@ export interface Limits extends Pick<Resources, "memoryBytes" | "vcpus"> {
 }
 
 /**
- * Creates the cgroup of an attempt, with its limits. The shim stays outside, so that it outlives its task.
- * Memory is a hard limit that includes swap; zero means no limit. Processors are a share, which matters only
- * when they are scarce (host-protocol.md#limits). Throws the kernel's error.
+ * Creates the cgroup of an attempt, with its limits. The shim stays outside the cgroup, so that it outlives
+ * its task. Memory is a hard limit that includes swap; zero means no limit. Processors are a share, which
+ * matters only when they are scarce (host-protocol.md#limits). Throws the kernel's error.
  */
 export function makeGroup(hierarchies: Hierarchy[], name: string, limits: Limits): Group {
   const folders = hierarchies.map(({ parent, version, limits: controls }) => {
     const path = join(parent, name);
     mkdirSync(path, { recursive: true });
     for (const [file, value] of controls.flatMap((control) => settingsOf(version, control, limits))) {
-      // A kernel without this file lacks the limit. A refused value throws.
+      // If the kernel has no such file, it does not know this limit. If it refuses the value, the write
+      // throws.
       if (existsSync(join(path, file))) writeFileSync(join(path, file), String(value));
     }
     return { path, version };
@@ -67,7 +68,7 @@ function between(least: number, value: number, most: number): number {
   return Math.min(most, Math.max(least, Math.round(value)));
 }
 
-/** How many processes of the group the kernel has killed because its memory was used up. */
+/** How many processes of the group the kernel has killed because the group had used up its memory. */
 export function outOfMemoryKills({ folders }: Group): number {
   let kills = 0;
   for (const { path, version } of folders) {

@@ -70,8 +70,8 @@ export class Groups {
   }
 
   /**
-   * Kills the processes in cgroups of this host's attempts that are not in `ids`, and removes empty cgroups
-   * that other hosts have left long ago: a destroyed machine does not clean up.
+   * Kills the processes of this host's attempts whose ids are not in `ids`, removes their cgroups, and also
+   * removes empty cgroups that other hosts have left long ago: a destroyed machine does not clean up.
    */
   prune(ids: string[]): void {
     const files = new Set(ids.map((id) => `${keyOf(id)}.json`));

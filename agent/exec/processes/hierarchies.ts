@@ -25,9 +25,9 @@ const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 const AGENT_LEAF = "drover-agent";
 
 /**
- * Finds where cgroups can be created on this machine, by creating one in each place
- * (tools.md#processes-and-cgroups): version 1, version 2 or both, below the agent's own. `files` replaces
- * `/proc/self` in tests.
+ * Finds where below the agent's own cgroups new cgroups can be created: in version 1, version 2 or both
+ * (tools.md#processes-and-cgroups). The function tries this by creating a cgroup in each place. `files`
+ * replaces `/proc/self` in tests.
  */
 export function findHierarchies(files = "/proc/self"): Hierarchy[] {
   const found: (Hierarchy & { kills: boolean })[] = [];
@@ -44,7 +44,8 @@ export function findHierarchies(files = "/proc/self"): Hierarchy[] {
 }
 
 /**
- * Delegates the controllers of a version 2 cgroup, as far as the kernel allows. Returns the delegated ones.
+ * Delegates the controllers of a version 2 cgroup, as far as the kernel allows. Returns the controllers that
+ * are delegated.
  */
 function delegateControllers(parent: string): Control[] {
   const namesIn = (name: string) => new Set((tryReadText(join(parent, name)) ?? "").trim().split(" "));
@@ -54,7 +55,8 @@ function delegateControllers(parent: string): Control[] {
     try {
       writeFileSync(join(parent, "cgroup.subtree_control"), `+${control}`);
     } catch {
-      // Refused while a process is in the cgroup, or if it is not delegated to this user.
+      // The kernel refuses this while a process is in the cgroup, or if the cgroup is not delegated to this
+      // user.
     }
   }
   const handed = namesIn("cgroup.subtree_control");
@@ -62,7 +64,8 @@ function delegateControllers(parent: string): Control[] {
 }
 
 /**
- * Creates a cgroup and removes it. Returns whether it had `cgroup.kill`; undefined if none can be created.
+ * Creates a cgroup and removes it. Returns whether it had `cgroup.kill`; undefined if no cgroup can be
+ * created.
  */
 function tryToMake(parent: string): boolean | undefined {
   const trial = join(parent, `drover-trial-${process.pid}`);

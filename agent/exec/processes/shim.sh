@@ -18,11 +18,12 @@
 #   the status, for an agent that waits.
 # - A shell that cannot fork ends at once, and only its EXIT trap runs. Without the message from that trap,
 #   the status would look like the task's.
-# - Variables of the shim could overwrite those in the task's environment, so there is only one, with an odd name.
-# - The agent may have a strict umask, and Node has raised its limit of open files. The task gets the umask
-#   and the limit in the next two arguments instead. A limit above the hard limit is ignored.
-# - The next arguments, up to `--`, are the `cgroup.procs` files of cgroups. Only the task enters these: the
-#   shim must outlive a kill of the cgroup.
+# - Variables of the shim could overwrite those in the task's environment, so there is only one, with an odd
+#   name.
+# - The agent may have a strict umask, and Node has raised the agent's limit of open files. The task gets the
+#   umask and the limit in the next two arguments instead. A limit above the hard limit is ignored.
+# - The next arguments, up to `--`, are the `cgroup.procs` files of cgroups. Only the task enters these
+#   cgroups: the shim must outlive a kill of the cgroup.
 #
 # shellcheck disable=SC3013,SC3045 # not in POSIX, but in dash, bash and busybox
 trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM

@@ -26,7 +26,7 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 /** The content of the shim's file: its identity, its messages, and the status once the task has ended. */
 interface ShimFile {
-  /** Undefined: the shim never wrote it, and so has not started its task. */
+  /** Undefined: the shim never wrote its identity, and so has not started its task. */
   shim: Proc | undefined;
   output: string;
   status: number | undefined;
@@ -73,8 +73,8 @@ export function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
  * a status above 128 is a signal if there is a message, if shells are silent about that signal, or if this
  * machine's shell never writes such messages (`shellReportsSignals`).
  *
- * `code`: the exit status of the shim itself, if this agent saw it. It is used if the file has no status,
- * because the disk was full or the task has deleted the file.
+ * `code`: the exit status of the shim itself, if this agent saw it. This code is used if the file has no
+ * status because the disk was full or the task has deleted the file.
  */
 export function readShimEnd(files: ShimFiles, shellReportsSignals: boolean, code: number | null): TaskEnd {
   const { output, status = code ?? undefined } = readShimFile(files);

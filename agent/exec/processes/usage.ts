@@ -17,9 +17,9 @@ export interface UsageSource {
 }
 
 /**
- * The usage of attempts. Each number is the kernel's count for the cgroup if it has one, else the sum over
- * the processes. The processes are found by cgroup, or by session and parent in one process list for all
- * attempts; a process that has left these is not counted.
+ * The usage of attempts. Each number is the kernel's count for the attempt's cgroup if the kernel has this
+ * count, and otherwise the sum over the attempt's processes. Without a cgroup, the processes are found by
+ * session and parent, in one process list for all attempts. A process that has left both is not counted.
  */
 export function measure(attempts: ReadonlyMap<string, UsageSource>): Record<string, RawUsage> {
   let all: Proc[] | undefined;
@@ -49,7 +49,7 @@ export function measureHost(): RawUsage {
   return { cpuMs, memoryBytes: totalmem() - freemem(), pids: listPids().length };
 }
 
-/** The kernel's numbers for a cgroup. Which ones exist depends on its controllers. */
+/** The kernel's numbers for a cgroup. Its controllers decide which numbers exist. */
 function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
   const kernelCounts: Partial<RawUsage> = {};
   for (const { path } of folders) {
@@ -70,8 +70,8 @@ function sumOf(pids: number[]): RawUsage {
   const sum: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: pids.length };
   for (const pid of pids) {
     const stat = tryReadText(`/proc/${pid}/stat`) ?? "";
-    // Fields 14 to 17 of `proc_pid_stat(5)`: the process's own time, and that of children that it has waited
-    // for.
+    // Fields 14 to 17 of `proc_pid_stat(5)`: the process's own time, and the time of children that it has
+    // waited for.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const ticks = fields.slice(11, 15).reduce((total, field) => total + Number(field), 0);
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(tryReadText(`/proc/${pid}/status`) ?? "")?.[1];
