@@ -151,13 +151,16 @@ export function tokenRoutes(app: EdgeApp): void {
   });
 }
 
-/** The scopes of a preset; with a limit to labels, those that it can confine (access.md#presets). */
+/**
+ * The scopes of a preset. If the token is limited to labels, only the scopes that such a limit can confine
+ * (access.md#presets).
+ */
 function scopesOfPreset(preset: Preset | undefined, { labels }: TokenLimits): readonly Scope[] {
   const scopes: readonly Scope[] = preset === undefined ? [] : PRESETS[preset];
   return labels === undefined ? scopes : scopes.filter((scope) => SCOPES_OF_RUNS.includes(scope));
 }
 
-/** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
+/** What is wrong with scopes and limits, whoever the caller is (access.md#limits). */
 function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): FieldError[] {
   const at = (detail: string) => [{ pointer: "/scopes", detail }];
   if (scopes.length === 0) return at("is empty: name scopes, or a preset");
@@ -172,7 +175,7 @@ function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): Fie
   return [];
 }
 
-/** What a token would have that its creator lacks (access.md#tokens). */
+/** How a token would exceed what its creator may do (access.md#tokens). */
 function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: Caller): FieldError[] {
   const lacking = scopes.filter((scope) => !grants(caller.scopes, scope));
   const faults: FieldError[] =
@@ -186,20 +189,23 @@ function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: Caller)
   return faults;
 }
 
-/** Throws if a token may do more than the caller, who could otherwise take its place by a rotation. */
+/**
+ * Throws if a token may do more than the caller. Otherwise the caller could rotate the token and use its
+ * secret.
+ */
 function refuseExcess({ scopes, limits, name }: Token, caller: Caller): void {
   if (excessOf(scopes, limits, caller).length === 0) return;
   throw new DroverError("beyond_limits", `the token "${name}" may do more than ${caller.by}`);
 }
 
-/** For each limit: whether the first is as narrow as the second. */
+/** For each limit: whether `one` is at least as narrow as `other`. */
 const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits) => boolean> = {
   pools: (one, { pools }) => pools === undefined || one.pools?.every((pool) => pools.includes(pool)) === true,
   labels: (one, { labels = {} }) =>
     Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
   maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
     (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
-  // Networks are compared as texts: a token that is limited to some can only hand on those.
+  // Networks are compared as texts: a token that is limited to some networks can pass on only these networks.
   sources: (one, { sources }) =>
     sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,
 };

@@ -1,4 +1,4 @@
-// What do a token's limits make of a spec, and which runs exist for it (access.md#limits)?
+// How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
 
 import type { TokenLimits } from "../../schema/access/token.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
@@ -18,15 +18,15 @@ export function maySeeRun(
   return Object.entries(limits.labels ?? {}).every(([name, value]) => run.labels[name] === value);
 }
 
-/** Whether the limits tell runs apart, so that some runs do not exist for the token. */
+/** Whether the limits hide some runs from the token. */
 export function limitsRuns({ pools, labels }: TokenLimits): boolean {
   return pools !== undefined || labels !== undefined;
 }
 
 /**
- * The spec that a token may submit: with the labels that its limits force (access.md#limits). Throws
- * `unknown_pool` for a pool that does not exist for it, and `beyond_limits` for another value of a forced
- * label, or too high a priority.
+ * Returns the spec with the labels that the token's limits force (access.md#limits). Throws `unknown_pool` if
+ * the pool does not exist for the token. Throws `beyond_limits` if the spec has another value for a forced
+ * label, or if its priority is too high.
  */
 export function withinLimits(spec: RunSpec, limits: TokenLimits): RunSpec {
   if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);
@@ -42,17 +42,17 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits): RunSpec {
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }
 
-/** The error for a pool that does not exist, or not for this token. */
+/** The error for a pool that does not exist, or does not exist for this token. */
 export function unknownPool(pool: string): DroverError {
   return new DroverError("unknown_pool", `there is no pool "${pool}"`);
 }
 
-/** The error for a run that does not exist, or not for this token. */
+/** The error for a run that does not exist, or does not exist for this token. */
 export function unknownRun(run: string): DroverError {
   return new DroverError("unknown_run", `there is no run "${run}"`);
 }
 
-/** The error for a field that asks for more than the token may. */
+/** The error for a field that asks for more than the token's limits allow. */
 export function beyond(pointer: string, detail: string): DroverError {
   return new DroverError("beyond_limits", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
 }

@@ -1,13 +1,14 @@
-// What does the edge know of a token? The registry's answers, remembered for seconds (access.md#cache).
+// What does the edge know about a token? It remembers the registry's answers for some seconds
+// (access.md#cache).
 import type { Objects, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
 
-/** How long the edge believes that a token is valid: so late may a revocation take effect. */
+/** How long the edge believes that a token is valid. A revocation may take effect this late. */
 export const GRANT_KEPT_MS = 30_000;
-/** How long the edge believes that there is no such token. */
+/** How long the edge believes that a token does not exist. */
 const UNKNOWN_KEPT_MS = 5_000;
-/** Tokens that one isolate remembers. */
+/** The most tokens that one isolate remembers. */
 const MAX_REMEMBERED = 1_000;
 
 interface Remembered {
@@ -15,17 +16,17 @@ interface Remembered {
   until: Instant;
 }
 
-/** The tokens that this isolate has asked for, each at most 30 s old. One for each app. */
+/** The registry's answers about tokens, each at most 30 s old. Each app has its own directory. */
 export class TokenDirectory {
   readonly #known = new BoundedMap<string, Remembered>(MAX_REMEMBERED);
 
-  /** What is remembered of a token; undefined: the registry must be asked. */
+  /** The remembered grant of a token; null if no such token is valid; undefined if nothing is remembered. */
   remembered(id: string, now: Instant): TokenGrant | null | undefined {
     const known = this.#known.get(id);
     return known === undefined || known.until <= now ? undefined : known.grant;
   }
 
-  /** The grant of a token, from memory or from the registry; null if there is no valid one. */
+  /** The grant of a token, from memory or from the registry; null if the token is not valid. */
   async grant(
     id: string,
     { objects, now }: { objects: Objects; now: () => Instant },

@@ -15,9 +15,10 @@ import { setRateHeaders } from "./rate-headers.ts";
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
 /**
- * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives them the
- * objects as they exist for the caller (access.md#walls). A text that cannot be a token costs no object
- * request (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`, `too_many_requests`.
+ * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives each request
+ * the objects as they exist for its caller (access.md#walls). A text that cannot be a token is refused
+ * without a call to an object (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`,
+ * `too_many_requests`.
  */
 export function requireToken(access: Access) {
   return createMiddleware<EdgeTypes>(async (c, next) => {
@@ -67,7 +68,7 @@ function tokenOf(c: EdgeContext): string {
   throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
 }
 
-/** The holder of a token. Throws if it is not valid here and now, or not from there. */
+/** The holder of a token. Throws if the token is not valid, or is not accepted from the caller's address. */
 async function callerWith(c: EdgeContext, access: Access, text: string): Promise<Caller> {
   const parsed = parseToken(text);
   if (parsed.kind !== "token") throw new DroverError("unauthorized", WHAT_IS_WRONG[parsed.kind]);

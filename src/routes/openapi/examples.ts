@@ -12,7 +12,7 @@ export interface Example {
   body?: unknown;
   status: number;
   /**
-   * Values that differ on each Drover. Maps a parameter, or a pointer into the body, to a place in the answer
+   * Values that differ on each Drover. Maps a parameter, or a pointer into the body, to a value in the answer
    * to an earlier example: `operation/name#pointer`.
    */
   live?: Record<string, string>;
@@ -22,5 +22,8 @@ export interface Example {
   unshown?: boolean;
 }
 
-/** In the order in which they can be sent to a new Drover: later examples use what earlier examples made. */
+/**
+ * The examples, in an order in which a new Drover accepts them: later examples use what earlier examples
+ * made.
+ */
 export const EXAMPLES: readonly Example[] = requests as readonly Example[];

@@ -20,7 +20,7 @@ import {
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
 
-/** Runs in a page of `POST /v1/runs/query` with `allRuns`; `GET` with its `next` brings the rest. */
+/** The page size of `POST /v1/runs/query` with `allRuns`. A `GET` with the `next` of its answer reads on. */
 const ALL_RUNS_LIMIT = 1_000;
 
 const LabelText = z
