@@ -2,7 +2,7 @@
 import { explain } from "./explain.ts";
 import type { Io } from "./terminal/io.ts";
 
-/** The most calls in flight: enough to be quick, few enough for any server. */
+/** The most simultaneous calls: enough to be quick, few enough for any server. */
 const AT_ONCE = 8;
 
 /**

@@ -33,7 +33,7 @@ export interface Patience {
 /** All calls to a provider and their answers: the only input of the checks. */
 export interface Transcript {
   calls: Call[];
-  /** The requested machine; null if none should be created. */
+  /** The requested machine; null if no machine should be created. */
   wanted: CreateInstance | null;
   /** The tag of the requested machine, as `name:value`. */
   ownTag: string;

@@ -15,8 +15,9 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_WORK = 16_384;
 
 /**
- * Reads the rules above a directory, from the top of its repository down. If they exclude the directory
- * itself, no rule applies: the user named it. Throws an `ArchiveFault` if there are too many rules.
+ * Reads the rules above a directory, from the top of its repository down. If these rules exclude the
+ * directory itself, none of them applies, since the user named the directory. Throws an `ArchiveFault` if
+ * there are too many rules.
  */
 export async function rulesAbove(root: string): Promise<Patterns> {
   let at = topOf(root);

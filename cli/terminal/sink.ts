@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { exitCodeOfSignal } from "../errors.ts";
 
-/** The output has no reader any more (`| head -1`). No error is printed, since the user closed it. */
+/** The output has no reader any more (`| head -1`). No error is printed, since the user closed the output. */
 export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
   /** The exit code that a shell gives for SIGPIPE. */

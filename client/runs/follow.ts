@@ -23,8 +23,8 @@ export async function* followTask(
 }
 
 /**
- * Waits for the attempt after `last`; undefined if the task is dead. `last` is undefined for the first
- * attempt, if its log was requested before that attempt existed.
+ * Waits for the attempt after `last`; undefined if no attempt can follow. If `last` is undefined, the log
+ * that was read is that of the first attempt: it was requested before that attempt existed.
  */
 async function nextAttempt(
   target: Target,
@@ -35,7 +35,7 @@ async function nextAttempt(
   const patience = { unreachableMs, busyMs: unreachableMs };
   for (;;) {
     const { names, isOver, lastEvent } = await attemptsOf(target, run, task, { patience, signal });
-    // Only the latest attempts are kept. If `last` is not among them, this finds the oldest one that is kept.
+    // Only the latest attempts are kept. If `last` is not among them, the oldest kept attempt comes next.
     const next = names[last === undefined ? 1 : names.indexOf(last) + 1];
     if (next !== undefined) return next;
     if (isOver) return undefined;

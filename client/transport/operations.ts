@@ -57,7 +57,7 @@ export function callOf<Id extends OperationId>(
 
 type Names = Record<string, string>;
 
-/** URL parsers drop these segments, so a different route would be called. */
+/** Names that are refused: URL parsers drop such path segments, so a different route would be called. */
 const LOST_NAMES: readonly string[] = ["", ".", ".."];
 
 /** A name as a path segment; colons stay unescaped (`sha256:…`). */
