@@ -13,8 +13,8 @@ export interface Context {
   url: string;
   token: string;
   /**
-   * The context file that `drover up` wrote, if the Drover is local: its machines are processes on this
-   * machine.
+   * The context file that `drover up` wrote, if the Drover is local. The machines of a local Drover are
+   * processes on this machine.
    */
   file: string | undefined;
 }

@@ -1,4 +1,4 @@
-// How does a verb work on several ids, so that one failure does not stop the others?
+// How does a verb work on several ids, so that a failure for one id does not stop the work on the other ids?
 import { explain } from "./explain.ts";
 import type { Io } from "./terminal/io.ts";
 

@@ -10,7 +10,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./terminal/sink.ts";
 import { printable } from "./terminal/text.ts";
 
-/** From this status on, a status means that Drover failed, not that the request was wrong. */
+/** This status and all higher statuses mean that Drover failed, not that the request was wrong. */
 const FIRST_FAULT_STATUS = 500;
 
 /** The lines that are printed for an error (perhaps none), and the exit code. */

@@ -1,4 +1,4 @@
-// The entry of the `drover` command: builds its verbs, runs one, prints what failed, and exits.
+// The entry of the `drover` command: builds its verbs, runs the chosen verb, prints any failure, and exits.
 import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
 import { addHelp, addVersion, inOurWords } from "./about.ts";

@@ -52,7 +52,7 @@ function isNumber(text: string): boolean {
   return /^\d+(\.\d+)?$/.test(text);
 }
 
-/** A path. Whether it exists is checked where it is used. */
+/** A path. The code that uses the path checks whether it exists. */
 export function path(text: string): string {
   if (text !== "") return text;
   throw new InvalidArgumentError("It must be a path.");

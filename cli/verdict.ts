@@ -4,7 +4,7 @@ import { because, clause } from "../src/shared/words.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
-/** The result of an ended run for the user. */
+/** The result of an ended run, as the user sees it. */
 export interface Verdict {
   exitCode: number;
   /** A sentence to print if the exit code does not say everything. */

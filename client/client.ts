@@ -58,7 +58,7 @@ export function createClient(options: ClientOptions) {
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
 
-    /** Metrics in Prometheus' text format, of all pools or of the named ones. */
+    /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {
       const { pools, ...rest } = options;
       const call = callOf("getMetrics", { query: { pool: pools } }, rest);

@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer, or only part of one: it is unknown whether the request took effect. */
+/** No answer, or only a part of an answer: it is unknown whether the request took effect. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
   readonly url: string;

@@ -40,7 +40,7 @@ export function poolsOf(target: Target) {
   };
 }
 
-/** The routes of workers. Each POST sets a state, so repeating it is harmless. */
+/** The routes of workers. Each POST sets a state, so repeating a POST is harmless. */
 export function workersOf(target: Target) {
   const setBehavior =
     (how: "holdWorker" | "drainWorker" | "resumeWorker") => (id: string, options?: CallOptions) =>
@@ -56,7 +56,7 @@ export function workersOf(target: Target) {
     /** Keeps the worker, but gives it no new runs. Neither idle time nor a timeout ends a held worker. */
     hold: setBehavior("holdWorker"),
 
-    /** Gives the worker no new runs, lets its runs end, then ends it. */
+    /** Gives the worker no new runs, lets its runs end, then ends the worker. */
     drain: setBehavior("drainWorker"),
 
     /** Undoes a hold, or a drain that is not finished. */

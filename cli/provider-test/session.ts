@@ -26,7 +26,7 @@ export interface TestEnvironment {
   pause(ms: number): Promise<void>;
   /** A name that is used nowhere else. */
   unique(): string;
-  /** Whether the user has interrupted the test. After that, the test only destroys its machines. */
+  /** Whether the user has interrupted the test. After an interrupt, the test just destroys its machines. */
   interrupted(): boolean;
 }
 

@@ -49,7 +49,9 @@ export interface Transcript {
 /** A listing that was answered. */
 export type Listing = CallOf<"list"> & { answer: { kind: "listed" } };
 
-/** The answered listings that were requested with the right secret: all, or only those of one tag. */
+/**
+ * The answered listings that were requested with the right secret. With `tag`, only the listings of this tag.
+ */
 export function listingsOf({ calls }: Transcript, tag?: string): Listing[] {
   return calls.filter(
     (call): call is Listing =>

@@ -53,7 +53,8 @@ export interface Attendance {
  * and its last byte is written.
  *
  * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). After
- * the abort, `attend` still copies the rest of the output and waits for the end. It sets `abortedAs`.
+ * the abort, `attend` still copies the rest of the output and waits for the end. The result then has
+ * `abortedAs`.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
@@ -103,7 +104,8 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     return { status, abortedAs };
   };
   try {
-    // If the abort cannot be delivered, its error ends the wait. A delivered abort does not end the wait.
+    // If the abort cannot be delivered, the error of the abort ends the wait. A delivered abort does not end
+    // it.
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();

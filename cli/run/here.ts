@@ -1,4 +1,4 @@
-// What does a command need to run as if it had been started on this machine, and does the pool allow it?
+// What does a command need to run as if this process had started it, and does the pool allow it?
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { escapeReferences } from "../../src/shared/references.ts";

@@ -27,7 +27,7 @@ export interface SpecFlags {
   input?: string;
 }
 
-/** A submission whose id was chosen here. */
+/** A submission with an id that this command has chosen. */
 export type NamedSpec = RunSpec & { id: string };
 
 /**

@@ -6,7 +6,7 @@ interface Pattern {
   isNegated: boolean;
   onlyDirectories: boolean;
   wildcards: Wildcards;
-  /** Absent for a pattern that applies at any depth: it is compared with the name alone. */
+  /** Absent for a pattern that applies at any depth: such a pattern is compared with the name alone. */
   ways?: Ways;
 }
 

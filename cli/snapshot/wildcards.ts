@@ -136,7 +136,7 @@ const CLASSES: Record<string, (byte: string) => boolean> = {
   xdigit: (byte) => /[0-9A-Fa-f]/.test(byte),
 };
 
-/** Reads a bracket expression, from the character after its `[`. Undefined if it never ends. */
+/** Reads a bracket expression, from the character after its `[`. Undefined if the expression never ends. */
 function readClass(
   pattern: string,
   from: number,

@@ -60,8 +60,7 @@ export function watchProgress(io: Io, client: Client, run: string): Progress {
 }
 
 /**
- * Shows the progress of slow local work. A terminal is redrawn; without a terminal, the progress is printed
- * once.
+ * Shows the progress of slow local work: on a terminal redrawn every second, without a terminal printed once.
  */
 export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
   const over = new AbortController();
@@ -76,8 +75,8 @@ export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
 
 function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Progress, "stop"> {
   const watching = watch.catch((error) => {
-    // If `stop` was not called, drawing has failed. The command goes on: writing its output will fail in the
-    // same way.
+    // If `stop` was not called, drawing has failed. The command goes on, and will notice the same failure
+    // when it writes its output.
     if (!over.signal.aborted) over.abort(error);
   });
   return {
@@ -89,8 +88,8 @@ function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Pr
 }
 
 /**
- * Returns a function that says why the run waits. Called every `TICK_MS`, it asks Drover every
- * `LOOK_EVERY_MS`.
+ * Returns a function that says why the run waits. The function is called every `TICK_MS`, and asks Drover
+ * every `LOOK_EVERY_MS`.
  */
 function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
   let text = "";

@@ -30,7 +30,7 @@ export function sinkOf(
 ): Sink {
   const isTerminal = stream.isTTY === true;
   let failure: Error | undefined;
-  // Without a listener an error of a standard stream ends the process with a stack trace.
+  // Without a listener, an error of a standard stream ends the process with a stack trace.
   stream.on("error", (error: NodeJS.ErrnoException) => {
     failure ??= outputError(error);
   });

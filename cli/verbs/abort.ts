@@ -22,7 +22,7 @@ interface AbortFlags {
 
 /**
  * Few enough for a busy Drover to answer in time. If the answer is lost, the request is repeated, and the
- * second answer lacks the runs that have ended at once.
+ * second answer lacks the runs that the first request has already ended.
  */
 const ABORTS_PER_REQUEST = 100;
 const WAITS_PER_REQUEST = 1_000;

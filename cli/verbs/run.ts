@@ -79,7 +79,9 @@ Examples:
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
-/** `drover run`: submits a run and stays with it until it ends. With `--detach`, only submits the run. */
+/**
+ * `drover run`: submits a run and stays with it until it ends. With `--detach`, submits the run and exits.
+ */
 export function addRun(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("run")

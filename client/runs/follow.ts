@@ -7,7 +7,7 @@ import { WAIT_STEP_MS } from "./until-done.ts";
 
 /**
  * Yields one stream of a task, attempt after attempt, until there can be no further attempt. Starts with the
- * latest attempt, or waits for the first one.
+ * latest attempt, or waits for the first attempt.
  */
 export async function* followTask(
   target: Target,
@@ -23,8 +23,8 @@ export async function* followTask(
 }
 
 /**
- * Waits for the attempt after `last`; undefined if no attempt can follow. If `last` is undefined, the log
- * that was read is that of the first attempt: it was requested before that attempt existed.
+ * Waits for the attempt after `last`; undefined if no attempt can follow. If `last` is undefined, the first
+ * attempt has been read: its log was requested before the attempt existed.
  */
 async function nextAttempt(
   target: Target,

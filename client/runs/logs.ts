@@ -1,4 +1,5 @@
-// How one log is read: followed, resumed at the exact byte after a break, or only its tail.
+// How one log is read. A log can be followed, resumed at the exact byte after a break, or limited to its
+// tail.
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
 import { ApiError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
@@ -11,7 +12,7 @@ import { attemptsOf } from "./attempts.ts";
 export interface LogSelection {
   task: string;
   stream: "stdout" | "stderr";
-  /** The end of an attempt's id, such as `1.2`; the latest if absent. */
+  /** The end of an attempt's id, such as `1.2`. Absent: the latest attempt. */
   attempt?: string | undefined;
   /** Continue until no more bytes can come. Default: only the bytes that exist now. */
   follow?: boolean;
@@ -20,7 +21,7 @@ export interface LogSelection {
   /** Only this many lines at the end. */
   tailLines?: number;
   signal?: AbortSignal;
-  /** How long to retry without an answer before throwing. */
+  /** How long to retry without an answer before an error is thrown. */
   unreachableMs?: number;
 }
 
@@ -39,9 +40,9 @@ interface Position {
    * answer named no offset.
    */
   next: number | "tail" | "unknown";
-  /** The attempt being read: the requested one, or the one that the first answer named. */
+  /** The attempt that is read: the requested attempt, or the attempt that the first answer named. */
   attempt: string | undefined;
-  /** The answer began before the first attempt existed, so it did not name the attempt. */
+  /** Whether the answer began before the first attempt existed, and therefore did not name the attempt. */
   isFirst: boolean;
 }
 

@@ -1,4 +1,4 @@
-// The client's calls about one run, and its submission.
+// The client's calls that submit runs, and its calls about one run.
 import { hasEnded } from "../states.ts";
 import {
   type CallOptions,
@@ -114,15 +114,15 @@ export function singleRunsOf(target: Target) {
       ask(target, "signalRun", { path: { id: run }, body: { task, signal } }, options),
 
     /**
-     * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` the index that was read.
-     * Rejects with `stale_index` if another change came first.
+     * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` is the index that was read
+     * with the old spec. Rejects with `stale_index` if another change came first.
      */
     update: (run: string, change: { specIndex: number; spec: RunSpec }, options?: CallOptions) =>
       ask(target, "updateRun", { path: { id: run }, body: change }, options),
 
     /**
      * Yields events with a number above `after` as they happen, until the run has ended. Broken requests are
-     * retried: no event is missed, and none comes twice.
+     * retried: no event is missed, and no event comes twice.
      */
     async *watch(
       run: string,

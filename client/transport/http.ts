@@ -48,7 +48,7 @@ export interface Content {
 /** Timeout of a try, in addition to the wait that the call asks of the server. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Timeout of a call about up to a thousand runs: a busy Drover must ask each of them. */
+/** Timeout of a call about up to a thousand runs: a busy Drover must ask each run. */
 export const MANY_TIMEOUT_MS = 120_000;
 
 /** Timeout of an upload. It counts from the latest progress or, after the last byte, until the answer. */
@@ -117,7 +117,7 @@ export async function asUnreachable<T>(target: Target, call: CallOptions, work: 
 
 /**
  * Retries until there is an answer or patience runs out. Patience counts from the first failure, so neither a
- * long wait nor a long transfer reduces it.
+ * long wait nor a long transfer uses patience up.
  */
 async function withRetries<T>(
   target: Target,

@@ -41,7 +41,7 @@ function proofRequest(token: string): { query: string; key: string } {
   return { query: `&token=${parsed.id}`, key: createHash("sha256").update(token).digest("base64") };
 }
 
-/** Sends a request and returns the body of the answer; undefined if the answer is not Drover's. */
+/** Sends a request and returns the body of the answer; undefined if the answer does not come from Drover. */
 function exchange(socket: Socket, request: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let answer = "";

@@ -40,7 +40,8 @@ import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
 /**
- * The limit for bodies of hosts does not apply to logs and snapshots: their routes have limits of their own.
+ * The general size limit for requests of hosts does not apply to logs and snapshots: their routes have limits
+ * of their own.
  */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
@@ -62,8 +63,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
     c.set("pools", pools.of(c.env));
     c.set("access", access);
     await next();
-    // Hosts and the `drover` command correct their clocks by the date of an answer. The answer that opens a
-    // socket cannot be changed.
+    // Hosts and the `drover` command correct their clocks by the date of an answer. The headers of an answer
+    // that opens a socket cannot be changed.
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except(HOSTS, needsToken));

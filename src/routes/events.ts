@@ -63,7 +63,7 @@ export function eventRoutes(app: EdgeApp): void {
 
 async function streamChanges(c: EdgeContext, pool: string, from: number | null): Promise<Response> {
   const read = (after: number | null, holdMs: number) => c.var.objects.pool(pool).events(after, holdMs);
-  // The first read precedes the answer, so that an unknown pool still gets a 404.
+  // Read once before the answer begins, so that an unknown pool still gets a 404.
   let batch = await read(from, 0);
   const writeEvents = async (stream: SSEStreamingApi) => {
     if (batch.items.length === 0) await stream.write(HEARTBEAT);

@@ -1,4 +1,5 @@
-// Is a local Drover the right one? It proves that it knows the token, without revealing it.
+// How does a local Drover prove that it is the right one? It proves that it knows the token, without
+// revealing the token.
 import { z } from "zod";
 import { TokenId } from "../schema/access/token.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -46,7 +47,8 @@ const proof = operation({
 });
 
 /**
- * Adds the proof of a local Drover. It needs no token. An answer costs one short HMAC for each valid secret.
+ * Adds the route by which a local Drover proves that it knows a token. The route itself needs no token. An
+ * answer costs one short HMAC for each valid secret.
  */
 export function proofRoute(app: EdgeApp): void {
   app.openapi(proof, async (c) => {

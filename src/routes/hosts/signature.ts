@@ -10,7 +10,7 @@ import { type ClaimedRequest, isSignedWith, type Purpose } from "../../signing/r
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
 import { unlessTooFast } from "./host-pace.ts";
 
-/** The headers of a signed call, for the OpenAPI document. `claimOfHost` checks that they are there. */
+/** The headers of a signed call, for the OpenAPI document. `claimOfHost` checks that they are present. */
 export const SignatureHeaders = z.object({
   "content-digest": z.string().optional().describe("required; sha-256 of the body (RFC 9530)"),
   "signature-input": z.string().optional().describe("required; what is signed (RFC 9421)"),

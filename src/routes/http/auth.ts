@@ -1,4 +1,4 @@
-// Does a request carry a valid token, and may its holder do this (access.md)?
+// Does a request carry a valid token, and does this token allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
 import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";

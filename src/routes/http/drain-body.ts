@@ -1,4 +1,4 @@
-// How can a client read a refusal while it is still sending the body?
+// How can a client that is still sending a body read a refusal?
 
 /** A refused body that is longer than this is not drained. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;

@@ -8,8 +8,8 @@ const WAITS = { firstMs: 250, longestMs: 2_000 };
 
 /**
  * Repeats a read after temporary failures, so that a stream survives the restart of an object. Objects
- * restart a few times a week (platform.md#lifetime). Throws the last error when all tries have failed. Throws
- * an error that is not temporary at once.
+ * restart a few times a week (platform.md#lifetime). Throws the last error when all tries have failed. Never
+ * repeats a read after an error that is not temporary.
  */
 export async function withRetries<Result>(read: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {

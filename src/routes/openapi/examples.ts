@@ -1,7 +1,10 @@
 // Which requests does the OpenAPI document show? A test sends them and records the answers.
 import requests from "./example-requests.json" with { type: "json" };
 
-/** An example request. The document shows it with its answer from `example-answers.json`; a test sends it. */
+/**
+ * An example request, which a test sends. The document shows the request and its answer from
+ * `example-answers.json`.
+ */
 export interface Example {
   operation: string;
   /** Unique among the examples of its operation. */

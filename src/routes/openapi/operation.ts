@@ -48,7 +48,7 @@ function guardOf(access: AccessRule) {
 /** What the open routes have in common. */
 export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
 
-/** How each kind of caller authenticates, for the document. `auth.ts` and the objects enforce it. */
+/** How each kind of caller authenticates, for the document. `auth.ts` and the objects check the callers. */
 export const SECURITY_SCHEMES = {
   bearer: {
     type: "http",
@@ -78,7 +78,7 @@ interface RouteNotes {
   description?: string;
   tag: keyof typeof TAGS;
   access: AccessRule;
-  /** Error codes specific to this route; common ones are derived. */
+  /** The error codes specific to this route. All other codes are derived. */
   codes?: readonly ErrorCode[];
 }
 
@@ -151,7 +151,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: A
   return Object.keys(headers).length > 0 ? { headers } : {};
 }
 
-/** The responses for these codes, by status. `openapi.ts` adds the examples that they refer to. */
+/** The responses for these codes, by status. `openapi.ts` adds the examples to which the responses refer. */
 function refusals(codes: readonly ErrorCode[], access: AccessRule): RouteConfig["responses"] {
   const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
   return Object.fromEntries(

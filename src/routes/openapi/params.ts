@@ -34,7 +34,7 @@ export const StateFilter = z
 /** A boolean parameter. */
 export const Flag = z.enum(["0", "1", "false", "true"]).meta({ id: "Flag" });
 
-/** Whether a flag is on. It is off if it is absent. */
+/** Whether a flag is on. An absent flag is off. */
 export function isOn(flag: z.output<typeof Flag> | undefined): boolean {
   return flag === "1" || flag === "true";
 }

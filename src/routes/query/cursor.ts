@@ -9,7 +9,7 @@ export interface Place {
 
 /**
  * Where the previous page ended: its last item, and for each pool the cursor from which the pool is read
- * again.
+ * next.
  */
 const Position = z.strictObject({
   at: z.string().max(64),
@@ -18,7 +18,7 @@ const Position = z.strictObject({
 });
 export type Position = z.output<typeof Position>;
 
-/** The `cursor` of a list, from the `next` of an earlier answer. It is opaque to clients. */
+/** The `cursor` of a list, from the `next` of an earlier answer. Clients must not interpret a cursor. */
 export const Cursor = z
   .string()
   .transform((text, ctx): Position => {
@@ -59,7 +59,7 @@ export function isAfter(place: Place, position: Place | undefined): boolean {
   return position === undefined || newestFirst(position, place) < 0;
 }
 
-/** The first page of a sorted list, and the cursor of the rest. */
+/** The first page of a sorted list, and the cursor of the next page. */
 export function pageOf<Item extends { place: Place }>(
   sorted: readonly Item[],
   limit: number,

@@ -3,7 +3,8 @@ import { backOffMs, spread } from "../../shared/time/backoff.ts";
 import { asDroverError } from "../http/problem.ts";
 
 /**
- * How often a failing call is tried at least, even after the end of the wait, and the pauses between tries.
+ * A failing call is tried at least this often, even after the end of the wait, with `PAUSES` between the
+ * tries.
  */
 const MIN_TRIES = 5;
 const PAUSES = { firstMs: 100, longestMs: 1_000 };

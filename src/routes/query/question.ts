@@ -31,7 +31,7 @@ export interface Look {
   answer: RunList;
   /** Whether to give `answer` now, since a run matches or no run can ever match. */
   isOver: boolean;
-  /** Groups of waits. It is time to look again when all waits of any one group have resolved. */
+  /** Groups of waits. It is time to look again when every wait of one group has resolved. */
   waits: Wait[][];
   /** Selects the runs for the answer, in the right order, from the runs that a wait has reported. */
   select: (news: RunSummary[]) => RunSummary[];

@@ -20,7 +20,10 @@ import {
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
 
-/** The page size of `POST /v1/runs/query` with `allRuns`. A `GET` with the `next` of its answer reads on. */
+/**
+ * The page size of `POST /v1/runs/query` with `allRuns`. A `GET` with the answer's `next` reads the next
+ * page.
+ */
 const ALL_RUNS_LIMIT = 1_000;
 
 const LabelText = z

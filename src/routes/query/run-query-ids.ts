@@ -45,7 +45,9 @@ export function lookAtIds(
   };
 }
 
-/** Whether a run has the right labels, which may change, and the right pool. Its state does not matter. */
+/**
+ * Whether a run has the right labels, which may change, and the right pool. The run's state does not matter.
+ */
 function isSelected(run: RunSummary, { labels, pools, onlyThesePools }: RunQuestion): boolean {
   if (onlyThesePools && !pools.includes(run.pool)) return false;
   return Object.entries(labels).every(([name, value]) => run.labels[name] === value);
@@ -60,8 +62,8 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
 
 /**
  * The waits, each of which ends at a change. Each pool watches its own runs, even ended runs, since an ended
- * run may be deleted. An allocation watches its run if the pool does not list the run. It also watches its
- * run if this is the only run, since the allocation is the first to know of a change.
+ * run may be deleted. An allocation watches its run if the pool does not list the run. If there is only one
+ * run, its allocation watches the run, since the allocation is the first to know of a change.
  */
 function waitsFor(
   objects: Objects,
@@ -152,7 +154,7 @@ async function askAllocations(
   }
 }
 
-/** The runs of a pool with these ids, and the mark of its first answer. */
+/** The runs of a pool with these ids, and the mark of the pool's first answer. */
 async function listIds(
   objects: Objects,
   pool: string,

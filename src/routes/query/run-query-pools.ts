@@ -41,8 +41,8 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
     /**
-     * Asks each pool how many of its runs do not match: at once or, with `waits`, as soon as that is decided.
-     * Null: look again.
+     * Asks each pool how many of its runs do not match: at once or, with `waits`, when the pool's part of the
+     * answer is decided. Null: look again.
      */
     const missingIn = (waits: boolean) =>
       Promise.all(

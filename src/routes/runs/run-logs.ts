@@ -109,8 +109,8 @@ function lengthOf({ from, to }: LogSpan): number {
 }
 
 /**
- * The `Content-Range` of a range or a tail. For a tail, it says where the tail begins. The length of a
- * growing log is `*`, and an open range of a growing log ends where the largest possible log would end.
+ * The `Content-Range` of a range or a tail. For a tail, this header says where the tail begins. The length of
+ * a growing log is `*`, and an open range of a growing log ends where the largest possible log would end.
  */
 function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
   const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);

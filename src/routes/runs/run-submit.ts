@@ -107,7 +107,10 @@ function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: b
   throw beyond(`${batch ? `/runs/${index}` : ""}/id`, detail);
 }
 
-/** The key that is compared. A token whose limits hide runs has a set of keys of its own (access.md#ids). */
+/**
+ * The key by which a repetition is recognized. A token whose limits hide runs has keys of its own
+ * (access.md#ids).
+ */
 function keyOf(key: string, { limits, token }: Caller): string {
   return limitsRuns(limits) ? `${token} ${key}` : key;
 }

@@ -38,8 +38,7 @@ export async function checkSnapshots(
 }
 
 /**
- * The runs that an earlier try of this submission has stored. Submitting a stored run again only finds the
- * run.
+ * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
  */
 async function storedBefore(objects: Objects, candidates: readonly Candidate[]): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {

@@ -63,7 +63,7 @@ export function checkText(raw: unknown, pointer: string): void {
   if (errors.length > 0) throw invalid(errors);
 }
 
-/** A spec as canonical JSON (RFC 8785). Adds to `errors` if it is too large or is not valid Unicode. */
+/** A spec as canonical JSON (RFC 8785). Adds an error if the spec is too large or is not valid Unicode. */
 function canonical(raw: unknown, pointer: string, errors: FieldError[]): string {
   try {
     const text = canonicalize(raw) ?? "";
