@@ -60,8 +60,8 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
 }
 
 /**
- * Throws if Git tracks the file. Owner and mode do not reveal a cloned file: the caller owns the file, and a
- * strict umask makes it private.
+ * Throws if Git tracks the file, or if that is unclear. Owner and mode do not reveal a cloned file: the
+ * caller owns the file, and a strict umask makes it private.
  */
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));

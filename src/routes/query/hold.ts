@@ -3,8 +3,8 @@ import { backOffMs, spread } from "../../shared/time/backoff.ts";
 import { asDroverError } from "../http/problem.ts";
 
 /**
- * A failing call is tried at least this often, even after the end of the wait, with `PAUSES` between the
- * tries.
+ * If the request waits, a failing call is tried at least this often, even after the end of the wait. `PAUSES`
+ * lie between the tries.
  */
 const MIN_TRIES = 5;
 const PAUSES = { firstMs: 100, longestMs: 1_000 };

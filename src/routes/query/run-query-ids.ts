@@ -61,9 +61,10 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
 }
 
 /**
- * The waits, each of which ends at a change. Each pool watches its own runs, even ended runs, since an ended
- * run may be deleted. An allocation watches its run if the pool does not list the run. If there is only one
- * run, its allocation watches the run, since the allocation is the first to know of a change.
+ * The waits, each of which ends at a change. Each pool watches its own runs among the ids, even ended runs,
+ * since an ended run may be deleted. An allocation watches its run if the pool does not list the run. If the
+ * query has found only one run, the allocation of this run watches it, since the allocation is the first to
+ * know of a change.
  */
 function waitsFor(
   objects: Objects,
