@@ -13,7 +13,10 @@ import type { Io } from "./terminal/io.ts";
 export interface Context {
   url: string;
   token: string;
-  /** The file that `drover up` wrote: the machines of that Drover are processes on this machine. */
+  /**
+   * The context file that `drover up` wrote, if the Drover is local. The machines of a local Drover are
+   * processes on this machine.
+   */
   file: string | undefined;
 }
 
@@ -25,7 +28,9 @@ export const DEFAULT_STATE_DIR = ".drover";
 /** The parts of the process that choose a Drover. */
 export type Where = Pick<Io, "env" | "cwd" | "state">;
 
-/** Returns a client for the chosen Drover. Throws a `CliError` that says how to get one. */
+/**
+ * Returns a client for the chosen Drover. If no Drover is chosen, throws a `CliError` that says what to do.
+ */
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
@@ -37,11 +42,11 @@ export function connect(io: Io): { client: Client; context: Context } {
  *
  * 1. `drover --state <directory>`,
  * 2. `DROVER_URL` with `DROVER_TOKEN`, or `DROVER_STATE`,
- * 3. the state of a `drover up` in this directory or the nearest directory above it, as Git finds `.git`: a
- *    `.drover` there, or that directory itself if it is a state directory.
+ * 3. the nearest state of a `drover up`, in this directory or a directory above it, as Git finds `.git`. The
+ *    state is the `.drover` in a directory, or the directory itself if it is a state directory.
  *
- * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token is sent only to the Drover that
- * it belongs to. A state directory of another user is refused (`own-file.ts`).
+ * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token is sent only to the Drover to
+ * which the token belongs. A state directory of another user is refused (`own-file.ts`).
  */
 export function findContext(io: Where): Context {
   const url = io.env.DROVER_URL || undefined;

@@ -1,8 +1,8 @@
-// How does a verb work on several ids, so that one failure does not stop the others?
+// How does a verb work on several ids, so that a failure for one id does not stop the work on the other ids?
 import { explain } from "./explain.ts";
 import type { Io } from "./terminal/io.ts";
 
-/** The most calls in flight: enough to be quick, few enough for any server. */
+/** The most simultaneous calls: enough to be quick, few enough for any server. */
 const AT_ONCE = 8;
 
 /**

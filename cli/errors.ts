@@ -4,7 +4,7 @@
 export const EXIT = {
   /** The question was answered, and the answer is no (as with `cmp(1)` and `grep(1)`). */
   no: 1,
-  /** The run took longer than its `--timeout` (as `timeout(1)`). */
+  /** The run took longer than its `--timeout` (as with `timeout(1)`). */
   timedOut: 124,
   /** Drover failed: bad usage, no answer, a lost machine, a run that never started. */
   drover: 125,

@@ -10,7 +10,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./terminal/sink.ts";
 import { printable } from "./terminal/text.ts";
 
-/** Statuses from here on mean that Drover failed, not that the request was wrong. */
+/** This status and all higher statuses mean that Drover failed, not that the request was wrong. */
 const FIRST_FAULT_STATUS = 500;
 
 /** The lines that are printed for an error (perhaps none), and the exit code. */
@@ -56,7 +56,7 @@ function whatFailed({ code, instance }: ApiError, file: string | undefined): str
   return [...fullDisk(file), `Look for instance ${instance ?? "unknown"} in ${log}.`];
 }
 
-/** Names a full disk under a local Drover: it is the likely cause of the failure. */
+/** Names a full disk under a local Drover, since a full disk is the likely cause of the failure. */
 function fullDisk(file: string | undefined): string[] {
   if (file === undefined) return [];
   const dir = dirname(file);
@@ -75,7 +75,7 @@ function whatToken(file: string | undefined): string {
   return file === undefined ? "Check DROVER_TOKEN." : `The token is from ${file}.`;
 }
 
-/** The context file of the chosen Drover, if that is a local one. */
+/** The context file of the chosen Drover, if this Drover is local. */
 function localFile(io: Where): string | undefined {
   try {
     return findContext(io).file;

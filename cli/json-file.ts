@@ -1,11 +1,11 @@
-// How a verb reads the JSON object that `-f` names, and where in the file a mistake is.
+// How a verb reads the JSON object in the file that `-f` names, and how it finds the place of a mistake.
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { errorText } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
-/** Reads one JSON object from a file, or from standard input for `-`. `what` names it in errors. */
+/** Reads one JSON object from a file, or from standard input for `-`. `what` names the object in errors. */
 export async function readJsonObject(file: string, what: string): Promise<object> {
   const value = parseJson(file, await contentOf(file));
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
@@ -39,8 +39,8 @@ function withoutPlace(message: string): string {
 }
 
 /**
- * The offset at which the text stops being JSON. V8 reports it for some faults; for a wrong token, the
- * shortest prefix that has the fault is found by bisection.
+ * The offset at which the text stops being JSON. V8 reports the offset of some faults. For a wrong token, a
+ * bisection finds the shortest prefix that has the fault.
  */
 function offsetOf(content: string, message: string): number {
   const position = / at position (\d+)/.exec(message)?.[1];

@@ -1,4 +1,4 @@
-// How verbs print a list: with lines cut to the width of a terminal, or uncut for programs.
+// How verbs print a list: lines are cut to the width of a terminal, but not for programs.
 import type { Io } from "./terminal/io.ts";
 import { table } from "./terminal/text.ts";
 

@@ -1,4 +1,4 @@
-// The entry of the `drover` command: builds its verbs, runs one, prints what failed, and exits.
+// The entry of the `drover` command: builds its verbs, runs the chosen verb, prints any failure, and exits.
 import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
 import { addHelp, addVersion, inOurWords } from "./about.ts";
@@ -124,9 +124,9 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
   }
 }
 
-// An exiting process waits for Node's helper threads. A helper that compiles may wait for a garbage
-// collection that only the main thread can begin, so the command would hang after its last byte
-// (nodejs/node#54918). Hence the main thread does all compiling.
+// An exiting process waits for Node's helper threads. A helper thread that compiles may wait for a garbage
+// collection, which only the main thread can begin. Then the command would hang after its last byte
+// (nodejs/node#54918). So the main thread does all compiling.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
 // A large log makes much short-lived garbage, which must not pile up.
 setFlagsFromString("--semi-space-growth-factor=1");

@@ -9,7 +9,7 @@ import { parseSize } from "../src/shared/size.ts";
 /** The words that `--state` accepts for runs (api.md#state-filter). */
 export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATES, "done", "all"];
 
-/** Checks a duration. It stays text, since the API takes it as people write it. */
+/** Checks a duration, and returns its text: the API reads durations as people write them. */
 export function duration(text: string): string {
   if (parseDuration(text) !== undefined) return text;
   if (isNumber(text)) {
@@ -27,8 +27,8 @@ export function positiveDuration(text: string): string {
 }
 
 /**
- * Checks a size. It stays text, as durations do. A bare number is refused: people would mean megabytes, but
- * the API would read bytes.
+ * Checks a size, and returns its text. A bare number is refused: people would mean megabytes, but the API
+ * would read bytes.
  */
 export function size(text: string): string {
   if (isNumber(text)) {
@@ -52,7 +52,7 @@ function isNumber(text: string): boolean {
   return /^\d+(\.\d+)?$/.test(text);
 }
 
-/** A path. Whether it exists is checked where it is used. */
+/** A path. The code that uses the path checks whether it exists. */
 export function path(text: string): string {
   if (text !== "") return text;
   throw new InvalidArgumentError("It must be a path.");
@@ -67,7 +67,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   };
 }
 
-/** Virtual CPUs: whole ones only, since the scheduler reserves no fractions. */
+/** A whole number of virtual CPUs: the scheduler reserves no fractions. */
 export function cpus(text: string): number {
   if (/^0?\.\d+$/.test(text)) {
     throw new InvalidArgumentError(
@@ -105,8 +105,8 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
 }
 
 /**
- * `NAME=value`, or `NAME` alone for the value that it has in this process. The command gets exactly this
- * value: references in it are escaped, so the host fills nothing in.
+ * `NAME=value`, or `NAME` alone for the value that it has in this process. References in the value are
+ * escaped, so that the host replaces nothing and the command gets exactly this value.
  */
 export function environment(env: NodeJS.ProcessEnv) {
   return (text: string, before: Record<string, string> = {}): Record<string, string> => {

@@ -14,10 +14,10 @@ const OTHERS = 0o077;
 const ROOT = 0;
 
 /**
- * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
- * directory must belong to the caller or to root, must not be links, and must not be writable by others. A
- * file of the caller must not be readable by others, nor tracked by Git: a checkout or a parent directory may
- * come from somebody else. Throws a `CliError` that says what is wrong.
+ * Reads a file that decides where tokens and commands go; undefined if the file does not exist. The file and
+ * its directory must belong to the caller or to root, must not be links, and must not be writable by others.
+ * A file of the caller must not be readable by others, and Git must not track it: a checkout or a parent
+ * directory may come from somebody else. Throws a `CliError` that says what is wrong.
  */
 export function readOwnFile(path: string): string | undefined {
   try {
@@ -52,13 +52,17 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
   }
   const mode = (stats.mode & 0o7777).toString(8);
   if ((stats.mode & OTHERS_WRITE) !== 0) throw strange(path, `others may write to it (mode ${mode})`);
-  // `drover up` lets only its user read the file. A file from a repository has the usual modes.
+  // `drover up` makes the file readable only for its user. A file from a repository is readable for others,
+  // too.
   if (kind === "file" && stats.uid === me && (stats.mode & OTHERS) !== 0) {
     throw strange(path, `others can read it (mode ${mode}), and so know its token`);
   }
 }
 
-/** Owner and mode do not reveal a cloned file: the caller owns it, and a strict umask makes it private. */
+/**
+ * Throws if Git tracks the file, or if that is unclear. Owner and mode do not reveal a cloned file: the
+ * caller owns the file, and a strict umask makes it private.
+ */
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;

@@ -3,7 +3,7 @@
 /** The most items that one request asks for. */
 const PAGE_ITEMS = 1_000;
 
-/** Reads pages until they have `count` items, or there are no more pages. Returns at least one page. */
+/** Reads pages until they have `count` items or no page is left. Returns at least one page. */
 export async function readPages<Page extends { items: readonly unknown[]; next: string | null }>(
   count: number,
   read: (page: { limit: number; cursor: string | undefined }) => Promise<Page>,

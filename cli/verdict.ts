@@ -1,27 +1,27 @@
-// What does `drover run` exit with, and what does it say, when a run has ended?
+// With which exit code does `drover run` end, and what does it print, when a run has ended?
 import type { RunStatus } from "../client/types.ts";
 import { because, clause } from "../src/shared/words.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
-/** The result of an ended run for the user. */
+/** The result of an ended run, as the user sees it. */
 export interface Verdict {
   exitCode: number;
   /** A sentence to print if the exit code does not say everything. */
   message?: string;
 }
 
-/** Failures that a shell has an exit code for. All others are `EXIT.drover`. */
+/** Failures for which a shell has an exit code. All other failures have `EXIT.drover`. */
 const EXIT_OF_FAILURE: Record<string, number> = {
   command_not_found: EXIT.commandNotFound,
   not_executable: EXIT.notExecutable,
-  // A shell does the same for E2BIG.
+  // A shell uses the same exit code for E2BIG.
   arguments_too_long: EXIT.notExecutable,
 };
 
 /**
- * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT`
- * (api.md#one-run). `interruptedAs` is the code if this command aborted the run.
+ * The exit code of `drover run` for a run that has ended: the exit code of the command, or one of `EXIT`
+ * (api.md#one-run). `interruptedAs` is the exit code if this command aborted the run.
  */
 export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
   switch (run.state) {
@@ -46,7 +46,7 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
 }
 
 function completed(run: RunStatus): Verdict {
-  // Several main tasks without a leader have no exit code in common; all succeeded.
+  // Several main tasks without a leader have no common exit code. All of them have succeeded.
   if (run.exitCode === null && run.tasks.length > 1) return { exitCode: 0 };
   if (run.exitCode === null) {
     return { exitCode: EXIT.drover, message: `Run ${run.id} ended without an exit code.` };

@@ -19,9 +19,9 @@ export interface ClientOptions {
   /** How long a repeatable call is retried. */
   patience?: Partial<Patience>;
   /**
-   * Sends the requests; pass your own to use a proxy, for example. Default: the global `fetch`. For a Drover
-   * on this machine, a `fetch` that first makes the server prove that it knows the token, and rejects with a
-   * `StrangerError` if it does not.
+   * Sends the requests; pass your own function to use a proxy, for example. Default: the global `fetch`. For
+   * a Drover on this machine, the default is a `fetch` that first makes the server prove that it knows the
+   * token, and rejects with a `StrangerError` if the server does not.
    */
   fetch?: typeof fetch;
 }
@@ -30,8 +30,8 @@ export interface ClientOptions {
  * A typed client for Node 20.6 and later.
  *
  * Calls that are safe to repeat are retried: reads, calls that set a state, submissions, and other calls with
- * a key. All others are sent once, since after a lost answer it is unknown whether they took effect. Most
- * programs need only `run`, `wait`, `logs` and `abort`; the rest covers all routes.
+ * a key. All other calls are sent once, since after a lost answer it is unknown whether they took effect.
+ * Most programs need only `run`, `wait`, `logs` and `abort`; the other calls cover all routes.
  */
 export function createClient(options: ClientOptions) {
   const target: Target = {
@@ -58,7 +58,7 @@ export function createClient(options: ClientOptions) {
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
 
-    /** Metrics in Prometheus' text format, of all pools or of the named ones. */
+    /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {
       const { pools, ...rest } = options;
       const call = callOf("getMetrics", { query: { pool: pools } }, rest);

@@ -35,7 +35,7 @@ export function easyCallsOf(target: Target) {
   const { submit } = submissionsOf(target);
   const { wait, ...runs } = singleRunsOf(target);
 
-  /** Yields the bytes of one stream of a run as they come, until no more can follow. */
+  /** Yields the bytes of one stream of a run as they come, until no more bytes can follow. */
   async function* logs(run: string, options: LogsOptions = {}): AsyncGenerator<Uint8Array> {
     const { task, stream = "stdout", follow = true, ...rest } = options;
     const shown = task ?? shownTask((await runs.get(run, { signal: rest.signal })).spec);

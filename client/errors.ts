@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer, or only part of one: it is unknown whether the request took effect. */
+/** No answer, or only a part of an answer: it is unknown whether the request took effect. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
   readonly url: string;
@@ -55,7 +55,7 @@ export class UnreachableError extends Error {
 }
 
 /**
- * The program listening at a local Drover's address does not know its token. The token was not sent to it.
+ * The program that listens at a local Drover's address does not know the token. The token was not sent to it.
  */
 export class StrangerError extends Error {
   override readonly name = "StrangerError";
@@ -72,8 +72,8 @@ export class StrangerError extends Error {
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Reads an error answer. An answer without a problem document is not from Drover, but perhaps from a proxy:
- * the error then names the URL that answered.
+ * Reads an error answer. An answer without a problem document does not come from Drover, but perhaps from a
+ * proxy. Then the error names the URL that answered.
  */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response;
@@ -92,7 +92,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError({ status, code: "unexpected_answer", temporary, retryAfterMs, detail });
 }
 
-/** The error for a successful answer that is not Drover's: a proxy, or a wrong address. */
+/** The error for a successful answer that does not come from Drover, but from a proxy or a wrong address. */
 export function notDrover(response: Response): ApiError {
   const type = response.headers.get("content-type") ?? "no content type";
   const detail = `${response.url} answered with ${type} instead of JSON; it may not be Drover`;
@@ -104,7 +104,8 @@ type KnownProblem = Pick<Problem, "code" | "detail"> & Partial<Problem>;
 function problemOf(text: string): KnownProblem | undefined {
   try {
     const value = Object(JSON.parse(text));
-    // The server derives its problem documents from the same schema, and `code` and `detail` identify one.
+    // The server makes its problem documents from the same schema, so these two members are enough to
+    // recognize a problem document.
     return typeof value.code === "string" && typeof value.detail === "string" ? value : undefined;
   } catch {
     return undefined;
@@ -152,7 +153,7 @@ function reasonOf(error: unknown): string {
   return known ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** The system's code for a failure, which `fetch` hides below one or two causes. */
+/** The system's code for a failure. `fetch` nests the code inside one or two levels of `cause`. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = "code" in error ? String(error.code) : "";

@@ -22,7 +22,9 @@ export function poolsOf(target: Target) {
       return ask(target, "deletePool", { path: { name }, query }, options);
     },
 
-    /** The changes after number `after`; by default, everything live. With `waitMs`, waits for a change. */
+    /**
+     * The changes after number `after`; without `after`, everything live. With `waitMs`, waits for a change.
+     */
     events: (pool: string, { after, ...options }: CallOptions & { after?: number } = {}) =>
       ask(target, "listPoolEvents", { query: { pool, after: after?.toString() } }, options),
 
@@ -38,7 +40,7 @@ export function poolsOf(target: Target) {
   };
 }
 
-/** The routes of workers. Each POST sets a state, so repeating it is harmless. */
+/** The routes of workers. Each POST sets a state, so repeating a POST is harmless. */
 export function workersOf(target: Target) {
   const setBehavior =
     (how: "holdWorker" | "drainWorker" | "resumeWorker") => (id: string, options?: CallOptions) =>
@@ -51,18 +53,18 @@ export function workersOf(target: Target) {
 
     why: (id: string, options?: CallOptions) => ask(target, "explainWorker", { path: { id } }, options),
 
-    /** Keeps the worker, but gives it no new runs: neither idle time nor a timeout ends it. */
+    /** Keeps the worker, but gives it no new runs. Neither idle time nor a timeout ends a held worker. */
     hold: setBehavior("holdWorker"),
 
-    /** Gives the worker no new runs, lets its runs end, then ends it. */
+    /** Gives the worker no new runs, lets its runs end, then ends the worker. */
     drain: setBehavior("drainWorker"),
 
     /** Undoes a hold, or a drain that is not finished. */
     resume: setBehavior("resumeWorker"),
 
     /**
-     * Destroys the worker's machine now, whatever runs on it. With `force`, without waiting for the
-     * provider's confirmation: `leftBehind` then names the machine.
+     * Destroys the worker's machine now, whatever runs on it. With `force`, does not wait for the provider's
+     * confirmation; `leftBehind` then names the machine.
      */
     kill(id: string, { reason, force, ...options }: CallOptions & { reason?: string; force?: boolean } = {}) {
       const input = { path: { id }, body: { reason, force } };
@@ -71,10 +73,12 @@ export function workersOf(target: Target) {
   };
 }
 
-/** Enrolling self-hosted machines. */
+/** The calls that enroll self-hosted machines. */
 export function enrollmentsOf(target: Target) {
   return {
-    /** Makes a code with which one machine can join. The same `key` finds the same code again. */
+    /**
+     * Makes a code with which one machine can join. Another call with the same `key` returns the same code.
+     */
     create: (request: EnrollmentRequest = {}, options?: CallOptions & { key?: string }) =>
       ask(target, "createEnrollment", { body: request }, options),
   };

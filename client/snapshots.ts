@@ -1,4 +1,5 @@
-// How archives are uploaded and downloaded: once, resumed after a break, verified by their digest.
+// How are archives uploaded and downloaded? No archive is stored twice, a broken download is resumed, and the
+// digest is verified.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { ApiError } from "./errors.ts";
@@ -14,12 +15,14 @@ import { callOf } from "./transport/operations.ts";
 import { bytesFrom } from "./transport/ranges.ts";
 import { patienceOf, retryDelayMs } from "./transport/retry.ts";
 
-/** An archive to store: the path of a file, or a function that returns its bytes, called for each try. */
+/**
+ * An archive to store: the path of a file, or a function that returns the bytes. Each try calls the function.
+ */
 export type Archive = string | (() => AsyncIterable<Uint8Array>);
 
-/** The digest of an archive, which is its name, and its size. */
+/** The name of an archive, which is its digest, and the size of the archive. */
 export interface SnapshotName {
-  /** SHA-256 of its bytes, in hexadecimal. */
+  /** SHA-256 of the archive's bytes, in hexadecimal. */
   sha256: string;
   bytes: number;
 }
@@ -29,7 +32,7 @@ export interface Stored {
   /** `sha256:<hex>`, as a run names it. */
   id: string;
   bytes: number;
-  /** It was stored already: nothing was sent. */
+  /** Whether the archive was stored already. Then nothing was sent. */
   found: boolean;
 }
 
@@ -42,8 +45,8 @@ export interface UploadOptions extends CallOptions {
 export function snapshotsOf(target: Target) {
   return {
     /**
-     * Stores an archive, unless it is stored already. Repeating it is harmless: the same bytes have the same
-     * name, which the server verifies.
+     * Stores an archive, unless it is stored already. Repeating the call is harmless: the same bytes have the
+     * same name, which the server verifies.
      */
     async upload(archive: Archive, name: SnapshotName, options: UploadOptions = {}): Promise<Stored> {
       const { onProgress, ...rest } = options;
@@ -57,7 +60,7 @@ export function snapshotsOf(target: Target) {
 
     /**
      * Yields the bytes of a snapshot as they come, over as many connections as necessary. Verifies the digest
-     * at the end, and throws if it is wrong: do not use the bytes before the end.
+     * at the end, and throws if it is wrong. So do not use the bytes before the end.
      */
     download: (id: string, options: CallOptions = {}): AsyncGenerator<Uint8Array> =>
       download(target, id, options),
@@ -106,8 +109,8 @@ async function isStored(target: Target, id: string, options: CallOptions): Promi
 }
 
 /**
- * Downloads a snapshot. Patience counts from the first failure since the last piece: neither a quiet
- * connection nor a slow reader uses it up.
+ * Downloads a snapshot. The time limit for retries (`patience`) counts from the first failure after the last
+ * received piece. So neither a quiet connection nor a slow reader shortens the time for retries.
  */
 async function* download(target: Target, id: string, options: CallOptions): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");

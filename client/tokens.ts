@@ -7,8 +7,8 @@ import type { TokenRequest } from "./types.ts";
 export function tokensOf(target: Target) {
   return {
     /**
-     * Creates a token; only this answer shows it. Sent once: after a lost answer, `list` says whether the
-     * token exists. Revoke it then, since nobody has seen it.
+     * Creates a token. Only this answer shows the token. The call is sent once. If the answer is lost, `list`
+     * says whether the token exists. If it exists, revoke it, since nobody has seen it.
      */
     create: (request: TokenRequest, options?: CallOptions) =>
       ask(target, "createToken", { body: request }, options),
@@ -17,11 +17,11 @@ export function tokensOf(target: Target) {
 
     get: (id: string, options?: CallOptions) => ask(target, "getToken", { path: { id } }, options),
 
-    /** Gives the token another secret; the one before stays valid for `overlap` (default: 1h). */
+    /** Gives the token a new secret. The previous secret stays valid for `overlap` (default: 1h). */
     rotate: (id: string, { overlap, ...options }: CallOptions & { overlap?: string } = {}) =>
       ask(target, "rotateToken", { path: { id }, body: { overlap } }, options),
 
-    /** Ends the token for good. Repeating it is harmless. */
+    /** Ends the token for good. Repeating the call is harmless. */
     revoke: (id: string, options?: CallOptions) =>
       ask(target, "revokeToken", { path: { id } }, { ...options, repeatable: true }),
 

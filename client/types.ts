@@ -1,5 +1,5 @@
-// The types of requests and answers, generated from the routes (`scripts/client-types.mjs`), with names for
-// those that have none in the API.
+// The types of requests and answers, generated from the routes (`scripts/client-types.mjs`). Types that have
+// no name in the API get a name here.
 import type { Operations, RunState, RunStatus, Signal, WorkerSummary } from "../src/generated/api.ts";
 
 export type * from "../src/generated/api.ts";

@@ -1,4 +1,4 @@
-// Which promises does a provider make, and does a transcript show that it keeps them?
+// Which promises does a provider make, and does a transcript show that the provider keeps them?
 import type { Check, Finding } from "./finding.ts";
 import { MACHINE_CHECKS } from "./machine-checks.ts";
 import { READ_ONLY_CHECKS } from "./read-only-checks.ts";
@@ -17,7 +17,7 @@ export function judge(transcript: Transcript): Judged[] {
   return applying.map(({ name, rule, promise, judge }) => ({ name, rule, promise, ...judge(transcript) }));
 }
 
-/** What was measured, in milliseconds; undefined if the transcript does not show it. */
+/** Measured times in milliseconds. A time is undefined if the transcript does not show it. */
 export interface Measures {
   /** The duration of the longest listing. */
   listMs: number | undefined;

@@ -23,9 +23,9 @@ const END_MS = 10 * 60_000;
 const TEST_MACHINE_SECONDS = 3_600;
 
 /**
- * Tests the provider of a pool and prints the findings. Resolves with the exit code. The first signal
- * destroys the test machine before exiting; the second signal leaves the machine. Throws a `CliError` if
- * nothing can be tested.
+ * Tests the provider of a pool and prints the findings. Resolves with the exit code. After the first signal,
+ * the command destroys the test machine and then exits. After the second signal, it exits and leaves the
+ * machine. Throws a `CliError` if nothing can be tested.
  */
 export async function providerTest(
   io: Io,
@@ -100,7 +100,8 @@ function environmentUntil(stopped: AbortSignal): TestEnvironment {
   return {
     now: () => performance.now(),
     pause: async (ms) => {
-      // Cleaning up needs its pauses, too: only a pause that has already begun is cut short.
+      // After an interrupt, cleaning up still needs its pauses. So an interrupt shortens only the current
+      // pause.
       if (stopped.aborted) return sleep(ms);
       await sleep(ms, undefined, { signal: stopped }).catch(() => undefined);
     },

@@ -87,7 +87,10 @@ function byMachine(judge: (life: Life) => Finding): Check["judge"] {
   };
 }
 
-/** A failed call is judged by the listings before the next call: did it create a machine after all? */
+/**
+ * If the first create call failed, the listings before the next call show whether it created a machine after
+ * all.
+ */
 function createAnswered(transcript: Transcript): Finding {
   const { calls, wanted } = transcript;
   const creates = callsOf(transcript, "create");

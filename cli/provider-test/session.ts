@@ -15,7 +15,7 @@ import {
 /** The most tries of a call that the provider refuses temporarily, and the longest pause before a retry. */
 export const MAX_TRIES = 5;
 const LONGEST_PAUSE_MS = 60_000;
-/** The number of listings. A machine that is missing only from a middle listing was omitted from it. */
+/** The number of listings: enough to notice a machine that only the middle listing omits. */
 const LOOKS = 3;
 
 /** The clock, names and interruptions of a test. */
@@ -26,7 +26,7 @@ export interface TestEnvironment {
   pause(ms: number): Promise<void>;
   /** A name that is used nowhere else. */
   unique(): string;
-  /** Whether the test is interrupted. From then on it only destroys its machines. */
+  /** Whether the user has interrupted the test. After an interrupt, the test just destroys its machines. */
   interrupted(): boolean;
 }
 
@@ -83,13 +83,16 @@ export class TestSession {
     return true;
   }
 
-  /** Creates, watches and destroys a machine, if one is wanted. `cleanUp` must follow in any case. */
+  /**
+   * Creates, watches and destroys the machine to test with, if any. The caller must always call `cleanUp`
+   * next.
+   */
   async machineLife(): Promise<void> {
     const { wanted } = this.transcript;
     if (wanted === null || this.#environment.interrupted()) return;
     const instance = await this.#createWithRetries(wanted);
     if (instance === undefined) return;
-    // The same token twice at the same time, like a message that the network has duplicated.
+    // Send the same token twice at the same time, as if the network had duplicated a message.
     await Promise.all([this.#create(wanted), this.#create(wanted)]);
     await this.#watch(instance);
     if (this.#environment.interrupted()) return;
@@ -102,8 +105,8 @@ export class TestSession {
   }
 
   /**
-   * Destroys all machines of the test, including late and duplicate ones. Resolves with the ids of the
-   * machines that remain; undefined if no complete listing shows which.
+   * Destroys all machines of the test, including late and duplicate machines. Resolves with the ids of the
+   * machines that remain; undefined if the last listing does not show whether any machine remains.
    */
   async cleanUp(): Promise<string[] | undefined> {
     if (callsOf(this.transcript, "create").length === 0) return [];
@@ -124,7 +127,10 @@ export class TestSession {
     }
   }
 
-  /** Creates a machine. After a temporary failure, lists and repeats the call with the same token. */
+  /**
+   * Creates a machine. After a temporary failure, lists the machines and repeats the call with the same
+   * token.
+   */
   async #createWithRetries(wanted: CreateInstance): Promise<Instance | undefined> {
     const request = this.#nextRequest();
     for (let tries = 1; ; tries += 1) {
@@ -137,7 +143,7 @@ export class TestSession {
     }
   }
 
-  /** Lists until the machine runs, and a few times more. */
+  /** Lists the test's machines until the new machine runs, and then a few times more. */
   async #watch({ id }: Instance): Promise<void> {
     const { listedMs, bootMs, lookMs } = this.transcript.patience;
     const beganAt = this.#environment.now();
@@ -152,7 +158,10 @@ export class TestSession {
     }
   }
 
-  /** Destroys the machine and lists until it has ended; repeats the call only if it had no effect. */
+  /**
+   * Destroys the machine and lists until it has ended. Repeats the destroy call only if the call had no
+   * effect.
+   */
   async #destroyWithRetries({ id }: Instance): Promise<void> {
     const { heedMs, endMs, lookMs } = this.transcript.patience;
     await this.#destroy(id);
@@ -167,7 +176,8 @@ export class TestSession {
       missing = shown === undefined ? missing + 1 : 0;
       if (missing === 2 || shown?.state === "terminated") return;
       if (shown?.state === "stopping") askedAt = Infinity;
-      // After `heedMs` the checks have a listing that shows the missing effect, so the call is repeated.
+      // Now the checks have a listing that shows, after `heedMs`, that the call had no effect. So repeat the
+      // call.
       if (beganAt - askedAt < heedMs) continue;
       await this.#destroy(id);
       askedAt = this.#environment.now();

@@ -6,7 +6,7 @@ import { type Subject, type TestEnvironment, TestSession } from "./session.ts";
 export interface Report {
   findings: Judged[];
   measures: Measures;
-  /** The machines of this test that remain; undefined if no complete listing shows which. */
+  /** The ids of the test's machines that remain; undefined if it is unknown whether any machine remains. */
   left: string[] | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface Patience {
 /** All calls to a provider and their answers: the only input of the checks. */
 export interface Transcript {
   calls: Call[];
-  /** The requested machine; null if none should be created. */
+  /** The requested machine; null if no machine should be created. */
   wanted: CreateInstance | null;
   /** The tag of the requested machine, as `name:value`. */
   ownTag: string;
@@ -49,7 +49,9 @@ export interface Transcript {
 /** A listing that was answered. */
 export type Listing = CallOf<"list"> & { answer: { kind: "listed" } };
 
-/** The answered listings that were requested with the right secret: all, or only those of one tag. */
+/**
+ * The answered listings that were requested with the right secret. With `tag`, only the listings of this tag.
+ */
 export function listingsOf({ calls }: Transcript, tag?: string): Listing[] {
   return calls.filter(
     (call): call is Listing =>

@@ -44,7 +44,7 @@ export interface Attendance {
   progress: Progress;
   /** `attend` updates this; the caller reads it when the user leaves the run. */
   abortState: AbortState;
-  /** Stops everything here, and leaves the run alone. */
+  /** Once this signal is aborted, everything here stops, and the run goes on. */
   leave: AbortSignal;
 }
 
@@ -52,8 +52,9 @@ export interface Attendance {
  * Waits until a run is accepted, then copies its output byte for byte as it comes, until the run has ended
  * and its last byte is written.
  *
- * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). Even
- * then, this copies the rest of the output and waits for the end. It sets `abortedAs`.
+ * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). After
+ * the abort, `attend` still copies the rest of the output and waits for the end. The result then has
+ * `abortedAs`.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
@@ -81,7 +82,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     const options = { ...what, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
     const bytes = client.runs.logs(run, options);
     const sink = sinks[what.stream];
-    // In a group, a stream is copied verbatim only if it has a sink to itself.
+    // In a group, a stream is copied verbatim only if nothing else is written to its sink.
     const alone = printer === undefined || (what.task === task && sink !== io.stderr);
     try {
       if (alone) await copyBytes(bytes, sink, progress);
@@ -103,7 +104,8 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     return { status, abortedAs };
   };
   try {
-    // If the abort cannot be delivered, its error ends the wait. A delivered abort does not end the wait.
+    // If the abort cannot be delivered, the error of the abort ends the wait. A delivered abort does not end
+    // it.
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();

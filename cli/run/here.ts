@@ -1,15 +1,15 @@
-// What does a command need to run as if it had been started here, and does the pool allow it?
+// What does a command need to run as if this process had started it, and does the pool allow it?
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { escapeReferences } from "../../src/shared/references.ts";
 import type { Context } from "../context.ts";
 import type { Io } from "../terminal/io.ts";
 
-/** The surroundings that a command on this machine gets from this process. */
+/** What a command on this machine takes over from this process. */
 export interface Here {
   cwd: string;
   umask: string;
-  /** Undefined if `PATH` is not set here. */
+  /** Undefined if this process has no `PATH`. */
   path: string | undefined;
 }
 
@@ -17,9 +17,9 @@ export interface Here {
 const OWN_POOL = "default";
 
 /**
- * Returns the surroundings for a command, or undefined if it cannot run as if started here. It can if the
- * Drover is local, in the pool of `drover up` and in every pool with `allowHostPaths`. `isRefused`: the
- * Drover is local, but the pool does not accept host paths.
+ * Returns what the command takes over from this process; undefined if the pool does not accept host paths or
+ * the Drover is not local. The pool of `drover up` and every pool with `allowHostPaths` accept host paths.
+ * `isRefused`: the Drover is local, but the pool does not accept host paths.
  */
 export async function hereFor(
   { cwd, env }: Pick<Io, "cwd" | "env">,
@@ -34,7 +34,7 @@ export async function hereFor(
   return { here: { cwd, umask, path }, isRefused: false };
 }
 
-/** Whether the pool accepts host paths. Undefined if there is no such pool: the submission will say why. */
+/** Whether the pool accepts host paths. Undefined if the pool is unknown: the submission will say why. */
 async function takesPaths(client: Client, pool: unknown): Promise<boolean | undefined> {
   if (pool === OWN_POOL) return true;
   if (typeof pool !== "string") return undefined;

@@ -10,7 +10,9 @@ import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import type { SpecFlags } from "./spec.ts";
 
-/** Reads standard input and uploads the directory, and returns the flags with the results. */
+/**
+ * Reads the file of `--stdin`, uploads the directory of `--upload`, and returns the flags with the results.
+ */
 export async function withInputs<Flags extends SpecFlags & { file?: string }>(
   io: Io,
   client: Client,

@@ -3,7 +3,7 @@
 /** Longer lines are broken at this length, since a task may write without any line ends. */
 const LONGEST_LINE = 64 * 1024;
 
-/** Yields each line as soon as it is whole; the last one need not end with a newline. */
+/** Yields each line as soon as the line is complete. The last line need not end with a newline. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -18,27 +18,27 @@ export interface SpecFlags {
   cpus?: number;
   memory?: string;
   priority?: number;
-  /** A local directory; `snapshot` is set once it is packed and stored. */
+  /** A local directory. Once its archive is stored, `snapshot` names the archive. */
   upload?: string;
   snapshot?: string;
   out?: string[];
-  /** A local file, or `-`; `input` holds its content once it is read. */
+  /** A local file, or `-`. Once the file is read, `input` holds its content. */
   stdin?: string;
   input?: string;
 }
 
-/** A submission whose id was chosen here. */
+/** A submission with an id that this command has chosen. */
 export type NamedSpec = RunSpec & { id: string };
 
 /**
  * Builds the submission. Unset flags stay out of it, so that the server's defaults apply.
  *
- * The id is always chosen here: a retry after a lost answer never makes a second run, and Ctrl-C can abort a
- * run whose submission is not yet answered.
+ * The command always chooses the id. So a retry after a lost answer never makes a second run, and Ctrl-C can
+ * abort a run whose submission is not yet answered.
  *
- * A command on this machine (`here`) gets the umask, the PATH and by default the directory of this process.
- * Elsewhere `--dir` is sent as written, and has no default. A run with a snapshot or with outputs has no
- * default directory either: it works in the task's own directory.
+ * A command on this machine (`here`) gets the umask and the PATH of this process, and by default its
+ * directory. For other machines, `--dir` is sent as written, and has no default. A run with a snapshot or
+ * with outputs has no default directory either: it works in the task's own directory.
  */
 export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
@@ -126,7 +126,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
 
 /**
  * Names a field as the command line does: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags` is
- * given if a file was used: then a field that no flag has set keeps its pointer.
+ * given only if a file was used. Then a field that no flag has set keeps its pointer.
  */
 export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags): string {
   if (pointer === "") return "the run";

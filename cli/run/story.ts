@@ -23,7 +23,7 @@ export interface Story {
   tasks: readonly string[];
   progress: Progress;
   leave: AbortSignal;
-  /** Copies an attempt's output until it has ended; lines to show go through `printer`. */
+  /** Copies an attempt's output until the attempt has ended. Lines for stderr go through `printer`. */
   copy(what: AttemptStream, printer: StoryPrinter): Promise<void>;
 }
 
@@ -63,8 +63,9 @@ export class StoryPrinter {
 }
 
 /**
- * Shows the events of a run on stderr as they happen, and copies the output of each attempt from its start,
- * in the order of a task's attempts. Resolves when the run has ended and all output is copied.
+ * Shows the events of a run on stderr as they happen, and copies the output of each attempt from its start.
+ * The attempts of one task are copied one after the other. Resolves when the run has ended and all output is
+ * copied.
  */
 export async function printStory(story: Story): Promise<void> {
   const { client, run, leave, progress } = story;
@@ -93,7 +94,7 @@ function attemptOf({ attempt }: RunEvent["details"]): string | undefined {
   return attempt?.split("/").at(-1);
 }
 
-/** Copies an attempt's output. A missing attempt is not an error, since only the latest ones are kept. */
+/** Copies an attempt's output. A missing attempt is not an error: only the latest attempts are kept. */
 async function copyIfKept({ io, copy }: Story, what: AttemptStream, printer: StoryPrinter): Promise<void> {
   try {
     await copy(what, printer);

@@ -15,8 +15,8 @@ import { printable } from "../terminal/text.ts";
 import { withScratchFile } from "./scratch.ts";
 
 /**
- * Fetches a snapshot, and unpacks it once all of it has arrived and matches its id. Creates the directory if
- * needed. Says what was left out, and returns the number of files.
+ * Fetches a snapshot. Unpacks it only after all bytes have arrived and match its id. Creates the directory if
+ * necessary. Prints which files were left out, and returns the number of files.
  */
 export async function fetchSnapshot(
   io: Io,

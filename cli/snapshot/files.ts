@@ -7,8 +7,8 @@ import type { Patterns } from "./patterns.ts";
 import { rulesAbove, withOwnRules } from "./rules.ts";
 
 /**
- * Yields the files, links and directories to upload, as relative paths in a stable order. Leaves out those
- * that `.gitignore` and `.droverignore` exclude. Follows no links; skips sockets, pipes and devices.
+ * Yields the files, links and directories to upload, as relative paths in a stable order. Leaves out what
+ * `.gitignore` and `.droverignore` exclude. Follows no links; skips sockets, pipes and devices.
  */
 export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
   const top = await Beneath.open(root);
@@ -19,7 +19,7 @@ export async function* filesToSend(root: string, signal: AbortSignal): AsyncGene
   }
 }
 
-/** What the rules choose in a directory and below it. */
+/** What the rules choose in a directory and in its subdirectories. */
 function choiceBy(root: string, above: Patterns): Choice {
   const open: Choice["open"] = async (path) => {
     const rules = await withOwnRules(above, join(root, path));

@@ -1,19 +1,21 @@
 // Which names do the lines of `.gitignore` files exclude in a directory? `rules.ts` uses this.
 import { type Ways, Wildcards } from "./wildcards.ts";
 
-/** One line of a `.gitignore`, and how much of it the path to a directory has matched. */
+/** The pattern of one line of a `.gitignore`, and how much of it the path to a directory has matched. */
 interface Pattern {
   isNegated: boolean;
   onlyDirectories: boolean;
   wildcards: Wildcards;
-  /** Absent for a pattern that applies at any depth: it is compared with the name alone. */
+  /** Absent for a pattern that applies at any depth: such a pattern is compared with the name alone. */
   ways?: Ways;
 }
 
-/** Patterns as they apply in one directory: the directory of their file or any below it (gitignore(5)). */
+/**
+ * The patterns that apply in one directory, from rule files there and in directories above it (gitignore(5)).
+ */
 export class Patterns {
   readonly #all: readonly Pattern[];
-  /** Worst-case steps for each byte of a name. */
+  /** The most steps that a match can take for each byte of a name. */
   readonly work: number;
 
   private constructor(all: readonly Pattern[]) {
@@ -57,7 +59,7 @@ function bytesOf(name: string): string {
   return Buffer.from(name).toString("latin1");
 }
 
-/** Reads a line as Git does; undefined if nothing can match it. */
+/** Reads a line as Git does. Undefined if the line can match nothing. */
 function patternOf(line: string): Pattern | undefined {
   if (line.startsWith("#")) return undefined;
   let text = withoutBlanks(line.endsWith("\r") ? line.slice(0, -1) : line);

@@ -11,12 +11,13 @@ const RULE_FILES = [".gitignore", ".droverignore"] as const;
 const REPOSITORY = ".git";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_FILE_BYTES = 1024 * 1024;
-/** The most steps that all rules of a directory may take per byte of a name: 50 ms for a long name. */
+/** The most steps per byte of a name that all rules of a directory may take. A long name then takes 50 ms. */
 const MAX_WORK = 16_384;
 
 /**
- * Reads the rules above a directory, from the top of its repository down. If they exclude the directory
- * itself, no rule applies: the user named it. Throws an `ArchiveFault` if there are too many rules.
+ * Reads the rules above a directory, from the top of its repository down. If these rules exclude the
+ * directory itself, none of them applies, since the user named the directory. Throws an `ArchiveFault` if
+ * there are too many rules.
  */
 export async function rulesAbove(root: string): Promise<Patterns> {
   let at = topOf(root);
@@ -48,8 +49,8 @@ function topOf(root: string): string {
 }
 
 /**
- * Reads a file of rules. A pipe, a device or a link counts as an empty file, and never blocks. Like Git, this
- * follows no links.
+ * Reads a file of rules. A pipe, a device or a link counts as an empty file, so reading never blocks. Like
+ * Git, this function follows no links.
  */
 async function readRules(path: string): Promise<string> {
   try {

@@ -16,8 +16,8 @@ import { filesToSend } from "./files.ts";
 import { withScratchFile } from "./scratch.ts";
 
 /**
- * Packs a directory and stores it, unless the same files are stored already. Shows its progress on stderr if
- * it takes long.
+ * Packs a directory and stores it, unless the same files are stored already. If this takes long, shows the
+ * progress on stderr.
  */
 export async function uploadDirectory(io: Io, client: Client, directory: string): Promise<Stored> {
   const root = resolve(io.cwd, directory);

@@ -1,6 +1,6 @@
 // Does a pattern of gitignore(5) match a path, as in Git's `wildmatch`? Regular expressions would take
-// exponential time for `*a*a*a*a*b`. This simulates an NFA instead: it follows all ways to match at once,
-// byte by byte, in time proportional to the lengths of pattern and name.
+// exponential time for `*a*a*a*a*b`. This simulates an NFA instead: byte by byte, it follows all ways to
+// match at once. Its time is proportional to the length of the pattern times the length of the name.
 
 /**
  * One place of a pattern: a test of one byte; any number of bytes, with slashes (`deep`) or without (`star`);
@@ -16,9 +16,11 @@ const SPECIAL = new Set(["*", "?", "[", "\\"]);
 /** A pattern that is matched against a path, one name after the other. */
 export class Wildcards {
   readonly #places: readonly Place[];
-  /** Worst-case steps for each byte of a name. */
+  /** The most steps that a match can take for each byte of a name. */
   readonly work: number;
-  /** The turn in which each place was last added. No place is added twice in a turn. */
+  /**
+   * The turn in which each place was last added. A turn collects the places for one byte, without duplicates.
+   */
   readonly #addedIn: Float64Array;
   #turn = 0;
 
@@ -32,7 +34,7 @@ export class Wildcards {
   static read(pattern: string): Wildcards | undefined {
     const places: Place[] = [];
     const special = [...pattern].findIndex((char) => SPECIAL.has(char));
-    // Git compares the literal prefix separately, and treats the rest as the beginning of a pattern.
+    // Git compares the literal prefix separately, and then reads the rest as if a pattern began there.
     const begin = special < 0 ? pattern.length : special;
     for (let at = 0; at < pattern.length; ) {
       const char = pattern[at] ?? "";
@@ -60,7 +62,7 @@ export class Wildcards {
     return new Wildcards(places);
   }
 
-  /** The start, before any byte. */
+  /** The places that are reached before the first byte. */
   get begin(): Ways {
     const ways: number[] = [];
     this.#turn += 1;
@@ -68,7 +70,7 @@ export class Wildcards {
     return ways;
   }
 
-  /** Consumes bytes; the result is empty if they do not match. */
+  /** The places that are reached after more bytes; none if the bytes do not match. */
   after(ways: Ways, bytes: string): Ways {
     let now = ways;
     for (let at = 0; at < bytes.length && now.length > 0; at += 1) now = this.#step(now, bytes[at] ?? "");
@@ -92,7 +94,10 @@ export class Wildcards {
     return next;
   }
 
-  /** Adds a place and all places reachable from it without a byte, unless they were added in this turn. */
+  /**
+   * Adds a place, and all places reachable from it without a byte, unless they were already added in this
+   * turn.
+   */
   #add(ways: number[], from: number): void {
     const others: number[] = [];
     for (let at: number | undefined = from; at !== undefined; ) {
@@ -131,7 +136,7 @@ const CLASSES: Record<string, (byte: string) => boolean> = {
   xdigit: (byte) => /[0-9A-Fa-f]/.test(byte),
 };
 
-/** Reads a bracket expression, from the character after its `[`. Undefined if it never ends. */
+/** Reads a bracket expression, from the character after its `[`. Undefined if the expression never ends. */
 function readClass(
   pattern: string,
   from: number,

@@ -7,7 +7,10 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Sent by a terminal for Ctrl-\. */
 const DETACH = "SIGQUIT";
 
-/** Under npx a single Ctrl-C arrives twice: from the terminal, and passed on by npm. */
+/**
+ * A second signal within this time belongs to the same Ctrl-C: under npx, both the terminal and npm send a
+ * signal.
+ */
 const ONE_PRESS_MS = 500;
 
 /** A signal that asks this command to end. */

@@ -11,7 +11,7 @@ export interface Io {
   state?: string | undefined;
   stdout: Sink;
   stderr: Sink;
-  /** Whether a person is watching. Then progress may be drawn and erased. */
+  /** Whether a person is watching, so that progress may be drawn and erased. */
   interactive: boolean;
   /** Writes one line for a person to stderr, with control characters escaped. stdout is for programs. */
   say(line: string): Promise<void>;
@@ -32,14 +32,14 @@ export function ioOfProcess(): Io {
       try {
         await stderr.write(`drover: ${printable(line)}\n`);
       } catch (error) {
-        // A closed stderr must not change anything else.
+        // If stderr is closed, the command goes on without it.
         if (!(error instanceof OutputClosed)) throw error;
       }
     },
   };
 }
 
-/** Color functions for a sink; they do nothing if it has no color. */
+/** Color functions for a sink; they do nothing if the sink has no color. */
 export function colorsFor(sink: Sink) {
   return createColors(sink.color);
 }

@@ -5,29 +5,33 @@ import { ApiError, UnreachableError } from "../../client/errors.ts";
 import { colorsFor, type Io } from "./io.ts";
 import { briefDuration, cut, printable, wrap } from "./text.ts";
 
-/** Shows what a run waits for, until it has output. */
+/** Shows what a run waits for, until the run has output. */
 export interface Progress {
-  /** Erases what is drawn and shows nothing more. Await it before writing anything else. */
+  /** Erases what is drawn, and shows nothing more. Await this call before writing anything else. */
   stop(): Promise<void>;
   /** Writes whole lines to stderr above the drawn progress. */
   write(lines: string): Promise<void>;
 }
 
-/** A shorter wait shows nothing: a short run on a ready machine costs no request and does not flicker. */
+/**
+ * During a shorter wait, nothing is shown. So a short run on a ready machine costs no request and does not
+ * flicker.
+ */
 const FIRST_LOOK_MS = 500;
-/** On a terminal: the time between two requests for the reason. The shown clock ticks every second. */
+/** On a terminal, the command asks Drover this often why the run waits. */
 const LOOK_EVERY_MS = 2_000;
+/** On a terminal, the text and the time waited are redrawn this often. */
 const TICK_MS = 1_000;
-/** Without a terminal: how long something may take before one line says so. */
+/** Without a terminal, one line is printed if a wait or an upload takes longer than this. */
 const LONG_WAIT_MS = 10_000;
-/** Without a terminal: the time between two requests for the reason. */
+/** Without a terminal, the command asks Drover again after this time why the run waits. */
 const LOOK_AGAIN_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
 /** Moves to the line above and erases it. */
 const ERASE_ABOVE = "\x1b[1A\x1b[2K";
 
-/** A longer reason is cut, so that it does not scroll everything else away. */
+/** A longer reason is cut, so that it does not push everything else off the screen. */
 const MOST_CHARS = 500;
 
 /** Shows no progress. */
@@ -36,8 +40,9 @@ export function noProgress(io: Io): Progress {
 }
 
 /**
- * Starts to watch a run. On a terminal, the reason why it waits is redrawn, in several lines if necessary.
- * Elsewhere, the reason is printed once the wait is long, and again whenever it changes.
+ * Starts to show why a run waits. On a terminal, the reason and the time waited are redrawn every second, in
+ * several lines if necessary. Without a terminal, the reason is printed after `LONG_WAIT_MS`, and again
+ * whenever the reason changes.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
@@ -54,7 +59,9 @@ export function watchProgress(io: Io, client: Client, run: string): Progress {
   }
 }
 
-/** Shows the progress of slow local work: redrawn on a terminal, elsewhere printed once. */
+/**
+ * Shows the progress of slow local work: on a terminal redrawn every second, without a terminal printed once.
+ */
 export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
   const over = new AbortController();
   const { signal } = over;
@@ -68,7 +75,8 @@ export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
 
 function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Progress, "stop"> {
   const watching = watch.catch((error) => {
-    // If `stop` did not end it, drawing failed. That is not fatal: the output will fail in the same way.
+    // If `stop` was not called, drawing has failed. The command goes on, and will notice the same failure
+    // when it writes its output.
     if (!over.signal.aborted) over.abort(error);
   });
   return {
@@ -79,7 +87,10 @@ function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Pr
   };
 }
 
-/** Returns what a run waits for at a tick. Asks Drover only every few ticks. */
+/**
+ * Returns a function that says why the run waits. The function is called every `TICK_MS`, and asks Drover
+ * every `LOOK_EVERY_MS`.
+ */
 function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
   let text = "";
   return async (tick) => {
@@ -116,7 +127,7 @@ async function draw(
   }
 }
 
-/** Erases this many lines; the cursor is in the last one. */
+/** The control characters that erase this many lines. The cursor must be in the last of these lines. */
 function erasing(lines: number): string {
   return ERASE_LINE + ERASE_ABOVE.repeat(Math.max(0, lines - 1));
 }
@@ -136,7 +147,7 @@ async function sayReasons(io: Io, client: Client, run: string, signal: AbortSign
   }
 }
 
-/** Why the run waits now. A failure to find out is a reason, too. */
+/** Why the run waits now. If Drover does not say why, the text describes that failure. */
 async function currentReason(
   client: Client,
   run: string,
@@ -149,7 +160,7 @@ async function currentReason(
     signal.throwIfAborted();
     if (error instanceof UnreachableError) return { text: `${error.message}; trying again`, waits: true };
     if (!(error instanceof ApiError)) throw error;
-    // 404 while the submission is still being retried.
+    // Drover answers 404 while the submission is still being retried.
     return { text: error.status === 404 ? "it is not accepted yet" : error.detail, waits: true };
   }
 }

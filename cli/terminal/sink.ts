@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { exitCodeOfSignal } from "../errors.ts";
 
-/** The output has no reader any more (`| head -1`). No error is printed, since the user closed it. */
+/** The output has no reader any more (`| head -1`). No error is printed, since the user closed the output. */
 export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
   /** The exit code that a shell gives for SIGPIPE. */
@@ -30,7 +30,7 @@ export function sinkOf(
 ): Sink {
   const isTerminal = stream.isTTY === true;
   let failure: Error | undefined;
-  // Without a listener an error of a standard stream ends the process with a stack trace.
+  // Without a listener, an error of a standard stream ends the process with a stack trace.
   stream.on("error", (error: NodeJS.ErrnoException) => {
     failure ??= outputError(error);
   });

@@ -21,8 +21,8 @@ interface AbortFlags {
 }
 
 /**
- * Few enough for a busy Drover to answer in time. If the answer were lost, runs that end at once would be
- * missing from the answer to the retry.
+ * Few enough for a busy Drover to answer in time. If the answer is lost, the request is repeated, and the
+ * second answer lacks the runs that the first request has already ended.
  */
 const ABORTS_PER_REQUEST = 100;
 const WAITS_PER_REQUEST = 1_000;
@@ -92,7 +92,7 @@ async function abortMany(io: Io, client: Client, { label, pool, all, reason, for
   return wentWell;
 }
 
-/** Waits for all these runs to end, and prints each end. Returns whether this worked for all of them. */
+/** Waits for all these runs to end, and prints each end. Returns whether all waits succeeded. */
 async function printEnds(io: Io, client: Client, ids: readonly string[]): Promise<boolean> {
   const print = (id: string, state: string) => io.stdout.write(`${id} ended: ${state}\n`);
   try {
@@ -101,7 +101,7 @@ async function printEnds(io: Io, client: Client, ids: readonly string[]): Promis
     return true;
   } catch (error) {
     if (!(error instanceof ApiError && (error.status === 404 || error.status === 410))) throw error;
-    // One of the runs has been deleted, which fails the whole request: wait for each run separately.
+    // A run has been deleted, so the request for all runs has failed. Wait for each run separately.
     return await forEachOf(io, ids, async (id) => {
       await print(id, (await client.runs.wait(id)).state);
       return true;

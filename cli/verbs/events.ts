@@ -1,4 +1,4 @@
-// `drover events`: shows the runs and machines of a pool, and what changes there.
+// `drover events`: shows the live runs and machines of a pool, and then each change.
 import type { Command } from "commander";
 import { WAIT_STEP_MS } from "../../client/runs/until-done.ts";
 import type { PoolChange } from "../../client/types.ts";

@@ -47,8 +47,8 @@ export function addLogs(program: Command, io: Io): void {
 }
 
 async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
-  // A short request first: without it, an unreachable server or an unknown run would be reported only after
-  // the long retries of a stream.
+  // Make a short request first. Otherwise an unreachable server or an unknown run would be reported only
+  // after the long retries of a stream.
   await client.runs.get(id);
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);

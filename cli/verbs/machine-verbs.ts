@@ -17,7 +17,7 @@ interface MachineVerb {
   description: string;
   /** What is printed if the machine was not already ending. */
   done: string;
-  /** Whether the verb ends the machine: then it also succeeds if the machine is already ending. */
+  /** Whether the verb ends the machine. Such a verb also succeeds if the machine is already ending. */
   endsMachine: boolean;
 }
 

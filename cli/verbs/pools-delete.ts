@@ -1,4 +1,4 @@
-// `drover pools delete`: deletes a pool, now or once it is empty.
+// `drover pools delete`: deletes a pool, now or as soon as it is empty.
 import type { Command } from "commander";
 import { ApiError } from "../../client/errors.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
@@ -17,7 +17,7 @@ Examples:
 const DRAINS = "takes no more runs, and is deleted once its runs have ended and its machines are gone";
 const FORCED = "takes no more runs; its runs and machines are being killed, and then it is deleted";
 
-/** `drover pools delete`: deletes an empty pool, or empties one first. */
+/** `drover pools delete`: deletes an empty pool, or empties a pool and then deletes it. */
 export function addPoolsDelete(pools: Command, io: Io): void {
   pools
     .command("delete")

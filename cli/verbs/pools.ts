@@ -82,7 +82,7 @@ function holdOffText({ scope, until, trying, reason }: PoolView["holdOffs"][numb
   return `${what}, ${when}: ${reason}`;
 }
 
-/** What the machines cost an hour, and could cost at most; empty if the server does not say. */
+/** What the machines cost per hour, and what they could cost at most; empty if the server does not say. */
 function costs({ spend, config }: PoolView): string {
   if (spend === undefined) return "";
   const { perHour, unpriced, worstPerHour } = spend;
@@ -94,12 +94,12 @@ function costs({ spend, config }: PoolView): string {
   return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
-/** Assumed for an older server, which omits `unmade`. */
+/** Used for an older server, which omits `unmade`. */
 const NONE_UNMADE: NonNullable<PoolView["unmade"]> = { asked: 0, refused: 0 };
 
 /**
- * Counts machines by state, except those that are gone. Machines that the provider has not made yet are
- * counted apart from booting ones.
+ * Counts machines by state, except machines that are gone. Machines that the provider has not made yet are
+ * counted separately from booting machines.
  */
 function machines({ workers, unmade = NONE_UNMADE }: PoolView): string {
   const { asked, refused, unconfirmed = 0 } = unmade;

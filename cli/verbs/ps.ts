@@ -20,7 +20,7 @@ interface PsFlags {
   json?: boolean;
 }
 
-/** How many of the latest runs are listed besides the live ones. */
+/** How many of the latest runs are listed besides the live runs. */
 const RECENT_RUNS = 10;
 
 const HELP = `
@@ -67,7 +67,7 @@ interface Selection {
   troubles: string[];
 }
 
-/** The requested runs: more than the limit if more exist. */
+/** The requested runs. If there are more runs than the limit, the selection exceeds the limit. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
   const filter = { labels: flags.label, pool: flags.pool };
@@ -84,7 +84,7 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
   };
 }
 
-/** Reads `count` runs, or all if there are fewer. */
+/** Reads at least `count` runs, or all runs if there are fewer. */
 async function readRuns(client: Client, filter: RunFilter, count: number): Promise<Selection> {
   const pages = await readPages(count, (page) => client.runs.list({ ...filter, ...page }));
   return {

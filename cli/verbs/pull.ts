@@ -41,7 +41,7 @@ export function addPull(program: Command, io: Io): void {
     });
 }
 
-/** Why a run has no result. The order matters: each reason makes the later ones irrelevant. */
+/** Why a run has no result. The order matters: if one reason applies, the later reasons are irrelevant. */
 function noResult({ id, state, spec, failure }: RunStatus): CliError {
   const no = (why: string, ...hints: string[]) =>
     new CliError(`Run ${id} has no result: ${why}.`, hints, EXIT.no);

@@ -1,4 +1,4 @@
-// `drover rm`: deletes ended runs before their retention is over.
+// `drover rm`: deletes ended runs before their retention time is over.
 import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";

@@ -79,7 +79,9 @@ Examples:
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
-/** `drover run`: submits a run and stays with it to its end, unless it is detached. */
+/**
+ * `drover run`: submits a run and stays with it until it ends. With `--detach`, submits the run and exits.
+ */
 export function addRun(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("run")
@@ -170,7 +172,7 @@ async function attended(
     await io.say(wordsOfLeaving(spec.id, context, abortState));
     return exitCode;
   };
-  // Detaching waits until the run is accepted. A second Ctrl-C waits for nothing.
+  // Ctrl-\ leaves the run as soon as the run is accepted. A second Ctrl-C leaves it at once.
   const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
   const hurried = interrupts.second.then(leftAs);
   try {
@@ -210,7 +212,7 @@ async function toTheEnd(
 
 /**
  * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
- * may have received the run (it died before it answered), the same submission is repeated for `PATIENCE`.
+ * may have received the run but has not answered, the same submission is repeated for `PATIENCE`.
  */
 async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<unknown> {
   try {
@@ -241,7 +243,7 @@ function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
   return error;
 }
 
-/** The error for an id that a different run has. */
+/** The error for an id that already belongs to a different run. */
 function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
   const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
   const what = fields === "" ? printable(detail) : `Run ${id} exists already, and differs in: ${fields}.`;
@@ -256,7 +258,7 @@ function outOfSight(error: unknown, run: string): unknown {
   ]);
 }
 
-/** How to fetch the run's result; undefined if it has none. */
+/** How to fetch the run's result; undefined if the run has no result. */
 function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
   if (!snapshot) return undefined;
   const stored = tasks.flatMap(({ events }) => events).findLast(({ type }) => type === "Outputs Stored");
@@ -266,7 +268,7 @@ function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
   return `Run ${id} has ${count}. Fetch it: drover pull ${id}`;
 }
 
-/** What the user must know when leaving a run before its end. */
+/** What users must know when they leave a run before its end. */
 function wordsOfLeaving(run: string, context: Context, { isRequested, isConfirmed }: AbortState): string {
   if (isConfirmed) return `Run ${run} is being aborted. To see its end: drover status ${run}`;
   if (isRequested) {

@@ -14,7 +14,7 @@ Examples:
   drover signal web-3 SIGHUP
   drover signal --task worker web-3 USR1`;
 
-/** `drover signal`: signals the main process of one task, or of all. */
+/** `drover signal`: signals the main process of one task, or of all tasks. */
 export function addSignal(program: Command, io: Io): void {
   program
     .command("signal")

@@ -1,4 +1,4 @@
-// `drover snapshots`: stores a directory, or fetches a stored one.
+// `drover snapshots`: stores a directory as a snapshot, or fetches a snapshot.
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { connect } from "../context.ts";

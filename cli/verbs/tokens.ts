@@ -47,7 +47,7 @@ interface CreateFlags {
   json?: boolean;
 }
 
-/** `drover tokens`: who may do what. */
+/** `drover tokens`: creates, lists, rotates and revokes tokens. */
 export function addTokens(program: Command, io: Io): void {
   const tokens = program
     .command("tokens")
@@ -165,7 +165,7 @@ function addRevoke(tokens: Command, io: Io): void {
     });
 }
 
-/** The id of a token that is named by its id or by its name; of several with one name, the valid one. */
+/** The id of the token that has this id, or of the valid token that has this name. */
 async function idOf(client: Client, token: string): Promise<string> {
   const { items } = await client.tokens.list();
   const found =

@@ -48,7 +48,7 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
     )
     .addHelpText("after", HELP)
     .action(async ({ state, ...flags }: UpFlags & { state?: string }) => {
-      // Loaded on demand: it brings a whole runtime along.
+      // Loaded on demand, since this module loads a whole runtime.
       const { upCommand } = await import("../../local/up-command.ts");
       const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
       exitWith(await upCommand({ ...flags, stateDir }));

@@ -29,7 +29,7 @@ export function addWhy(program: Command, io: Io): void {
     });
 }
 
-/** Ids of runs and workers look alike: an id that is not a run's may be a worker's. */
+/** Explains a run, or else a worker: an id does not show whether it belongs to a run or to a worker. */
 async function whyOf(client: Client, id: string): Promise<Why> {
   const why =
     (await client.runs.why(id).catch(noneIfUnknown)) ?? (await client.workers.why(id).catch(noneIfUnknown));

@@ -126,7 +126,7 @@ function lastRunText({ lastRun }: WorkerStatus, now: number): string {
   return lastRun === null ? "" : `${lastRun.run}, which ended ${elapsed(lastRun.endedAt, now)} ago`;
 }
 
-/** Whether the worker takes runs, and what to do if not; empty for a worker that is ending. */
+/** Whether the worker takes runs, and what to do if it does not; empty for a worker that is ending. */
 function takesRuns({ id, state, idleBehavior }: WorkerStatus): string {
   if (state === "shutdown" || state === "gone") return "";
   switch (idleBehavior) {

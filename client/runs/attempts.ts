@@ -4,11 +4,11 @@ import { ask } from "../transport/operations.ts";
 
 /** The known attempts of a task. */
 export interface KnownAttempts {
-  /** The ends of their ids, such as `1.2`, oldest first. Only the latest are kept. */
+  /** The ends of the attempts' ids, such as `1.2`, oldest first. Only the latest attempts are kept. */
   names: string[];
-  /** True: there will be no further attempt. */
+  /** Whether there will be no further attempt. */
   isOver: boolean;
-  /** The number of the run's latest event in the same answer. */
+  /** The number of the run's latest event when the attempts were read. */
   lastEvent: number;
 }
 

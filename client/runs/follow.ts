@@ -7,7 +7,7 @@ import { WAIT_STEP_MS } from "./until-done.ts";
 
 /**
  * Yields one stream of a task, attempt after attempt, until there can be no further attempt. Starts with the
- * latest attempt, or waits for the first one.
+ * latest attempt, or waits for the first attempt.
  */
 export async function* followTask(
   target: Target,
@@ -23,8 +23,8 @@ export async function* followTask(
 }
 
 /**
- * Waits for the attempt after `last`; undefined if the task is dead. `last` is undefined for the first
- * attempt, if its log was requested before that attempt existed.
+ * Waits for the attempt after `last`; undefined if no attempt can follow. If `last` is undefined, the first
+ * attempt has been read: its log was requested before the attempt existed.
  */
 async function nextAttempt(
   target: Target,
@@ -35,7 +35,7 @@ async function nextAttempt(
   const patience = { unreachableMs, busyMs: unreachableMs };
   for (;;) {
     const { names, isOver, lastEvent } = await attemptsOf(target, run, task, { patience, signal });
-    // Only the latest attempts are kept. If `last` is not among them, this finds the oldest one that is kept.
+    // Only the latest attempts are kept. If `last` is not among them, the oldest kept attempt comes next.
     const next = names[last === undefined ? 1 : names.indexOf(last) + 1];
     if (next !== undefined) return next;
     if (isOver) return undefined;

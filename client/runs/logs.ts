@@ -1,4 +1,5 @@
-// How one log is read: followed, resumed at the exact byte after a break, or only its tail.
+// How one log is read. A log can be followed, resumed at the exact byte after a break, or limited to its
+// tail.
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
 import { ApiError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
@@ -11,22 +12,22 @@ import { attemptsOf } from "./attempts.ts";
 export interface LogSelection {
   task: string;
   stream: "stdout" | "stderr";
-  /** The end of an attempt's id, such as `1.2`; the latest if absent. */
+  /** The end of an attempt's id, such as `1.2`. Absent: the latest attempt. */
   attempt?: string | undefined;
-  /** Continue until nothing more can come. Default: only what is there now. */
+  /** Continue until no more bytes can come. Default: only the bytes that exist now. */
   follow?: boolean;
   /** Only the end, such as `64KiB`. */
   tail?: string;
   /** Only this many lines at the end. */
   tailLines?: number;
   signal?: AbortSignal;
-  /** How long to retry without an answer before throwing. */
+  /** How long to retry without an answer before an error is thrown. */
   unreachableMs?: number;
 }
 
-/** A stream may be followed for days, in which network failures are ordinary. */
+/** The default of `unreachableMs`. A stream may be followed for days, so network failures are ordinary. */
 export const DEFAULT_UNREACHABLE_MS = 120_000;
-/** First guess at the bytes of a number of lines; more is read if the lines are longer. */
+/** A first guess at how many bytes the last lines have. If the lines are longer, more bytes are read. */
 const LEAST_TAIL_BYTES = 16 * 1_024;
 const GUESSED_LINE_BYTES = 128;
 const NEWLINE = 0x0a;
@@ -39,19 +40,19 @@ interface Position {
    * answer named no offset.
    */
   next: number | "tail" | "unknown";
-  /** The attempt being read: the requested one, or the one that the first answer named. */
+  /** The attempt that is read: the requested attempt, or the attempt that the first answer named. */
   attempt: string | undefined;
-  /** The answer began before the first attempt existed, so it did not name the attempt. */
+  /** Whether the answer began before the first attempt existed, and therefore did not name the attempt. */
   isFirst: boolean;
 }
 
 /**
  * Yields one stream of one attempt as it comes. After a broken connection, reading resumes at the exact byte
- * (`Range`), so that nothing comes twice and nothing is missing.
+ * (`Range`), so that no byte comes twice and no byte is missing.
  *
- * Only a cleanly ended body ends the stream; the generator then returns the attempt, if it is known. The
- * reader sets the pace. Throws `ApiError` for final errors, and `UnreachableError` after `unreachableMs`
- * without a good connection.
+ * The stream ends only when a body ends cleanly. The generator then returns the attempt, if the attempt is
+ * known. The reader sets the pace. Throws `ApiError` for final errors, and `UnreachableError` after
+ * `unreachableMs` without a good connection.
  */
 export async function* readLog(
   target: Target,
@@ -94,8 +95,8 @@ export async function* readLog(
 }
 
 /**
- * Finds the attempt of an answer that named none: the first attempt. Reading must resume in it, even if later
- * attempts exist now. Throws `expired_logs` if the attempt is no longer kept.
+ * Finds the attempt for an answer that named no attempt: the first attempt of the task. Reading must resume
+ * in this attempt, even if later attempts exist now. Throws `expired_logs` if the attempt is no longer kept.
  */
 async function firstAttempt(
   target: Target,
@@ -117,8 +118,8 @@ async function firstAttempt(
 }
 
 /**
- * The offset at which the last lines begin. Reads longer and longer tails until one has all these lines. An
- * incomplete last line counts as a line.
+ * The offset at which the last lines begin. Reads longer and longer tails until a tail has all these lines.
+ * An incomplete last line counts as a line.
  */
 async function startOfLines(
   target: Target,
@@ -147,7 +148,7 @@ async function startOfLines(
   }
 }
 
-/** Opens the stream at the position. Undefined if nothing will ever follow there. */
+/** Opens the stream at the position. Undefined if no bytes can follow the position. */
 async function open(
   target: Target,
   run: string,

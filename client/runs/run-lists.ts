@@ -10,17 +10,17 @@ export interface RunFilter {
   states?: readonly StateFilter[];
   labels?: Record<string, string>;
   pool?: string;
-  /** With `waitMs`: wait until all selected runs are in one of the states, not just one run. */
+  /** With `waitMs`: wait until all selected runs are in one of the states. Default: wait for one such run. */
   all?: boolean;
-  /** Runs in one page: 1 to 1000. */
+  /** The most runs in one page: 1 to 1000. */
   limit?: number;
   cursor?: string;
 }
 
-/** The body of a query. The options of the call say how long it waits. */
+/** The body of a query. The options of the call say how long the query waits. */
 export type RunQueryInput = Omit<Operations["queryRuns"]["body"], "wait">;
 
-/** Which runs to abort: a filter, or explicitly `all`. */
+/** Which runs to abort: those that a filter selects or, with an explicit `all`, all runs. */
 export type AbortManyInput = Operations["abortRuns"]["body"];
 
 /** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
@@ -35,13 +35,14 @@ export function runListsOf(target: Target) {
 
   return {
     /**
-     * Waits until all runs selected by ids, labels and pool have ended, or are in one of the `states`,
-     * however long that takes. Resolves with one page of these runs; for ids, with all of them (up to
-     * 10,000). `all.holds` is false if a run ended in another state, so that waiting longer is pointless.
+     * Waits until all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
+     * `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select the
+     * runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition can
+     * never be met: the wait ends, and `all.holds` is false.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
       const { ids, labels, pool, states = ["done"] } = filter;
-      // Many ids do not fit into a URL. A query by body takes them, but no other filter.
+      // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no labels and no pool.
       const byIds = ids !== undefined && labels === undefined && pool === undefined;
       const held = { ...options, waitMs: WAIT_STEP_MS };
       return untilDone(options, async () => {
@@ -52,7 +53,7 @@ export function runListsOf(target: Target) {
       });
     },
 
-    /** Asks the selected runs to end, one page at a time (`next`). Repeating it is harmless. */
+    /** Asks the selected runs to end, one page at a time (`next`). Repeating the call is harmless. */
     abortMany: (which: AbortManyInput, options?: CallOptions) =>
       ask(
         target,

@@ -1,4 +1,4 @@
-// The client's calls about one run, and its submission.
+// The client's calls that submit runs, and its calls about one run.
 import { hasEnded } from "../states.ts";
 import {
   type CallOptions,
@@ -42,7 +42,7 @@ export function submissionsOf(target: Target) {
       return { run: answer.value, replayed: found && answer.tries === 1 };
     },
 
-    /** Submits up to a thousand runs, all or none. If some have ids, the others get one, too. */
+    /** Submits up to a thousand runs, all or none. If some runs have ids, the other runs get ids, too. */
     async submitBatch(specs: readonly RunSpec[], { key, ...options }: SubmitOptions = {}) {
       const sentKey = keyFor(specs, key);
       const runs = specs.map((spec) => (sentKey === null ? { ...spec, id: spec.id ?? newRunId() } : spec));
@@ -53,12 +53,15 @@ export function submissionsOf(target: Target) {
   };
 }
 
-/** The key to send. Null: no key, since runs have ids. A caller that gives both gets the server's error. */
+/**
+ * The key to send. Null: no key, since runs have ids. If the caller gives both, the server refuses the
+ * request.
+ */
 function keyFor(specs: readonly RunSpec[], key: string | undefined): string | null | undefined {
   return key === undefined && specs.some(({ id }) => id !== undefined) ? null : key;
 }
 
-/** An id that sorts by time, like those that the server chooses. */
+/** An id that sorts by time, like the ids that the server chooses. */
 export function newRunId(): string {
   const random = crypto.randomUUID().replaceAll("-", "").slice(0, 10);
   return `r${Date.now().toString(36).padStart(9, "0")}${random}`;
@@ -84,15 +87,15 @@ export function singleRunsOf(target: Target) {
         return hasEnded(status) ? status : undefined;
       }),
 
-    /** Deletes an ended run with its logs; with `force`, ends it by force first. */
+    /** Deletes an ended run with its logs. With `force`, first ends the run by force. */
     async remove(run: string, { force, ...options }: CallOptions & { force?: boolean } = {}): Promise<void> {
       const input = { path: { id: run }, query: { force: flag(force) } };
       await callStream(target, callOf("deleteRun", input, options));
     },
 
     /**
-     * Asks a run to end; with `waitMs`, waits at most that long for the end. Repeating it is harmless. With
-     * `force`, kills the run at once, even if a graceful stop has begun.
+     * Asks a run to end; with `waitMs`, waits at most that long for the end. Repeating the call is harmless.
+     * With `force`, kills the run at once, even if a graceful stop has begun.
      */
     abort(
       run: string,
@@ -102,7 +105,7 @@ export function singleRunsOf(target: Target) {
       return ask(target, "abortRun", input, { ...options, repeatable: true });
     },
 
-    /** Restarts tasks: one, all running ones, or with `all` also those that have ended. */
+    /** Restarts one task, or all running tasks; with `all`, also tasks that have ended. */
     restart: (run: string, { task, all, ...options }: CallOptions & { task?: string; all?: boolean } = {}) =>
       ask(target, "restartRun", { path: { id: run }, body: { task, all } }, options),
 
@@ -111,15 +114,15 @@ export function singleRunsOf(target: Target) {
       ask(target, "signalRun", { path: { id: run }, body: { task, signal } }, options),
 
     /**
-     * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` the index that was read.
-     * Rejects with `stale_index` if another change came first.
+     * Replaces the run's spec. `spec` is the complete new spec, and `specIndex` is the index that was read
+     * with the old spec. Rejects with `stale_index` if another change came first.
      */
     update: (run: string, change: { specIndex: number; spec: RunSpec }, options?: CallOptions) =>
       ask(target, "updateRun", { path: { id: run }, body: change }, options),
 
     /**
      * Yields events with a number above `after` as they happen, until the run has ended. Broken requests are
-     * retried: no event is missed, and none comes twice.
+     * retried: no event is missed, and no event comes twice.
      */
     async *watch(
       run: string,
@@ -133,7 +136,7 @@ export function singleRunsOf(target: Target) {
       }
     },
 
-    /** Events with a number above `after`; with `waitMs`, waits until there is one. */
+    /** Events with a number above `after`; with `waitMs`, waits until there is such an event. */
     events,
 
     /** Why the run is in its state, and when Drover acts next. */
@@ -143,7 +146,9 @@ export function singleRunsOf(target: Target) {
     stats: (run: string, { task, ...options }: CallOptions & { task?: string } = {}) =>
       ask(target, "getRunStats", { path: { id: run }, query: { task } }, options),
 
-    /** The bytes of one stream: of one attempt (`readLog`), or of each attempt to come (`followTask`). */
+    /**
+     * The bytes of one stream, of one attempt (`readLog`) or of one attempt after the other (`followTask`).
+     */
     logs: (run: string, selection: LogSelection): AsyncGenerator<Uint8Array> =>
       selection.follow && selection.attempt === undefined
         ? followTask(target, run, selection)

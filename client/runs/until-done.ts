@@ -1,12 +1,12 @@
-// How the client waits for as long as necessary: one held request after the other.
+// How the client waits as long as necessary: it sends one request after the other, and the server holds each.
 import { type CallOptions, pause } from "../transport/http.ts";
 
 /** How long the server may hold each request of a wait. */
 export const WAIT_STEP_MS = 30_000;
-/** The least time between requests, for a server that does not hold them. */
+/** The least time between requests, in case the server does not hold them. */
 const LEAST_STEP_MS = 500;
 
-/** Calls `look` (held for `WAIT_STEP_MS` each time) until it finds something. */
+/** Calls `look` until `look` finds something. The server may hold each call for `WAIT_STEP_MS`. */
 export async function untilDone<Found>(
   { signal }: Pick<CallOptions, "signal">,
   look: () => Promise<Found | undefined>,

@@ -1,4 +1,4 @@
-// How a call becomes HTTP: sent, retried if it is repeatable, timed out, and read.
+// How the client sends a call by HTTP, retries a repeatable call, limits the time, and reads the answer.
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf, notDrover, StrangerError, UnreachableError } from "../errors.ts";
 import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
@@ -16,7 +16,7 @@ export interface Target {
 
 /** Options that every call takes. */
 export interface CallOptions {
-  /** Ends the call: it then rejects with the signal's reason. */
+  /** Ends the call, which then rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Overrides the client's patience for this call. */
   patience?: Partial<Patience>;
@@ -35,23 +35,23 @@ export interface Call extends CallOptions {
   content?: Content;
   /** How long a try may take beyond `waitMs`. Default: `REQUEST_TIMEOUT_MS`. */
   answerWithinMs?: number | undefined;
-  /** Whether sending it twice has the effect of sending it once. Other calls are not retried. */
+  /** Whether sending the call twice has the same effect as sending it once. Other calls are not retried. */
   repeatable: boolean;
 }
 
-/** A stream of bytes and its length. It is opened again for each try. */
+/** A stream of bytes and its length. Each try opens the stream again. */
 export interface Content {
   bytes: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** Timeout of a try, beyond the wait that the server was asked for. */
+/** Timeout of a try, in addition to the wait that the call asks of the server. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Timeout of a call about up to a thousand runs: a busy Drover must ask each of them. */
+/** Timeout of a call about up to a thousand runs: a busy Drover must ask each run. */
 export const MANY_TIMEOUT_MS = 120_000;
 
-/** Timeout of an upload: this long without progress, or without an answer after the last byte. */
+/** Timeout of an upload. It counts from the latest progress or, after the last byte, until the answer. */
 const STALL_TIMEOUT_MS = 120_000;
 
 /** Sends a call and reads its JSON. `tries` is 1 unless the call was retried. */
@@ -116,8 +116,8 @@ export async function asUnreachable<T>(target: Target, call: CallOptions, work: 
 }
 
 /**
- * Retries until there is an answer or patience runs out. Patience counts from the first failure, so that
- * neither a long wait nor a long transfer uses it up.
+ * Retries until there is an answer or patience runs out. Patience counts from the first failure, so neither a
+ * long wait nor a long transfer uses patience up.
  */
 async function withRetries<T>(
   target: Target,

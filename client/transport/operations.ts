@@ -24,10 +24,11 @@ export type InputOf<Id extends OperationId> = Part<"path", Operations[Id]["path"
 /** Options of one request. */
 interface RequestOptions extends CallOptions {
   /**
-   * The `Idempotency-Key`. Default: a random one if the route takes keys. Null: none, since the body has ids.
+   * The `Idempotency-Key`. Default: a random key if the route takes keys. Null: no key, since the body has
+   * ids.
    */
   key?: string | null | undefined;
-  /** For a POST without a key: whether repeating it is harmless. */
+  /** For a POST without a key: whether repeating the call is harmless. */
   repeatable?: boolean;
   /** How long a try may take. */
   answerWithinMs?: number;
@@ -41,7 +42,7 @@ export function callOf<Id extends OperationId>(
 ): Call {
   const { method, path, wait, keyed } = OPERATIONS[id];
   const { key = keyed ? crypto.randomUUID() : null, repeatable, ...options } = requestOptions;
-  // The caller's types check the parts; here they are only assembled.
+  // The caller's types check the parts. Here the parts are assembled without further checks.
   const { path: names = {}, query, headers, body } = input as Omit<Call, "path"> & { path?: Names };
   const waitInput = options.waitMs === undefined ? {} : { wait: `${options.waitMs}ms` };
   return {
@@ -57,7 +58,7 @@ export function callOf<Id extends OperationId>(
 
 type Names = Record<string, string>;
 
-/** URL parsers drop these segments, so a different route would be called. */
+/** Names that are refused: URL parsers drop such path segments, so a different route would be called. */
 const LOST_NAMES: readonly string[] = ["", ".", ".."];
 
 /** A name as a path segment; colons stay unescaped (`sha256:…`). */

@@ -5,7 +5,7 @@ import { parseToken } from "../../src/shared/access/token-text.ts";
 import { endpointOf, proofText } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 
-/** Timeout of the proof: a busy local Drover answers late. After this time it counts as unreachable. */
+/** Timeout of the proof: a busy local Drover answers late. After this time, Drover counts as unreachable. */
 const ANSWER_WITHIN_MS = 30_000;
 const MOST_BYTES = 4_096;
 const NONCE_BYTES = 24;
@@ -32,8 +32,8 @@ export async function connectProven(address: string, token: string): Promise<Soc
 }
 
 /**
- * Of which token a proof is asked, and with which key it is made: Drover stores only the digest of a token
- * that has an id (access.md#token-format).
+ * The query that asks for the proof, and the key that the proof must use. For a token that has an id, the key
+ * is the token's digest, since Drover stores only the digest (access.md#token-format).
  */
 function proofRequest(token: string): { query: string; key: string } {
   const parsed = parseToken(token);
@@ -41,7 +41,7 @@ function proofRequest(token: string): { query: string; key: string } {
   return { query: `&token=${parsed.id}`, key: createHash("sha256").update(token).digest("base64") };
 }
 
-/** Sends a request and returns the body of the answer; undefined if the answer is not Drover's. */
+/** Sends a request and returns the body of the answer; undefined if the answer does not come from Drover. */
 function exchange(socket: Socket, request: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let answer = "";
@@ -51,7 +51,7 @@ function exchange(socket: Socket, request: string): Promise<string | undefined> 
       if (body !== "more") finish(() => resolve(body));
     };
     const onError = (error: Error) => finish(() => reject(error));
-    // A code that allows a retry: nothing of the caller's request was sent yet.
+    // This code allows a retry, since nothing of the caller's request has been sent yet.
     const onClose = () => onError(failure("the connection was closed", "ECONNREFUSED"));
     const onTimeout = () => onError(failure("timed out", "UND_ERR_CONNECT_TIMEOUT"));
     const finish = (settle: () => void) => {
@@ -74,7 +74,10 @@ function failure(text: string, code: string): Error {
   return Object.assign(new Error(text), { code });
 }
 
-/** The body of a complete answer, "more" if it is incomplete, undefined if it is not Drover's. */
+/**
+ * The body of a complete answer; "more" if the answer is incomplete; undefined if it does not come from
+ * Drover.
+ */
 function bodyOf(answer: string): string | undefined {
   if (answer.length > MOST_BYTES) return undefined;
   const end = answer.indexOf("\r\n\r\n");

@@ -4,7 +4,7 @@ import { asUnreachable, type CallOptions, type Target } from "./http.ts";
 
 /** What is read, and from which offset. */
 interface ExpectedRange {
-  /** Its name in errors, such as `the log`. */
+  /** The name of what is read, for errors, such as `the log`. */
   what: string;
   /** The offset of the first byte; undefined: wherever the answer begins. */
   from: number | undefined;
@@ -38,7 +38,7 @@ export async function* bytesFrom(
   }
 }
 
-/** Bytes of the body before the expected offset: some servers and caches ignore `Range`. */
+/** How many bytes of the body precede the expected offset: some servers and caches ignore `Range`. */
 function surplusOf(response: Response, what: string, from: number): number {
   const start = startOf(response);
   if (start !== undefined && start <= from) return from - start;
@@ -51,7 +51,7 @@ function surplusOf(response: Response, what: string, from: number): number {
   });
 }
 
-/** The offset of an answer's first byte: 0 for a whole one, undefined for a part without an offset. */
+/** The offset of an answer's first byte: 0 for a complete answer, undefined for a part without an offset. */
 export function startOf(response: Response): number | undefined {
   const range = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "");
   if (range !== null) return Number(range[1]);

@@ -2,7 +2,7 @@
 import { backOffMs, spread } from "../../src/shared/time/backoff.ts";
 import { ApiError, UnreachableError } from "../errors.ts";
 
-/** How long a client retries before it throws. Zero: a single try. */
+/** How long a client retries before it throws. Zero: it tries only once. */
 export interface Patience {
   /** While nothing answers. */
   unreachableMs: number;

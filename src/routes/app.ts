@@ -39,14 +39,17 @@ import { tokenRoutes } from "./tokens.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
-/** Chunks of logs and snapshots are signed; their own routes limit their size. */
+/**
+ * The general size limit for requests of hosts does not apply to logs and snapshots: their routes have limits
+ * of their own.
+ */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
- * Makes the HTTP API (api.md#resources). It keeps only caches; the objects come with each request, in
- * `EdgeBindings`. Machines that become hosts download `agent`.
+ * Makes the HTTP API (api.md#resources). The app stores nothing but caches: each request brings its objects
+ * in `EdgeBindings`. Machines that become hosts download `agent`.
  */
 export function createApp(agent: AgentBundle): EdgeApp {
   installMessages();
@@ -60,8 +63,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
     c.set("pools", pools.of(c.env));
     c.set("access", access);
     await next();
-    // Hosts and the command correct their clocks by the date of an answer. The headers of a socket's answer
-    // cannot be changed.
+    // Hosts and the `drover` command correct their clocks by the date of an answer. The headers of an answer
+    // that opens a socket cannot be changed.
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except(HOSTS, needsToken));

@@ -39,7 +39,7 @@ export interface EdgeTypes {
     /** The pools as they exist for the caller. */
     pools: PoolNames;
     access: Access;
-    /** The key that signs the answer. Set once the call is known to come from a host. */
+    /** The key that signs the answer. It is set when the call is known to come from a host. */
     signer: { key: string; keyid: string } | undefined;
   };
 }

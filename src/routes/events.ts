@@ -63,7 +63,7 @@ export function eventRoutes(app: EdgeApp): void {
 
 async function streamChanges(c: EdgeContext, pool: string, from: number | null): Promise<Response> {
   const read = (after: number | null, holdMs: number) => c.var.objects.pool(pool).events(after, holdMs);
-  // Read before the answer begins, so that an unknown pool is still a 404.
+  // Read once before the answer begins, so that an unknown pool still gets a 404.
   let batch = await read(from, 0);
   const writeEvents = async (stream: SSEStreamingApi) => {
     if (batch.items.length === 0) await stream.write(HEARTBEAT);
@@ -81,7 +81,9 @@ async function streamChanges(c: EdgeContext, pool: string, from: number | null):
   return streamSSE(c, (stream) => keepAlive(stream, () => writeEvents(stream)));
 }
 
-/** Undefined if the pool has been deleted, which ends its stream. Any other error breaks the stream. */
+/**
+ * Returns undefined if the pool has been deleted: then the stream ends normally. Rethrows any other error.
+ */
 function undefinedIfGone(error: unknown): undefined {
   if (!hasCode(error, "unknown_pool")) throw error;
 }

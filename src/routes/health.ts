@@ -23,7 +23,7 @@ const readyz = operation({
   responses: { 200: jsonAnswer("they can", Health) },
 });
 
-/** Adds the probes of a load balancer. Both are open. */
+/** Adds the probes of a load balancer. Neither probe needs a token. */
 export function healthRoutes(app: EdgeApp, version: string): void {
   app.openapi(healthz, (c) => c.json({ status: "ok" as const, version }, 200));
   app.openapi(readyz, async (c) => {

@@ -8,7 +8,7 @@ const POOL_NAMES_KEPT_MS = 3_000;
 /** The names of the pools that exist for a caller. */
 export interface PoolNames {
   names(): Promise<string[]>;
-  /** Makes the next call ask the Registry again. To be used after a pool was put through this isolate. */
+  /** Makes the next call ask the Registry again. Call this after changing a pool through this isolate. */
   forget(): void;
 }
 
@@ -16,10 +16,10 @@ export interface PoolNames {
 export class PoolDirectory {
   #known: { names: string[]; until: Instant } | undefined;
 
-  /** The names, at most a few seconds old. Fails as the Registry does. */
+  /** The names, at most a few seconds old. Rejects if the call to the Registry rejects. */
   async names({ objects, now }: { objects: Objects; now: () => Instant }): Promise<string[]> {
     if (this.#known !== undefined && now() < this.#known.until) return this.#known.names;
-    // Only the value is shared: another request cannot safely await this request's promise.
+    // Share only the value: another request cannot safely await this request's promise.
     const names = await objects.registry().pools();
     this.#known = { names, until: now() + POOL_NAMES_KEPT_MS };
     return names;

@@ -93,7 +93,7 @@ const remove = operation({
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion) },
 });
 
-/** The cursor for the runs after this one. */
+/** The cursor for the runs after this run. */
 function cursorOf({ id, priority, submittedAt }: QueuedRun): string {
   return encodePosition({ at: `${priority}/${Date.parse(submittedAt)}`, id });
 }

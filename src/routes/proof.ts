@@ -1,4 +1,5 @@
-// Is a local Drover the right one? It proves that it knows the token, without revealing it.
+// How does a local Drover prove that it is the right one? It proves that it knows the token, without
+// revealing the token.
 import { z } from "zod";
 import { TokenId } from "../schema/access/token.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -45,17 +46,22 @@ const proof = operation({
   responses: { 200: jsonAnswer("the proof", Proof) },
 });
 
-/** Adds the proof of a local Drover. It is open, and costs one short HMAC. */
+/**
+ * Adds the route by which a local Drover proves that it knows a token. The route itself needs no token. An
+ * answer costs one short HMAC for each valid secret.
+ */
 export function proofRoute(app: EdgeApp): void {
   app.openapi(proof, async (c) => {
-    // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
+    // Only a local Drover answers. On other Drovers, a person may have chosen a short token, and a proof
+    // would help to guess that token.
     const address = provenAddress(c.env.adminToken ? c.env.url : "");
     const { nonce, token } = c.req.valid("query");
     const text = proofText(address, nonce);
     const proofBy = (key: string) => base64Url(mac(keyOfText(key), text));
     if (token === undefined) return c.json({ address, proof: proofBy(c.env.adminToken) }, 200);
     const grant = await c.var.access.tokens.grant(token, c.env);
-    // Nobody knows the key of a token that is not valid, so this proof fits none.
+    // For a token that is not valid, the key is random: nobody knows the key, so the proof matches no other
+    // proof.
     const [key = crypto.randomUUID(), older] = (grant?.digests ?? []).map(({ digest }) => base64In(digest));
     return c.json({ address, proof: proofBy(key), ...(older && { older: proofBy(older) }) }, 200);
   });

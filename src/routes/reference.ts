@@ -6,7 +6,7 @@ import { headersOf } from "./openapi/answer-headers.ts";
 import { OPEN, operation } from "./openapi/operation.ts";
 import { fileAnswers } from "./openapi/params.ts";
 
-/** Scripts and styles only from this origin, and no requests to other hosts. */
+/** Allows scripts and styles only from this origin, and no requests to other hosts. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,14 +52,16 @@ const part = operation({
   responses: fileAnswers("the file", ["text/javascript", "text/css"]),
 });
 
-/** Adds the page at `/docs` (api.md#reference-page). It is open, since it only shows `/openapi.json`. */
+/**
+ * Adds the page at `/docs` (api.md#reference-page). The page needs no token: it shows only `/openapi.json`.
+ */
 export function referenceRoutes(app: EdgeApp): void {
   app.openapi(home, (c) => c.redirect(PATH));
   app.openapi(page, (c) => serve(c, PAGE));
   app.openapi(part, (c) => serve(c, c.req.valid("param").file));
 }
 
-/** Serves a static file of the page, with its security headers. */
+/** Serves a static file of the page, with the page's security headers. */
 async function serve(c: EdgeContext, name: string): Promise<Response> {
   const url = new URL(`${PATH}/${encodeURIComponent(name)}`, c.req.url);
   const asked = pick(c.req.raw.headers, "if-none-match");

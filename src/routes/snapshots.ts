@@ -120,7 +120,7 @@ export function snapshotRoutes(app: EdgeApp): void {
   });
 }
 
-/** Compares the signed digest with the snapshot's id. The bucket compares the bytes with the id. */
+/** Compares the signed digest with the snapshot's id. The bucket later compares the bytes with the id. */
 async function admitPut(c: EdgeContext, worker: string, id: string): Promise<void> {
   const { digest } = await admit(c, "put-snapshot", worker);
   const pairs = id.slice("sha256:".length).match(/../g) ?? [];
@@ -145,7 +145,9 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
   }
 }
 
-/** The length of an upload. Without one, the upload would need parts, and could exceed the limit halfway. */
+/**
+ * The length of an upload. An upload without a length would need parts, and could exceed the limit halfway.
+ */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   if (!/^\d{1,15}$/.test(text)) throw new DroverError("length_required", "a snapshot needs a Content-Length");

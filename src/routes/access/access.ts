@@ -1,17 +1,17 @@
-// What do the checks of tokens remember within an isolate (access.md#cache, access.md#rate-limits)?
+// What does one isolate remember for the checks of tokens (access.md#cache, access.md#rate-limits)?
 import type { Instant } from "../../shared/machine.ts";
 import { judgeRate, type RatePolicy, type RateState, type RateVerdict } from "../../shared/time/rate.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { TokenDirectory } from "./token-directory.ts";
 
-/** Requests of one token at one isolate. A burst of thousands of submissions passes. */
+/** The rate limit of one token at one isolate. The limit allows a burst of thousands of submissions. */
 export const REQUEST_RATE: RatePolicy = { quota: 6_000, windowMs: 60_000 };
-/** Wrong tokens of one address at one isolate. */
+/** The rate limit for wrong tokens from one address at one isolate. */
 export const WRONG_TOKEN_RATE: RatePolicy = { quota: 5, windowMs: 60_000 };
-/** Callers that one isolate remembers for each limit. */
+/** The most callers that one isolate remembers for each limit. */
 const MAX_CALLERS = 1_000;
 
-/** Counts requests by caller. It forgets the caller that came first when there are too many. */
+/** Counts requests by caller. Above `MAX_CALLERS`, forgets the caller whose last request is the oldest. */
 export class RateLimiter {
   readonly policy: RatePolicy;
   readonly #states = new BoundedMap<string, RateState>(MAX_CALLERS);
@@ -20,7 +20,7 @@ export class RateLimiter {
     this.policy = policy;
   }
 
-  /** Judges a request and counts it, unless it is refused. */
+  /** Judges a request, and counts the request if it is allowed. */
   take(caller: string, now: Instant): RateVerdict {
     const verdict = this.#look(caller, now);
     this.#states.set(caller, verdict.state);
@@ -39,7 +39,7 @@ export class RateLimiter {
   }
 }
 
-/** What the checks of one app remember. */
+/** What one app remembers for the checks of tokens. */
 export class Access {
   readonly tokens = new TokenDirectory();
   readonly requests = new RateLimiter(REQUEST_RATE);

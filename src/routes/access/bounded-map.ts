@@ -1,6 +1,6 @@
-// A map of bounded size for the caches of the edge: the entry that was set first goes first.
+// A map of bounded size for the caches of the edge: a full map drops the entry that was set least recently.
 
-/** A map with at most `most` entries. Setting a key again makes it the youngest. */
+/** A map with at most `most` entries. Setting a key again makes its entry the newest. */
 export class BoundedMap<Key, Value> {
   readonly #most: number;
   readonly #entries = new Map<Key, Value>();

@@ -15,10 +15,10 @@ export interface Caller {
   token?: string;
 }
 
-/** The holder of the Worker's own secret: may do everything, always (access.md#break-glass). */
+/** The holder of the Worker's own secret, who may always do everything (access.md#break-glass). */
 export const ADMIN: Caller = { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null };
 
-/** The holder of a token. `expiresAt`: when the secret that was shown ends. */
+/** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
 export function callerOf({ id, name, scopes, limits }: TokenGrant, expiresAt: Instant | null): Caller {
   return { by: `token:${name}`, scopes, limits, expiresAt, token: id };
 }

@@ -1,6 +1,6 @@
-// How does every call to an object wait for a check?
+// How does every call to an object first wait for a check?
 
-/** The same interface, whose methods first wait for `check`, and fail as it does. */
+/** Wraps an interface: each method first waits for `check`, and rejects if `check` rejects. */
 export function guarded<Api extends object>(api: Api, check: () => Promise<void>): Api {
   return new Proxy(api, {
     get(target, name) {

@@ -4,10 +4,10 @@ import type { RunSpec } from "../../schema/run/run-spec.ts";
 import type { FieldError } from "../../shared/errors.ts";
 import { invalid } from "../http/invalid.ts";
 
-/** What stands in place of a value that the token may not read. */
+/** Replaces a value that the token may not read. */
 export const HIDDEN = "[hidden: reading it needs runs:env]";
 
-/** A run whose environment and standard input are hidden; the names of variables are shown. */
+/** The status of a run with its environment and standard input hidden. Names of variables stay visible. */
 export function withHiddenValues(status: RunStatus): RunStatus {
   const { spec } = status;
   const tasks = spec.tasks?.map((task) => ({ ...task, ...hidden(task) }));
@@ -24,8 +24,8 @@ function hidden<Of extends Holder>({ env, stdin }: Of) {
 }
 
 /**
- * Throws `invalid_request` if a spec has the placeholder of a hidden value, as one that was read without
- * `runs:env` has: it would replace the value.
+ * Throws `invalid_request` if a spec contains the placeholder of a hidden value. A spec that was read without
+ * `runs:env` contains the placeholder, and storing this spec would overwrite the value.
  */
 export function refuseHidden(spec: RunSpec, pointer: string): void {
   const fields: FieldError[] = [];

@@ -1,4 +1,4 @@
-// What do a token's limits make of a spec, and which runs exist for it (access.md#limits)?
+// How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
 
 import type { TokenLimits } from "../../schema/access/token.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
@@ -18,7 +18,7 @@ export function maySeeRun(
   return Object.entries(limits.labels ?? {}).every(([name, value]) => run.labels[name] === value);
 }
 
-/** Whether the limits tell runs apart, so that some runs do not exist for the token. */
+/** Whether the limits hide some runs from the token. */
 export function limitsRuns({ pools, labels }: TokenLimits): boolean {
   return pools !== undefined || labels !== undefined;
 }
@@ -48,17 +48,17 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): 
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }
 
-/** The error for a pool that does not exist, or not for this token. */
+/** The error for a pool that does not exist, or does not exist for this token. */
 export function unknownPool(pool: string): DroverError {
   return new DroverError("unknown_pool", `there is no pool "${pool}"`);
 }
 
-/** The error for a run that does not exist, or not for this token. */
+/** The error for a run that does not exist, or does not exist for this token. */
 export function unknownRun(run: string): DroverError {
   return new DroverError("unknown_run", `there is no run "${run}"`);
 }
 
-/** The error for a field that asks for more than the token may. */
+/** The error for a field that asks for more than the token's limits allow. */
 export function beyond(pointer: string, detail: string): DroverError {
   return new DroverError("beyond_limits", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
 }

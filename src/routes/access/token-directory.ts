@@ -1,4 +1,5 @@
-// What does the edge know of a token? The registry's answers, remembered for seconds (access.md#cache).
+// What does the edge know about a token? It remembers the registry's answers for some seconds
+// (access.md#cache).
 import type { Objects, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
@@ -16,14 +17,14 @@ interface Registry {
   now: () => Instant;
 }
 
-/** The tokens that this isolate has asked for, each at most 30 s old. One for each app. */
+/** The registry's answers about tokens, each at most 30 s old. Each app has its own directory. */
 export class TokenDirectory {
   readonly #grants = new BoundedMap<string, { grant: TokenGrant; until: Instant }>(MAX_REMEMBERED);
   readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
   /** Grows when a token is forgotten, so that a look-up from before stores nothing. */
   #generation = 0;
 
-  /** What is remembered of a token; undefined: the registry must be asked. */
+  /** The remembered grant of a token; null if no such token is valid; undefined if nothing is remembered. */
   remembered(id: string, now: Instant): TokenGrant | null | undefined {
     const known = this.#grants.get(id);
     if (known !== undefined && known.until > now) return known.grant;

@@ -1,4 +1,5 @@
-// How do a token's limits hold for every call to an object, whichever route makes it (access.md#walls)?
+// How are a token's limits enforced for every call to an object, whichever route makes the call
+// (access.md#walls)?
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -26,8 +27,8 @@ import {
 } from "./run-limits.ts";
 
 /**
- * The objects as they exist for a caller (access.md#walls). `confirm` throws once the caller's token is no
- * longer valid; it comes before every call, so that long waits and open streams end with the token.
+ * The objects as they exist for a caller (access.md#walls). Every call first awaits `confirm`, which throws
+ * if the caller's token is no longer valid. So long waits and open streams end with the token.
  */
 export function walledObjects(objects: Objects, caller: Caller, confirm: () => Promise<void>): Objects {
   return {
@@ -40,12 +41,15 @@ export function walledObjects(objects: Objects, caller: Caller, confirm: () => P
   };
 }
 
-/** A run as it exists for a caller: unknown beyond the limits, without values that are hidden from it. */
+/**
+ * A run as it exists for a caller. A run beyond the limits is unknown, and values that the caller may not
+ * read are hidden.
+ */
 function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): AllocationApi {
   const api = () => objects.allocation(run);
   const shown = (status: RunStatus) => (grants(scopes, "runs:env") ? status : withHiddenValues(status));
   let visible: Promise<void> | undefined;
-  /** Asks the run once for its pool and labels, if the limits name any. */
+  /** Throws if the limits hide the run. Asks the run for its pool and labels at most once. */
   const known = () => {
     visible ??= limitsRuns(limits) ? refuseUnseen(objects, run, limits) : Promise.resolve();
     return visible;
@@ -106,13 +110,13 @@ async function refuseUnseen(objects: Objects, run: string, limits: Caller["limit
   try {
     if (maySeeRun(limits, await objects.allocation(run).summary())) return;
   } catch (error) {
-    // Whose run was deleted is not known any more.
+    // The pool and labels of a deleted run are no longer known, so the limits hide the run.
     if (!hasCode(error, "expired_run")) throw error;
   }
   throw unknownRun(run);
 }
 
-/** A worker as it exists for a caller: unknown if its pool is. */
+/** A worker as it exists for a caller: unknown if its pool is beyond the limits. */
 function walledWorker(objects: Objects, { limits }: Caller, id: string): CloudWorkerApi {
   const api = objects.worker(id);
   if (!limitsRuns(limits)) return api;
@@ -199,7 +203,7 @@ async function eventsOf(
   }
 }
 
-/** The registry as it exists for a caller: with the caller's pools alone. */
+/** The registry as it exists for a caller: it shows only the caller's pools. */
 function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
   const { pools } = limits;
   if (pools === undefined) return api;

@@ -1,4 +1,4 @@
-// The files that a machine downloads to become a host: the agent, its installer, their digests.
+// The files that a machine downloads to become a host: the agent, its installer, and their digests.
 import { etag } from "hono/etag";
 import { contentDigest } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
@@ -19,7 +19,7 @@ export interface AgentBundle {
 /** One file that a machine downloads to become a host. */
 interface AgentFile {
   name: string;
-  /** Its name in operation ids, after the verb. */
+  /** The file's name in operation ids, after the verb. */
   called: string;
   type: string;
   summary: string;
@@ -27,7 +27,8 @@ interface AgentFile {
 }
 
 /**
- * Adds the files that a machine downloads to become a host. They are open, since nothing in them is secret.
+ * Adds the files that a machine downloads to become a host. The files need no token, since they contain no
+ * secret.
  */
 export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
   app.use("/agent/*", etag());

@@ -10,7 +10,7 @@ import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
-/** Characters of a key's hash in a worker's name, which has no room for more. */
+/** How many characters of a key's hash a worker's name contains. The name has no room for more. */
 const KEY_HASH_CHARS = 12;
 
 const create = operation({

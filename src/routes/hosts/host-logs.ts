@@ -69,7 +69,7 @@ export function hostLogRoutes(app: EdgeApp): void {
 }
 
 /**
- * The announced length of the request: exactly this much memory is reserved before the first byte is read.
+ * The announced length of the request. Exactly this much memory is reserved before the first byte is read.
  */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";

@@ -3,13 +3,16 @@ import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EdgeContext } from "../edge.ts";
 
-/** The most hosts remembered as too fast. Beyond this number all are forgotten; normally there are few. */
+/**
+ * The most hosts that are remembered as too fast; normally there are few. If there are more, all are
+ * forgotten.
+ */
 const MAX_REMEMBERED = 1_000;
-/** The least time for which a host is refused: less would bring no relief. */
+/** The shortest time for which a host is refused: a shorter time would bring no relief. */
 const LEAST_MS: Millis = 250;
 /** The longest delay of a refusal. */
 const MAX_DELAY_MS: Millis = 1_000;
-/** The most refusals of one host that are delayed; others are sent at once. */
+/** How many refusals of one host are delayed at the same time. Further refusals are sent at once. */
 const MAX_DELAYED = 16;
 
 /** Until when a host that is too fast is refused, and how many of its refusals are being delayed. */
@@ -20,9 +23,9 @@ interface TooFast {
 const tooFast = new Map<string, TooFast>();
 
 /**
- * Passes on a host's call, unless its worker has just said `busy`. Then the call is refused before its body
- * is read, and the refusal is delayed to slow down a host that retries without a pause. Only a verified call
- * makes a worker say `busy`. Throws `busy`.
+ * Passes on a host's call. If the worker has recently said `busy`, refuses the call before its body is read,
+ * and delays the refusal to slow down a host that retries without a pause. A worker says `busy` only to
+ * verified calls. Throws `busy`.
  */
 export async function unlessTooFast<T>(c: EdgeContext, worker: string, call: () => Promise<T>): Promise<T> {
   const { now } = c.env;
@@ -36,7 +39,7 @@ export async function unlessTooFast<T>(c: EdgeContext, worker: string, call: () 
   try {
     return await call();
   } catch (error) {
-    // An error from an object has only its properties left, not its class.
+    // An error that an object throws arrives here with its properties, but without its class.
     const { code, retryAfterMs = 0 } = error as Partial<DroverError>;
     if (code === "busy") remember(worker, now() + Math.max(LEAST_MS, retryAfterMs));
     throw error;

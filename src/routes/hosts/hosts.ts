@@ -16,7 +16,9 @@ import { answerHello, claimByCode, claimOfHost, SignatureHeaders, unwrapAnswer }
 
 export const SWITCHING_PROTOCOLS = 101;
 
-/** The edge does not read orders, so the document only names them, and no schema checks them. */
+/**
+ * The edge does not read orders. So the OpenAPI document only names their type, and no schema checks them.
+ */
 const OrdersDocument = z.custom<Orders>().meta({
   id: "Orders",
   type: "object",
@@ -27,11 +29,11 @@ const headers = SignatureHeaders;
 const signed = { params: HostParams, headers };
 
 /**
- * A signed body, in JSON or another type. It is documented, but not parsed here: its signature must be
+ * Documents a signed body, in JSON or another type. The body is not parsed here, since its signature must be
  * verified first.
  */
 function signedBody(body: z.ZodType, others: Record<string, { schema: object }> = {}) {
-  // A plain JSON Schema is documented, but checks nothing.
+  // A plain JSON Schema appears in the document, but checks nothing.
   const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
   // Named schemas are components of the document.
   const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
@@ -176,10 +178,11 @@ async function signedCall(c: EdgeContext, purpose: "join" | "report", worker: st
 }
 
 async function bodyOf(c: EdgeContext): Promise<Pick<SignedCall, "body" | "plain">> {
-  // The bytes as signed: `text()` would drop a byte order mark.
+  // Decode the bytes as they were signed: `text()` would drop a byte order mark.
   const body = utf8Text(await c.req.arrayBuffer());
   const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
-  // `fetch` labels JSON as text/plain if no type is set. No line of a plain report begins with a brace.
+  // `fetch` labels JSON as text/plain if the caller sets no type. No line of a plain report begins with a
+  // brace.
   const plain = type === "text/plain" && !body.trimStart().startsWith("{");
   return { body, plain };
 }

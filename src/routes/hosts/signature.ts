@@ -10,7 +10,7 @@ import { type ClaimedRequest, isSignedWith, type Purpose } from "../../signing/r
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
 import { unlessTooFast } from "./host-pace.ts";
 
-/** The headers of a signed call, for the OpenAPI document. `claimOfHost` checks that they are there. */
+/** The headers of a signed call, for the OpenAPI document. `claimOfHost` checks that they are present. */
 export const SignatureHeaders = z.object({
   "content-digest": z.string().optional().describe("required; sha-256 of the body (RFC 9530)"),
   "signature-input": z.string().optional().describe("required; what is signed (RFC 9421)"),
@@ -30,14 +30,14 @@ export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * The unverified claim of a call. Throws `bad_signature` unless it names this purpose and this worker.
+ * The unverified claim of a call. Throws `bad_signature` unless the claim names this purpose and this worker.
  */
 export function claimOfHost(c: EdgeContext, purpose: Purpose, worker: string): ClaimedRequest {
   return claimOf(c.req.raw, purpose, worker) ?? refuseStranger();
 }
 
 /**
- * Verifies with the signing key that the caller has the enrollment code of the named worker. Throws
+ * Verifies, with the signing key, that the caller has the enrollment code of the named worker. Throws
  * `bad_signature`.
  */
 export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
@@ -49,7 +49,9 @@ export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
   return { ...call, ...claim, codeKey: key };
 }
 
-/** Unwraps a worker's answer to a host, and lets `signAnswers` sign it. Throws the worker's refusal. */
+/**
+ * Unwraps a worker's answer to a host, and makes `signAnswers` sign the answer. Throws the worker's refusal.
+ */
 export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: SignedAnswer<T>): T {
   c.set("signer", { key: answered.answerKey, keyid: worker });
   if ("value" in answered) return answered.value;
@@ -58,8 +60,8 @@ export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: Signed
 }
 
 /**
- * Admits a call signed for this purpose by this worker's host, unless the host is too fast. A call about an
- * attempt is admitted only if the attempt was placed there. The body is not read.
+ * Admits a call that this worker's host has signed for this purpose, unless the host is too fast. Admits a
+ * call about an attempt only if the attempt was placed on this worker. Does not read the body.
  */
 export function admit(c: EdgeContext, purpose: Purpose, worker: string, attempt?: string) {
   return unlessTooFast(c, worker, () => verifyCall(c, purpose, worker, attempt));
@@ -77,8 +79,8 @@ async function verifyCall(
 }
 
 /**
- * Lets `signAnswers` sign the answer to `hello`, so that the host recognizes this Drover: with the host's
- * secret or, if the host has not enrolled yet, with its code. Throws `bad_signature`.
+ * Makes `signAnswers` sign the answer to `hello`, so that the host recognizes this Drover. The key is the
+ * host's secret or, for a host that has not enrolled yet, its enrollment code. Throws `bad_signature`.
  */
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};

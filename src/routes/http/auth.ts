@@ -1,4 +1,4 @@
-// Does a request carry a valid token, and may its holder do this (access.md)?
+// Does a request carry a valid token, and does this token allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
 import type { TokenGrant } from "../../objects/rpc.ts";
 import { isFrom } from "../../schema/access/networks.ts";
@@ -16,9 +16,10 @@ import { setRateHeaders } from "./rate-headers.ts";
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
 /**
- * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives them the
- * objects as they exist for the caller (access.md#walls). A text that cannot be a token costs no object
- * request (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`, `too_many_requests`.
+ * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives each request
+ * the objects as they exist for its caller (access.md#walls). A text that cannot be a token is refused
+ * without a call to an object (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`,
+ * `too_many_requests`.
  */
 export function requireToken(access: Access) {
   return createMiddleware<EdgeTypes>(async (c, next) => {

@@ -1,11 +1,11 @@
-// How can a client read a refusal while it is still sending the body?
+// How can a client that is still sending a body read a refusal?
 
-/** A longer refused body is not drained. */
+/** A refused body that is longer than this is not drained. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads the rest of a refused body. A client that is cut off while it sends sees a broken connection instead
- * of the answer. A body without a length, or with a huge one, is not drained.
+ * Reads the rest of a refused body. Otherwise a client that is still sending would see a broken connection
+ * instead of the answer. A body without a length, or with a huge length, is not drained.
  */
 export async function drainBody({ headers, body }: Request): Promise<void> {
   const announced = Number(headers.get("content-length") ?? Number.POSITIVE_INFINITY);

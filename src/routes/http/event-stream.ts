@@ -1,9 +1,9 @@
 // How does a silent event stream stay open through proxies (api.md#streams)?
 
-/** The longest silence of a stream: proxies cut streams that are silent for longer (api.md#streams). */
+/** The longest silence of a stream. Proxies cut streams that are silent for too long (api.md#streams). */
 export const KEEP_ALIVE_MS = 15_000;
 
-/** Sends a comment at intervals while the events of a stream are written, however long each read takes. */
+/** Sends a comment at intervals until all events of a stream are written, however long each read takes. */
 export async function keepAlive<Result>(
   stream: { write(text: string): Promise<unknown>; aborted: boolean },
   write: () => Promise<Result>,

@@ -10,7 +10,8 @@ type Outcome = { target: Target } & ({ success: true } | { success: false; error
 
 /**
  * Makes the hook of zod-openapi that turns a schema's errors into `invalid_request`. For a field in `later`,
- * the error says that it is not supported yet; for other unknown fields, the error lists the known fields.
+ * the error says that the field is not supported yet. For any other unknown field, the error lists the known
+ * fields.
  */
 export function refuse(later: readonly string[] = []) {
   return (outcome: Outcome): undefined => {

@@ -6,8 +6,8 @@ import type { EdgeTypes } from "../edge.ts";
 import { invalid } from "./invalid.ts";
 
 /**
- * Refuses a JSON body that would not be stored as it was sent: invalid UTF-8, and names that its schema would
- * lose (`schema/lost-names.ts`).
+ * Refuses a JSON body that would not be stored as it was sent: a body with invalid UTF-8, or with names that
+ * its schema would lose (`schema/lost-names.ts`).
  */
 export const refuseLossyJson = createMiddleware<EdgeTypes>(async (c, next) => {
   if (/\bjson\b/i.test(c.req.header("content-type") ?? "")) {
@@ -17,7 +17,7 @@ export const refuseLossyJson = createMiddleware<EdgeTypes>(async (c, next) => {
   await next();
 });
 
-/** Decodes UTF-8, keeping a byte order mark. Throws `malformed_json` if invalid. */
+/** Decodes UTF-8 and keeps a byte order mark. Throws `malformed_json` if the bytes are not valid UTF-8. */
 export function utf8Text(bytes: ArrayBuffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

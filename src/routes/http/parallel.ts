@@ -1,11 +1,13 @@
 // How does one request call many objects without exceeding the platform's limits?
 
-/** The most calls to objects in flight for one request: the platform refuses stubs made too quickly. */
+/**
+ * The most simultaneous calls to objects for one request: the platform refuses stubs that are made too fast.
+ */
 export const PARALLEL_CALLS = 32;
 
 /**
- * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. Rejects with the
- * first failure: calls in flight finish, but no new call begins.
+ * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and returns the results in order. Rejects
+ * with the first failure. After a failure, running calls finish, but no new call begins.
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],

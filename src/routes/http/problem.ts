@@ -1,4 +1,4 @@
-// How any error becomes `application/problem+json`: ours, the platform's, or a bug.
+// How every error becomes `application/problem+json`: an error of Drover, of the platform, or of a bug.
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -12,9 +12,9 @@ const DEFAULT_RETRY_AFTER_MS = 1_000;
 type PlainError = Omit<DroverError, "stack" | "cause">;
 
 /**
- * Renders any error as `application/problem+json` (RFC 9457); nothing else does. An error that is not a
- * `DroverError` is either the platform's (503, safe to repeat) or a bug (500, details only in the log).
- * `more` are extra headers for this answer.
+ * Renders any error as `application/problem+json` (RFC 9457). No other code renders errors. An error that is
+ * not a `DroverError` comes from the platform (503, safe to repeat) or from a bug (500, details only in the
+ * log). `more` are extra headers for this answer.
  */
 export function renderError(error: unknown, c: Context, more: Record<string, string> = {}): Response {
   const known = classify(error, c);
@@ -59,7 +59,7 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
   return isDroverError(error) && error.code === code;
 }
 
-/** Turns any error into an error for clients. Distinguishes outages from wrong requests and bugs. */
+/** Turns any error into an error for clients. Tells outages, wrong requests and bugs apart. */
 export function asDroverError(error: unknown): PlainError {
   if (isDroverError(error)) return error;
   if (isStorageFull(error)) {

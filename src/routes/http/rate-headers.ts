@@ -3,8 +3,9 @@ import type { Instant } from "../../shared/machine.ts";
 import type { RatePolicy, RateVerdict } from "../../shared/time/rate.ts";
 
 /**
- * Sets `RateLimit-Policy` and `RateLimit` (the IETF draft of both headers): the quota and its window, and how
- * many requests are left and in how many seconds all of them are.
+ * Sets `RateLimit-Policy` and `RateLimit` (the IETF draft of both headers). The first header has the quota
+ * and its period. The second header says how many requests are left, and in how many seconds the whole quota
+ * is available again.
  */
 export function setRateHeaders(
   headers: Headers,

@@ -2,13 +2,14 @@
 import { backOffMs } from "../../shared/time/backoff.ts";
 import { asDroverError } from "./problem.ts";
 
-/** The tries of one read, and the pauses between them: about 4 s in all. */
+/** The most tries of one read, and the pauses between the tries: about 4 s in all. */
 const TRIES = 5;
 const WAITS = { firstMs: 250, longestMs: 2_000 };
 
 /**
- * Repeats a read after temporary failures, so that a stream survives the restart of an object (a few a week,
- * platform.md#lifetime). Throws the last error after all tries, and any other error at once.
+ * Repeats a read after temporary failures, so that a stream survives the restart of an object. Objects
+ * restart a few times a week (platform.md#lifetime). Throws the last error when all tries have failed. Never
+ * repeats a read after an error that is not temporary.
  */
 export async function withRetries<Result>(read: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {

@@ -15,8 +15,8 @@ interface Get {
 }
 
 /**
- * Adds an operation for HEAD to each path with a GET: the edge answers HEAD there, with the same headers and
- * no body. A socket has no HEAD.
+ * Adds a HEAD operation to each path that has a GET operation. The edge answers HEAD with the same headers as
+ * GET and without a body. A socket has no HEAD.
  */
 export function withHeads(paths: object): object {
   return Object.fromEntries(

@@ -14,10 +14,10 @@ const REF = "#/components/schemas/";
 const VALUES: readonly string[] = ["default", "example", "examples"];
 /** Keys that describe the place where a schema is used, not the schema. */
 const ANNOTATIONS: readonly string[] = ["description", ...VALUES];
-/** Smaller objects and enums need no name. */
+/** Objects and enums with fewer members or words need no name. */
 const LEAST_MEMBERS = 2;
 const LEAST_WORDS = 3;
-/** Rounds of naming: inner components get their names first. */
+/** How many times names are given and inserted: inner components get their names first. */
 const ROUNDS = 3;
 
 /**
@@ -60,8 +60,9 @@ function withInnerNames(schema: Schema, names: ReadonlyMap<string, string>): Sch
 }
 
 /**
- * Unwraps a reference that has a description or may be null. The library writes both as `allOf`, of the
- * reference and a second part. There the second part cannot allow null, since the reference does not.
+ * Unwraps a reference that has a description or may be null. In both cases, the library writes an `allOf` of
+ * the reference and a second part. Inside `allOf`, the second part cannot allow null, since the reference
+ * does not allow null.
  */
 function unwrap(schema: Schema): Schema {
   const { allOf } = schema;
@@ -78,7 +79,7 @@ function isNamable({ properties, enum: words }: Schema): boolean {
   return isObject(properties) && Object.keys(properties).length >= LEAST_MEMBERS;
 }
 
-/** A key that is equal for schemas that allow the same values, apart from null. */
+/** A text that is the same for all schemas that allow the same values, apart from null. */
 function keyOf(schema: Schema): string {
   const { type, enum: words, ...rest } = schema;
   const shape = Object.fromEntries(Object.entries(rest).filter(([key]) => !ANNOTATIONS.includes(key)));

@@ -22,7 +22,7 @@ interface Operation {
 
 const answers: Record<string, { type: string; value: unknown } | undefined> = recorded;
 
-/** Adds the examples of an operation of the document to its parameters, its body and its answers. */
+/** Adds an operation's examples to its parameters, its body and its answers. */
 export function addExamples(made: object): void {
   const operation = made as Operation; // zod-openapi writes our routes without references
   const { operationId, parameters = [], requestBody, responses } = operation;

@@ -1,7 +1,10 @@
 // Which requests does the OpenAPI document show? A test sends them and records the answers.
 import requests from "./example-requests.json" with { type: "json" };
 
-/** An example request. The document shows it with its answer from `example-answers.json`; a test sends it. */
+/**
+ * An example request, which a test sends. The document shows the request and its answer from
+ * `example-answers.json`.
+ */
 export interface Example {
   operation: string;
   /** Unique among the examples of its operation. */
@@ -12,7 +15,7 @@ export interface Example {
   body?: unknown;
   status: number;
   /**
-   * Values that differ on each Drover. Maps a parameter, or a pointer into the body, to a place in the answer
+   * Values that differ on each Drover. Maps a parameter, or a pointer into the body, to a value in the answer
    * to an earlier example: `operation/name#pointer`.
    */
   live?: Record<string, string>;
@@ -22,5 +25,8 @@ export interface Example {
   unshown?: boolean;
 }
 
-/** In the order in which they can be sent to a new Drover: later examples use what earlier examples made. */
+/**
+ * The examples, in an order in which a new Drover accepts them: later examples use what earlier examples
+ * made.
+ */
 export const EXAMPLES: readonly Example[] = requests as readonly Example[];

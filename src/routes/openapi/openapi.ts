@@ -38,7 +38,10 @@ const route = operation({
   },
 });
 
-/** Adds the document of all declared routes. It is made at the first request and kept: it cannot change. */
+/**
+ * Adds the document of all declared routes. The document is made at the first request and kept, since it
+ * cannot change.
+ */
 export function openApiRoute(app: EdgeApp, version: string): void {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);

@@ -30,7 +30,7 @@ export const TAGS = {
  */
 export type AccessRule = Scope | "any_token" | "host" | "open";
 
-/** How the document says that. */
+/** How the document describes an access rule. */
 function securityOf(access: AccessRule) {
   if (access === "open") return { security: [], text: "Open: needs no token." };
   if (access === "host")
@@ -39,7 +39,7 @@ function securityOf(access: AccessRule) {
   return { security: [{ bearer: [] }], text };
 }
 
-/** Enforces the scope before anything else of the request is looked at. */
+/** Checks the scope before any other part of the request. */
 function guardOf(access: AccessRule) {
   if (access === "open" || access === "host" || access === "any_token") return {};
   return { middleware: requireScope(access) };
@@ -48,7 +48,7 @@ function guardOf(access: AccessRule) {
 /** What the open routes have in common. */
 export const OPEN = { method: "get", tag: "Service", access: "open" } as const;
 
-/** How each kind of caller authenticates, for the document. `auth.ts` and the objects enforce it. */
+/** How each kind of caller authenticates, for the document. `auth.ts` and the objects check the callers. */
 export const SECURITY_SCHEMES = {
   bearer: {
     type: "http",
@@ -78,11 +78,13 @@ interface RouteNotes {
   description?: string;
   tag: keyof typeof TAGS;
   access: AccessRule;
-  /** Error codes specific to this route; common ones are derived. */
+  /** The error codes specific to this route. All other codes are derived. */
   codes?: readonly ErrorCode[];
 }
 
-/** Declares a route: its validation, documentation, access and error statuses all derive from this. */
+/**
+ * Declares a route. Its validation, documentation, access and error statuses all derive from the declaration.
+ */
 export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & RouteNotes>(
   route: R,
 ) {
@@ -93,7 +95,7 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
     tags: [tag],
     ...guardOf(access),
     security,
-    // For programs; the description says it to people.
+    // Programs read the access rule here; people read it in the description.
     "x-drover-access": access,
     description: `${description ?? `${rest.summary}.`}\n\n${text}`,
     request: { query: z.strictObject({}), ...request },
@@ -103,13 +105,13 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
       ...refusals([...new Set([...derivedCodes(access, request), ...(own ?? [])])], access),
     },
   };
-  // The additions matter only to the document; to the handler the route has its declared type.
+  // The additions affect only the document. For the handler, the route has its declared type.
   return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
 }
 
 /**
- * Adds the headers that follow from the caller: signatures of JSON answers to hosts (the bytes of an archive
- * are proven by its name), and the rate limit of tokens.
+ * Adds the headers that follow from the caller: signatures for JSON answers to hosts, and the rate limit for
+ * tokens. An archive needs no signature, since its name is its digest.
  */
 function withHeadersOf(access: AccessRule, responses: RouteConfig["responses"]): RouteConfig["responses"] {
   const more = access === "host" ? headersOf(...SIGNED) : access === "open" ? {} : headersOf(...RATED);
@@ -149,7 +151,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: A
   return Object.keys(headers).length > 0 ? { headers } : {};
 }
 
-/** The responses for these codes, by status. `openapi.ts` adds the examples that they refer to. */
+/** The responses for these codes, by status. `openapi.ts` adds the examples to which the responses refer. */
 function refusals(codes: readonly ErrorCode[], access: AccessRule): RouteConfig["responses"] {
   const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
   return Object.fromEntries(

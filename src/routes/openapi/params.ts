@@ -8,12 +8,12 @@ import { MAX_WAIT_MS } from "../../shared/limits.ts";
 import { RUN_STATES } from "../../shared/run-state.ts";
 import { headersOf } from "./answer-headers.ts";
 
-/** Milliseconds of a valid `wait`, capped at the longest allowed. */
+/** The milliseconds of a valid `wait`, but at most `longest`. */
 export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number {
   return wait === undefined || wait === "0" ? 0 : Math.min(parseDuration(wait) ?? 0, longest);
 }
 
-/** The largest bit set of states: all seven (api.md#state-filter). */
+/** The bit set of all seven states, which is the largest bit set (api.md#state-filter). */
 const ALL_STATES_MASK = 2 ** RUN_STATES.length - 1;
 const STATE_WORDS = [...RUN_STATES, "done", "all"] as const;
 
@@ -34,7 +34,7 @@ export const StateFilter = z
 /** A boolean parameter. */
 export const Flag = z.enum(["0", "1", "false", "true"]).meta({ id: "Flag" });
 
-/** Whether a flag is on. It is off if it is absent. */
+/** Whether a flag is on. An absent flag is off. */
 export function isOn(flag: z.output<typeof Flag> | undefined): boolean {
   return flag === "1" || flag === "true";
 }

@@ -1,13 +1,16 @@
 // Where does the next page of a list begin?
 import { z } from "zod";
 
-/** The position of an item in a list that is sorted newest first, by instant and then by id. */
+/** The position of an item in a list. The list is sorted by instant and then by id, newest first. */
 export interface Place {
   at: string;
   id: string;
 }
 
-/** Where the last page ended, and each pool's cursor for the window that contains this place. */
+/**
+ * Where the previous page ended: its last item, and for each pool the cursor from which the pool is read
+ * next.
+ */
 const Position = z.strictObject({
   at: z.string().max(64),
   id: z.string().max(64),
@@ -15,7 +18,7 @@ const Position = z.strictObject({
 });
 export type Position = z.output<typeof Position>;
 
-/** The `cursor` of a list, from the `next` of an earlier answer. It is opaque to clients. */
+/** The `cursor` of a list, from the `next` of an earlier answer. Clients must not interpret a cursor. */
 export const Cursor = z
   .string()
   .transform((text, ctx): Position => {
@@ -51,12 +54,12 @@ export function newestFirst(a: Place, b: Place): number {
   return a.id < b.id ? 1 : -1;
 }
 
-/** Whether a place comes after the position at which the last page ended. True without a last page. */
+/** Whether a place comes after the end of the previous page. Always true if there was no previous page. */
 export function isAfter(place: Place, position: Place | undefined): boolean {
   return position === undefined || newestFirst(position, place) < 0;
 }
 
-/** The first page of a sorted list, and the cursor of the rest. */
+/** The first page of a sorted list, and the cursor of the next page. */
 export function pageOf<Item extends { place: Place }>(
   sorted: readonly Item[],
   limit: number,

@@ -10,8 +10,9 @@ export interface PoolAnswers<Answer> {
 }
 
 /**
- * Asks several pools the same question. A pool that fails is missing from the answers, and `service` says
- * why, so that a broken pool does not hide the others. Fails with the first pool's error if all of them fail.
+ * Asks several pools the same question. A pool that fails has no answer, and `service` says why, so that a
+ * broken pool does not hide the answers of other pools. If all pools fail, rejects with the first pool's
+ * error.
  */
 export async function askPools<Answer>(
   names: readonly string[],

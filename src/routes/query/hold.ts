@@ -2,14 +2,17 @@
 import { backOffMs, spread } from "../../shared/time/backoff.ts";
 import { asDroverError } from "../http/problem.ts";
 
-/** The least number of tries of a call, even after the end of the wait, and the pauses between them. */
+/**
+ * If the request waits, a failing call is tried at least this often, even after the end of the wait. `PAUSES`
+ * lie between the tries.
+ */
 const MIN_TRIES = 5;
 const PAUSES = { firstMs: 100, longestMs: 1_000 };
 
 /**
  * The time for which a request waits for its answer. Meanwhile the platform may move, reset or redeploy
- * objects (platform.md#lifetime), which ends all waits in them. So each call is repeated until it is
- * answered. No change is missed, since a call asks about the current state.
+ * objects (platform.md#lifetime), which ends all waits in these objects. So each call is repeated until an
+ * object answers. No change is missed, since a call asks about the current state.
  */
 export class Hold {
   readonly #endsAt: number;
@@ -26,7 +29,7 @@ export class Hold {
     return Math.max(0, Math.ceil(this.#endsAt - performance.now()));
   }
 
-  /** Makes a call, and repeats it with the remaining time while its object is unavailable. */
+  /** Makes a call. While the object is unavailable, repeats the call with the remaining time. */
   async ask<Answer>(call: (leftMs: number) => Promise<Answer>): Promise<Answer> {
     for (let tries = 1; ; tries += 1) {
       try {

@@ -12,7 +12,7 @@ export interface RunQuestion {
   pools: readonly string[];
   /** Whether only runs of these pools can match. */
   onlyThesePools: boolean;
-  /** Whether to wait for all selected runs, not just one, to be in one of the states. */
+  /** Whether to wait until all selected runs, not just one run, are in one of the states. */
   all: boolean;
   waitMs: number;
   limit: number;
@@ -34,10 +34,10 @@ export type Wait = (leftMs: number) => Promise<{ items: RunSummary[] } | null>;
 export interface Look {
   /** The answer for this moment. */
   answer: RunList;
-  /** Whether to give that answer now, since a run matches or no run can ever match. */
+  /** Whether to give `answer` now, since a run matches or no run can ever match. */
   isOver: boolean;
-  /** Groups of waits. It is time to look again when all waits of any one group have resolved. */
+  /** Groups of waits. It is time to look again when every wait of one group has resolved. */
   waits: Wait[][];
-  /** Selects the runs for the answer from runs that a wait reported, in the right order. */
+  /** Selects the runs for the answer, in the right order, from the runs that a wait has reported. */
   select: (news: RunSummary[]) => RunSummary[];
 }

@@ -4,19 +4,19 @@ import type { RunList, RunSummary } from "../../schema/run/run.ts";
 import { encodePosition, isAfter, newestFirst, type Place, type Position } from "./cursor.ts";
 import { askPools } from "./fan-out.ts";
 
-/** The runs of one pool, to be merged with those of others. */
+/** The runs of one pool, which are merged with the runs of other pools. */
 interface Source {
   name: string;
   /** The fetched runs that are not in the answer yet. */
   window: RunSummary[];
-  /** The pool's cursor for this window; absent: from the newest run. */
+  /** The pool's cursor with which `window` was fetched. Absent: `window` begins with the newest run. */
   cursor: string | undefined;
   next: string | null;
 }
 
 /**
  * One page of the runs of several pools, newest first by (submittedAt, id). A cursor holds the position of
- * the last run, and a position in each pool, so that pages neither repeat nor skip runs while new ones
+ * the page's last run, and a cursor for each pool. So pages neither repeat nor skip runs while new runs
  * arrive. `marks` has the moment at which each pool was listed.
  */
 export async function listRuns(
@@ -29,7 +29,7 @@ export async function listRuns(
   const marks = new Map<string, string>();
   const fetch = async (name: string, cursor: string | undefined): Promise<Source> => {
     const { items, next, mark } = await objects.pool(name).list(filter, { limit, cursor });
-    // The mark of the first fetch counts: a change between two fetches is news, too.
+    // Keep the mark of the first fetch: a change between two fetches then still counts as new.
     if (!marks.has(name)) marks.set(name, mark);
     return { name, cursor, next, window: items.filter((run) => isAfter(placeOf(run), position)) };
   };
@@ -54,7 +54,7 @@ export function placeOf(run: RunSummary): Place {
   return { at: run.submittedAt, id: run.id };
 }
 
-/** Takes the newest run from the windows. */
+/** Removes the newest run from the windows of all pools, and returns this run. */
 function takeNewest(sources: readonly Source[]): RunSummary | undefined {
   let best: { source: Source; head: RunSummary } | undefined;
   for (const source of sources) {

@@ -21,7 +21,10 @@ import {
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
 
-/** Runs in a page of `POST /v1/runs/query` with `allRuns`; `GET` with its `next` brings the rest. */
+/**
+ * The page size of `POST /v1/runs/query` with `allRuns`. A `GET` with the answer's `next` reads the next
+ * page.
+ */
 const ALL_RUNS_LIMIT = 1_000;
 
 const LabelText = z

@@ -8,7 +8,7 @@ import { hasCode } from "../http/problem.ts";
 import { askPools } from "./fan-out.ts";
 import type { Look, RunQuestion, Wait } from "./question.ts";
 
-/** Ids in one call to a pool: as many as one page can answer. */
+/** The most ids in one call to a pool: one page has room for this many runs. */
 const IDS_PER_CALL = 1_000;
 
 /** Finds runs by their ids. The matches are in the order of the ids; an id given twice matches twice. */
@@ -24,7 +24,7 @@ export function lookAtIds(
     const inOrder = ids.flatMap((id) => runs.get(id) ?? []);
     return inOrder.filter((run) => states.includes(run.state) && isSelected(run, question));
   };
-  // Only the first look doubts the rows of pools: the waits report all later changes.
+  // Only the first look doubts the rows of pools. The waits report all later changes.
   let isDoubtful = ({ state }: RunSummary) => !states.includes(state);
   return async () => {
     const found = await lookUp(objects, { ids: distinct, pools }, isDoubtful, summaries);
@@ -45,7 +45,9 @@ export function lookAtIds(
   };
 }
 
-/** Whether the labels, which may change, and the pool of a run match. Its state does not matter. */
+/**
+ * Whether a run has the right labels, which may change, and the right pool. The run's state does not matter.
+ */
 function isSelected(run: RunSummary, { labels, pools, onlyThesePools }: RunQuestion): boolean {
   if (onlyThesePools && !pools.includes(run.pool)) return false;
   return Object.entries(labels).every(([name, value]) => run.labels[name] === value);
@@ -59,9 +61,10 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
 }
 
 /**
- * The waits, each of which ends at a change. A pool watches its runs among the ids, even ended runs, which
- * may be deleted. A run is watched by its own allocation if its pool lacks it, or if it is the only run: the
- * allocation is the first to know.
+ * The waits, each of which ends at a change. Each pool watches its own runs among the ids, even ended runs,
+ * since an ended run may be deleted. An allocation watches its run if the pool does not list the run. If the
+ * query has found only one run, the allocation of this run watches it, since the allocation is the first to
+ * know of a change.
  */
 function waitsFor(
   objects: Objects,
@@ -85,7 +88,7 @@ function waitsFor(
     const asked = { ids: runs.map(({ id }) => id), states, labels, all };
     return mark === undefined ? [] : [[(leftMs) => objects.pool(name).wait(asked, leftMs, mark)]];
   });
-  // With `all`, looking again makes sense only when all of these runs have changed.
+  // With `all`, looking again makes sense only when every run that its own allocation watches has changed.
   const groups = all && ofRuns.length > 0 ? [ofRuns] : ofRuns.map((one) => [one]);
   return [...groups, ...ofPools];
 }
@@ -101,10 +104,10 @@ interface Found {
 }
 
 /**
- * The current state of the runs with these ids: from their pools, or from their allocations if a pool lacks a
- * run or `isDoubtful` says that its row may be outdated. Only an allocation can say that an id does not
- * exist; then the query fails with `unknown_run` and all such ids (api.md#query-1, api.md#query-5). Adds the
- * answers of allocations to `summaries`.
+ * The current state of the runs with these ids. The state comes from a run's pool, or from its allocation if
+ * the pool lacks the run or `isDoubtful` says that the pool's row may be outdated. Only an allocation can say
+ * that an id does not exist. Then the query fails with `unknown_run`, which names all such ids
+ * (api.md#query-1, api.md#query-5). Adds the answers of allocations to `summaries`.
  */
 async function lookUp(
   objects: Objects,
@@ -152,7 +155,7 @@ async function askAllocations(
   }
 }
 
-/** The runs of a pool with these ids, and the mark of its first answer. */
+/** The runs of a pool with these ids, and the mark of the pool's first answer. */
 async function listIds(
   objects: Objects,
   pool: string,

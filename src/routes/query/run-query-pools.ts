@@ -1,4 +1,4 @@
-// Queries by labels and pools: which selected runs match, and do all of them?
+// Queries by labels and pools: which selected runs match, and do all selected runs match?
 import type { Objects } from "../../objects/rpc.ts";
 import type { RunList } from "../../schema/run/run.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -40,7 +40,10 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
   const asked = { states, labels, all: true };
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
-    /** Asks each pool whether its runs match: now, or with `waits` once that is decided. Null: look again. */
+    /**
+     * Asks each pool how many of its runs do not match: at once or, with `waits`, when the pool's part of the
+     * answer is decided. Null: look again.
+     */
     const missingIn = (waits: boolean) =>
       Promise.all(
         pools.map((name) => {
@@ -54,7 +57,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
         }),
       );
     let missing = await missingIn(!ended.missed);
-    // While one pool was waited for, another may have got new runs.
+    // While the request waited for one pool, another pool may have received new runs.
     if (pools.length > 1) missing = await missingIn(false);
     const counts = missing.filter((one) => one !== null);
     const open = counts.reduce((sum, one) => sum + one.open, 0);
@@ -68,8 +71,9 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
 }
 
 /**
- * Looks for a selected run that has ended in another state, since the waits of pools watch only live runs.
- * Also returns the mark of each pool at that moment. The result is unsure while a pool does not answer.
+ * Looks for a selected run that has ended in a state other than `question.states`, since the waits of pools
+ * watch only live runs. Also returns the mark of each pool at that moment. `isSure` is false if a pool did
+ * not answer.
  */
 async function lookAtEnded(
   objects: Objects,

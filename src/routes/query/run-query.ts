@@ -7,7 +7,10 @@ import type { RunQuestion } from "./question.ts";
 import { lookAtIds } from "./run-query-ids.ts";
 import { lookAtPools, queryAllOf } from "./run-query-pools.ts";
 
-/** Answers at once if a run matches, else as soon as one does, else without runs at the end of the wait. */
+/**
+ * Answers as soon as a run matches, perhaps at once. If no run matches, answers without runs when the wait
+ * ends.
+ */
 export async function answerQuery(objects: Objects, question: RunQuestion): Promise<RunList> {
   const { ids, all } = question;
   if (ids?.length === 0) return all ? { ...NOTHING, all: NONE_MISSING } : NOTHING;
@@ -18,7 +21,7 @@ export async function answerQuery(objects: Objects, question: RunQuestion): Prom
   let news: RunSummary[] = [];
   for (;;) {
     const { answer, isOver, waits, select } = await hold.ask(look);
-    // These runs have matched since the last look, even if they have already left that state.
+    // A wait has reported that these runs matched. They may have left that state again before this look.
     if (answer.items.length === 0 && news.length > 0) return { ...answer, items: news.slice(0, limit) };
     if (isOver || hold.leftMs === 0) return answer;
     const groups = waits.map((group) => Promise.all(group.map((wait) => hold.ask(wait))));

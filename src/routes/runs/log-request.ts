@@ -40,7 +40,7 @@ export interface LogSpan {
   from: number;
   /** Offset after the last byte; absent: to the end. */
   to?: number;
-  /** Whether it came as a `Range`, which is answered with 206 or 416. */
+  /** Whether the request used `Range`. Then the answer is 206 or 416. */
   ranged: boolean;
 }
 

@@ -11,17 +11,17 @@ export interface LogSource {
   /** The chunk at `from`, already read. */
   first: LogChunk;
   from: number;
-  /** Offset after the last byte. With `follow` it may lie beyond the present end. */
+  /** Offset after the last byte. With `follow`, the offset may lie beyond the current end of the log. */
   to: number;
   follow: boolean;
   read: (from: number, maxBytes: number, waitMs: number) => Promise<LogChunk>;
-  /** The bucket. Instead of bytes, a read may return the name of an object in it. */
+  /** The bucket. Instead of bytes, a read may return the name of an object in the bucket. */
   bucket: Pick<LogBucket, "get">;
 }
 
 /**
- * Streams a log: each read waits until the client has taken the previous bytes, and a client that disconnects
- * ends the reading. A final failure aborts the stream, so that a partial log never looks complete.
+ * Streams a log. Each read waits until the client has taken the previous bytes, and reading ends if the
+ * client disconnects. A final failure aborts the stream, so that a partial log never looks complete.
  */
 export function logStream(source: LogSource): ReadableStream<Uint8Array> {
   const { readable, writable } = newPipe();
@@ -62,7 +62,7 @@ async function copy(source: LogSource, to: WritableStream<Uint8Array>): Promise<
   }
 }
 
-/** Writes the bytes of a read, or of the bucket object that the read names. Returns their number. */
+/** Writes the bytes of a read, or of the bucket object that the read names. Returns the number of bytes. */
 async function pass(
   { data, object }: LogChunk,
   maxBytes: number,

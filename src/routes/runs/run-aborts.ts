@@ -71,7 +71,7 @@ function positionOf(cursor: string) {
   throw invalid([{ pointer: "/cursor", detail: "must be the `next` of an earlier answer, unchanged" }]);
 }
 
-/** Aborts one run. Undefined if the run has been deleted meanwhile: then nothing is left to abort. */
+/** Aborts one run. Undefined if the run has been deleted in the meantime: then nothing is left to abort. */
 async function abortOne(
   objects: Objects,
   { id }: RunSummary,

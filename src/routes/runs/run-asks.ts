@@ -8,7 +8,7 @@ import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody, RunParams } from "../openapi/params.ts";
 import { sha256 } from "./submission.ts";
 
-/** Characters of each hash that a run remembers: 128 bits. */
+/** How many characters of each hash a run remembers: 128 bits. */
 const ASK_HASH_CHARS = 32;
 
 /** What both routes have in common. */
@@ -50,14 +50,14 @@ const signal = operation({
   request: { ...target, body: jsonBody(SignalRequest) },
 });
 
-/** Identifies a repetition of this request, if it has a key (api.md#idempotency). */
+/** Identifies repetitions of a request that has a key (api.md#idempotency). */
 async function askOf(what: string, body: object, key: string | undefined): Promise<RequestKey | undefined> {
   if (key === undefined) return undefined;
   const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
 }
 
-/** Answers with the run, and marks the answer to a repeated request. */
+/** Answers with the run. A header marks the answer to a repeated request. */
 function answerOf(c: EdgeContext, { status, replayed }: RequestAnswer) {
   if (replayed) c.header("Idempotency-Replayed", "true");
   return c.json(status, 200);

@@ -64,7 +64,7 @@ export function wantsStream(c: EdgeContext): boolean {
 
 async function streamEvents(c: EdgeContext, id: string, from: number): Promise<Response> {
   const read = (after: number, holdMs: number) => c.var.objects.allocation(id).events(after, holdMs);
-  // Read before the answer begins, so that an unknown run is still a 404.
+  // Read once before the answer begins, so that an unknown run still gets a 404.
   let batch: EventList = await read(from, 0);
   const writeEvents = async (stream: SSEStreamingApi) => {
     let after = from;

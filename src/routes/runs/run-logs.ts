@@ -57,7 +57,7 @@ export function runLogRoutes(app: EdgeApp): void {
     const bodyless = c.req.method === "HEAD";
     // HEAD ignores ranges (RFC 9110 §14.2).
     const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
-    // Offsets count within one attempt: the latest, or the first future attempt if there is none yet.
+    // Offsets count within one attempt: the latest attempt, or the first attempt if none exists yet.
     let pinnedAttempt = attempt;
     let oldest = false;
     const read = async (from: number, maxBytes: number, waitMs: number) => {
@@ -96,7 +96,7 @@ export function runLogRoutes(app: EdgeApp): void {
   });
 }
 
-/** The answer to HEAD. The length of a growing log is unknown. */
+/** The answer to HEAD. The answer has no length while the log grows. */
 function headOf(headers: Record<string, string>, bytes: number | undefined): Response {
   const head = new Response(null, { headers });
   if (bytes !== undefined) head.headers.set("content-length", String(bytes));
@@ -109,8 +109,8 @@ function lengthOf({ from, to }: LogSpan): number {
 }
 
 /**
- * The `Content-Range` of a range or a tail: it tells where a tail begins. The length of a growing log is `*`,
- * and an open range ends where the largest possible log would end.
+ * The `Content-Range` of a range or a tail. For a tail, this header says where the tail begins. The length of
+ * a growing log is `*`, and an open range of a growing log ends where the largest possible log would end.
  */
 function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
   const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);

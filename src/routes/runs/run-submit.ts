@@ -16,7 +16,7 @@ import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { type Candidate, candidates } from "./submission.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
-/** Lazy, so that the library does not merge the forms of both answers into one list. */
+/** Lazy, so that the library does not merge the forms of both answers into a single list. */
 const SubmitAnswer = z.union([RunBatch, z.lazy(() => RunStatus)]);
 
 const submit = operation({
@@ -106,7 +106,7 @@ const MADE_BY_CHANCE = /^r[0-9a-z]{19,}$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
- * would tell whether a hidden run has it (access.md#ids).
+ * would tell whether a hidden run has this id (access.md#ids).
  */
 function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: boolean): void {
   if (!limitsRuns(limits)) return;
@@ -118,15 +118,19 @@ function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: b
   throw beyond(`${batch ? `/runs/${index}` : ""}/id`, detail);
 }
 
-/** The key as it counts: a token whose limits hide runs has keys of its own (access.md#ids). */
+/**
+ * The key by which a repetition is recognized. A token whose limits hide runs has keys of its own
+ * (access.md#ids).
+ */
 function keyOf(key: string, { limits, token }: Caller): string {
   return limitsRuns(limits) ? `${token} ${key}` : key;
 }
 
 /**
- * Stores all runs, or throws an error that says which are stored. The first run is submitted alone, for two
- * reasons. With a key, it carries the hash of the whole body, so a different body with the same key stores
- * nothing. And a refusal of the first run usually applies to the others, too.
+ * Stores all runs, or throws an error that says which runs are stored. The first run is submitted alone, for
+ * two reasons. If the request has a key, the first run carries the hash of the whole body, so a different
+ * body with the same key stores nothing. And a refusal of the first run usually applies to the other runs,
+ * too.
  */
 async function store(
   objects: Objects,
@@ -173,9 +177,9 @@ function onlyError(outcomes: readonly Outcome[]): unknown {
 }
 
 /**
- * The error for a batch that is not completely stored. It has the code of the first final error. Without a
- * final error, it has the code of the first error if nothing is stored, and 503 if a part is stored. `stored`
- * names the runs that exist.
+ * The error for a batch that is not completely stored. The error has the code of the first final error. If
+ * all errors are temporary, it has the code of the first error if no run is stored, and 503 if some runs are
+ * stored. `stored` names the runs that exist.
  */
 function batchError(
   outcomes: readonly Outcome[],

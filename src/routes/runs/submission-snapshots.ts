@@ -16,8 +16,8 @@ interface SnapshotField {
 
 /**
  * Throws `unknown_snapshot` if a named snapshot is missing, and `no_bucket` if snapshots or outputs are used
- * without a bucket: better now than on a machine. A run that exists already is not refused, even if its
- * snapshot has been deleted since: a repeated request must find the run.
+ * without a bucket: otherwise the run would fail later, on a machine. A run that already exists is not
+ * refused, even if its snapshot has been deleted since: a repeated request must find the run.
  */
 export async function checkSnapshots(
   objects: Objects,
@@ -37,7 +37,9 @@ export async function checkSnapshots(
   if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates));
 }
 
-/** The runs that an earlier try of this submission has stored. Submitting an existing run only finds it. */
+/**
+ * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
+ */
 async function storedBefore(objects: Objects, candidates: readonly Candidate[]): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
     const { id, spec, hash } = candidate;
@@ -85,7 +87,7 @@ async function withoutSnapshot(
   return fields.filter(({ id }) => missing.has(id));
 }
 
-/** Whether the run exists or has been deleted: then its object decides what to answer. */
+/** Whether the run exists or has been deleted. In both cases, its object decides what to answer. */
 async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boolean> {
   if (fresh) return false;
   try {

@@ -20,7 +20,7 @@ export interface Candidate {
 export interface RawSubmission {
   specs: readonly RunSpec[];
   raw: readonly unknown[];
-  /** Whether it came as `{"runs": […]}`. */
+  /** Whether the body was `{"runs": […]}`. */
   batch: boolean;
   key: string | undefined;
   now: Instant;
@@ -30,9 +30,9 @@ const encoder = new TextEncoder();
 
 /**
  * Gives each run its id and hash (api.md#idempotency). With a key, the hash covers the whole body, since the
- * key stands for the body. Without a key, it covers the single spec, so that a run with a chosen id is found
- * again in another batch. Throws `invalid_request` for a key together with an id, a duplicate id, and a spec
- * that is too large.
+ * key stands for the body. Without a key, the hash covers only the spec of the run, so that a run with a
+ * chosen id is found again in another batch. Throws `invalid_request` if a run has an id although there is a
+ * key, if two runs have the same id, or if a spec is too large.
  */
 export async function candidates(submission: RawSubmission): Promise<Candidate[]> {
   const errors: FieldError[] = [];
@@ -63,7 +63,7 @@ export function checkText(raw: unknown, pointer: string): void {
   if (errors.length > 0) throw invalid(errors);
 }
 
-/** A spec as canonical JSON (RFC 8785). Adds to `errors` if it is too large or is not valid Unicode. */
+/** A spec as canonical JSON (RFC 8785). Adds an error if the spec is too large or is not valid Unicode. */
 function canonical(raw: unknown, pointer: string, errors: FieldError[]): string {
   try {
     const text = canonicalize(raw) ?? "";
@@ -77,7 +77,7 @@ function canonical(raw: unknown, pointer: string, errors: FieldError[]): string 
     }
     return text;
   } catch {
-    // The only way for parsed JSON to fail is a lone surrogate.
+    // Parsed JSON fails here only if it contains a lone surrogate.
     errors.push({ pointer, detail: "has text that is not valid Unicode: half of a surrogate pair" });
     return "";
   }
