@@ -312,8 +312,8 @@ export interface RegistryApi {
   /** Code: `unknown_token`. */
   token(id: string): Promise<Token>;
   /**
-   * What the edge needs to judge requests with a token; null: no such token is valid. If the digest is that of
-   * a valid secret, the use is noted.
+   * What the edge needs to judge requests with a token; null: there is no valid token with this id. If the
+   * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */

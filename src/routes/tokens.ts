@@ -78,8 +78,8 @@ const revoke = operation({
   codes: ["unknown_token"],
   summary: "Revoke a token, for good",
   description:
-    "Every part of the edge refuses it within 30 s. A wait or a stream that is open ends when it asks again, " +
-    "which can take a minute more.",
+    "Every part of the edge refuses it within 30 s. An open wait or stream ends when it asks again, which " +
+    "can take a minute more.",
   request: { params: TokenParams },
   responses: { 200: jsonAnswer("it is revoked", Token) },
 });

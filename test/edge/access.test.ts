@@ -129,7 +129,7 @@ describe("a valid token (access.md#cache)", () => {
     expect(second.headers.get("ratelimit")).toMatch(/^"requests";r=599[89];t=1$/);
   });
 
-  test("that was rotated elsewhere is accepted at once with its new secret (access.md#rotation)", async () => {
+  test("rotated elsewhere is accepted at once with its new secret (access.md#rotation)", async () => {
     const own = createEdge();
     const token = makeToken(own, ["runs:read"]);
     await as(own, token).json(200, "GET", "/v1/runs");

@@ -1,4 +1,4 @@
-// What does the registry answer to calls about tokens (access.md#tokens)? The decisions are in `core/registry`.
+// What does the registry answer to calls about tokens (access.md#tokens)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
   grantOf,

@@ -24,9 +24,9 @@ export function limitsRuns({ pools, labels }: TokenLimits): boolean {
 }
 
 /**
- * The spec that a token may submit: with the labels that its limits force (access.md#limits). `pointer`: where
- * the spec stands in the request. Throws `unknown_pool` for a pool that does not exist for it, and `beyond_limits` for another value of a forced
- * label, or too high a priority.
+ * Adds the labels that a token's limits force on a spec (access.md#limits). `pointer`: where the spec stands
+ * in the request. Throws `unknown_pool` for a pool that does not exist for the token, and `beyond_limits` for
+ * another value of a forced label, or for too high a priority.
  */
 export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): RunSpec {
   if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);

@@ -47,8 +47,8 @@ export function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: 
 }
 
 /**
- * Throws `beyond_limits` if a token may do more than the caller, or for longer: by a rotation the caller would
- * take its place.
+ * Throws `beyond_limits` if a token may do more than the caller, or is valid for longer. A rotation would let
+ * the caller take the token's place.
  */
 export function refuseExcess({ scopes, limits, name, expiresAt }: Token, caller: Caller): void {
   const end = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);

@@ -159,7 +159,10 @@ function walledPool(api: PoolApi, { limits, scopes }: Caller, name: string): Poo
 type ListArgs = Parameters<PoolApi["list"]>;
 type WaitArgs = Parameters<PoolApi["wait"]>;
 
-/** Waits for the runs that exist for a token. None has two values of one label, so all of none match at once. */
+/**
+ * Waits for the runs that exist for a token. A filter that contradicts the forced labels selects no run, and
+ * a wait for all of no runs is over at once.
+ */
 async function waitWithin(
   api: PoolApi,
   labels: Record<string, string>,
