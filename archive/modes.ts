@@ -28,7 +28,10 @@ export class Modes {
   readonly #into: string;
   readonly #umask: number | undefined;
 
-  /** `umask`: for directories that the archive does not list; absent: the umask of this process. */
+  /**
+   * `umask` applies to directories that the archive does not list; by default it is the umask of this
+   * process.
+   */
   constructor(into: string, umask: number | undefined) {
     this.#into = into;
     this.#umask = umask;
@@ -45,7 +48,7 @@ export class Modes {
     const mode = entry.mode & PERMISSION_BITS;
     entry.mode = mode;
     if (isDirectory(entry)) {
-      // The top directory is not the archive's.
+      // The archive may list the directory that we unpack into, but must not change its mode.
       if (key !== "") this.#directories.set(key, mode);
       // `pack` gives directories the time 0, which means that they have no time.
       if (entry.mtime?.getTime() === 0) entry.mtime = undefined;
@@ -65,7 +68,7 @@ export class Modes {
     }
   }
 
-  /** Sets the modes, never through a link: first of files, then of directories, inner directories first. */
+  /** Sets the modes of files, then of directories, the innermost first. Never follows a link. */
   async apply(signal: AbortSignal): Promise<void> {
     const root = await realpath(this.#into);
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
@@ -80,7 +83,8 @@ async function setMode(full: string, mode: number): Promise<void> {
   const handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch((error: unknown) => {
-      // Without `/proc/self/fd`, archives are unpacked only for this user, in this user's directories.
+      // A system without `/proc/self/fd` cannot check this, and need not: there, archives are unpacked only
+      // for this user, into this user's directories.
       if (isSystemError(error, "ENOENT")) return full;
       throw error;
     });

@@ -104,8 +104,8 @@ type KnownProblem = Pick<Problem, "code" | "detail"> & Partial<Problem>;
 function problemOf(text: string): KnownProblem | undefined {
   try {
     const value = Object(JSON.parse(text));
-    // The server makes its problem documents from the same schema, so these two members are enough to
-    // recognize a problem document.
+    // These two members are enough to recognize a problem document. The server makes the others by the
+    // schema.
     return typeof value.code === "string" && typeof value.detail === "string" ? value : undefined;
   } catch {
     return undefined;

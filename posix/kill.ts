@@ -22,8 +22,8 @@ export interface KillOutcome {
 /**
  * Sends SIGKILL to all processes of a tree, until no process is left or `waitMs` have passed. The signal is
  * repeated, since processes can fork in between. If there is a cgroup, the cgroup and the tree must both be
- * empty: a task of root can leave the cgroup, and any task can leave the tree. Throws if `waitMs` have passed
- * and the system lacks file descriptors or memory even for a scan
+ * empty: a task that runs as root can leave the cgroup, and any task can leave the tree. Throws if `waitMs`
+ * have passed and the system lacks file descriptors or memory even for a scan
  * (faults-below.md#no-open-files-no-processes).
  */
 export async function killTree(

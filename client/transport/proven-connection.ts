@@ -5,7 +5,10 @@ import { parseToken } from "../../src/shared/access/token-text.ts";
 import { endpointOf, proofText } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 
-/** Timeout of the proof: a busy local Drover answers late. After this time, Drover counts as unreachable. */
+/**
+ * How long to wait for the proof: long, because a busy local Drover answers late. After this time, Drover
+ * counts as unreachable.
+ */
 const ANSWER_WITHIN_MS = 30_000;
 const MOST_BYTES = 4_096;
 const NONCE_BYTES = 24;
@@ -51,7 +54,7 @@ function exchange(socket: Socket, request: string): Promise<string | undefined> 
       if (body !== "more") finish(() => resolve(body));
     };
     const onError = (error: Error) => finish(() => reject(error));
-    // This code allows a retry, since nothing of the caller's request has been sent yet.
+    // `ECONNREFUSED` tells the caller that it may retry: no part of its own request has been sent yet.
     const onClose = () => onError(failure("the connection was closed", "ECONNREFUSED"));
     const onTimeout = () => onError(failure("timed out", "UND_ERR_CONNECT_TIMEOUT"));
     const finish = (settle: () => void) => {

@@ -21,7 +21,8 @@ function hostsOf(port: number): string[] {
  *
  * The public port leads neither to Miniflare's own entry, which serves the bucket to anybody, nor to the
  * Worker itself, which would also accept method calls (`capnpConnectHost`) such as `scheduled`. A web page
- * whose own name resolves to 127.0.0.1 is recognized by its Host header and refused.
+ * could reach this port if the host name of its site resolved to 127.0.0.1. Its requests carry that name in
+ * `Host`, so they are refused.
  */
 export function doorSource(script: string, port: number): string {
   const worker = JSON.stringify(`./${basename(script)}`);
@@ -35,7 +36,7 @@ export class ${DOOR} extends WorkerEntrypoint {
   fetch(request) {
     const host = request.headers.get("host")?.toLowerCase();
     if (${JSON.stringify(hosts)}.includes(host)) {
-      // Cloudflare names the address that it sees; here only this machine can connect.
+      // On Cloudflare this header holds the client's address. Here only this machine can connect.
       const headers = new Headers(request.headers);
       headers.set("CF-Connecting-IP", "127.0.0.1");
       return worker.fetch(new Request(request, { headers }), this.env, this.ctx);

@@ -19,8 +19,9 @@ const route = operation({
   codes: ["unknown_pool"],
   summary: "Metrics for Prometheus",
   description:
-    "Each pool is asked once; a pool that does not answer has only `drover_pool_up` 0. With `pool`, only " +
-    "those pools are asked, so that many pools can be scraped in parts.",
+    "Each pool is asked once; of a pool that does not answer there is only `drover_pool_up`, with the " +
+    "value 0. If `pool` is given, only the named pools are asked, so that many pools can be scraped in " +
+    "parts.",
   request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
   responses: {
     200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },

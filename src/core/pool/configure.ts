@@ -9,9 +9,9 @@ import { NO_TALLY, providedWorkers, type WorkerRow } from "./record.ts";
 import { isEmpty, isRemoved, type PoolState, type ReadonlyPool } from "./state.ts";
 
 /**
- * Applies a configuration. Refuses a change of the provider that would abandon machines, and an `empty`
- * deletion of a pool that is not empty. A deletion is part of a configuration. The next configuration without
- * a deletion cancels the deletion.
+ * Applies a configuration. Refuses to change the provider if that would abandon machines, and a deletion of
+ * the kind `empty` while the pool has runs or machines. A deletion is part of a configuration. The next
+ * configuration without a deletion cancels the deletion.
  */
 export function foldConfigure(state: PoolState, configure: Configure, now: Instant): PoolState {
   const { record } = state;
@@ -38,7 +38,8 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
 
 /**
  * Whether the present provider may have this worker's machine. A worker does not count if its create call
- * failed and no listing shows its machine. Otherwise a wrong address of the provider could not be corrected.
+ * failed and no listing shows its machine. If such workers counted, a wrong address of the provider could
+ * never be corrected.
  */
 function mayHaveMachine({ phase, turn, instance, failure }: WorkerRow): boolean {
   if (phase === "asked" && turn === undefined) return false;

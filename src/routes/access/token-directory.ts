@@ -4,11 +4,11 @@ import type { Objects, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
 
-/** How long the edge believes that a token is valid: so late may a revocation take effect. */
+/** How long the edge trusts that a token is valid. A revocation can take this long to take effect. */
 const GRANT_KEPT_MS = 30_000;
 /** How long the edge believes that there is no such token. */
 const UNKNOWN_KEPT_MS = 5_000;
-/** Valid tokens that one isolate remembers, and as many ids that no valid token has. */
+/** The most valid tokens that an isolate remembers, and the most unknown ids. */
 const MAX_REMEMBERED = 1_000;
 
 /** How a look-up reaches the registry. */
@@ -21,7 +21,7 @@ interface Registry {
 export class TokenDirectory {
   readonly #grants = new BoundedMap<string, { grant: TokenGrant; until: Instant }>(MAX_REMEMBERED);
   readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
-  /** Grows when a token is forgotten, so that a look-up from before stores nothing. */
+  /** Incremented whenever a token is forgotten: a look-up that began earlier stores nothing. */
   #generation = 0;
 
   /** The remembered grant of a token; null if no such token is valid; undefined if nothing is remembered. */
@@ -42,7 +42,7 @@ export class TokenDirectory {
     return known === undefined ? this.lookUp(id, registry, digest) : known;
   }
 
-  /** Asks the registry, whatever is remembered. `digest`: of the secret that was shown, to note its use. */
+  /** Asks the registry, whatever is remembered. `digest`: the digest of the secret that the caller sent. */
   async lookUp(id: string, { objects, now }: Registry, digest?: string): Promise<TokenGrant | null> {
     const generation = this.#generation;
     const grant = await objects.registry().grant(id, digest);

@@ -28,7 +28,8 @@ import {
 
 /**
  * The objects as they exist for a caller (access.md#walls). Every call first awaits `confirm`, which throws
- * if the caller's token is no longer valid. So long waits and open streams end with the token.
+ * if the caller's token is no longer valid. Therefore long waits and open streams end, too, once the token is
+ * no longer valid.
  */
 export function walledObjects(objects: Objects, caller: Caller, confirm: () => Promise<void>): Objects {
   return {
@@ -54,7 +55,7 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     visible ??= limitsRuns(limits) ? refuseUnseen(objects, run, limits) : Promise.resolve();
     return visible;
   };
-  // The fields in which another submission differs tell of its values, and a deleted run was somebody's.
+  // `run_exists` lists fields that differ, which reveals values. `expired_run` reveals that the run existed.
   const isHidden = (error: unknown) =>
     (hasCode(error, "run_exists") && (limitsRuns(limits) || !grants(scopes, "runs:env"))) ||
     (hasCode(error, "expired_run") && limitsRuns(limits));
@@ -100,7 +101,7 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
   };
 }
 
-/** The error for an id that a run has had, without a word of that run. */
+/** The error for an id that is or was in use. It reveals nothing about the run. */
 function idTaken(run: string): DroverError {
   return new DroverError("run_exists", `the id "${run}" is taken by another submission; choose another one`);
 }
@@ -127,10 +128,10 @@ function walledWorker(objects: Objects, { limits }: Caller, id: string): CloudWo
   });
 }
 
-/** What a caller can do with a pool whose runs are told apart by labels. */
+/** The calls to a pool that remain for a caller whose token is limited to labels. */
 const CALLS_BY_LABEL: readonly PropertyKey[] = ["list", "wait", "events", "forget"];
 
-/** A pool as it exists for a caller: unknown beyond the limits, and with the caller's runs alone. */
+/** A pool as it exists for a caller: unknown if it is beyond the limits, else with the visible runs only. */
 function walledPool(api: PoolApi, { limits, scopes }: Caller, name: string): PoolApi {
   if (!mayUsePool(limits, name)) {
     return guarded(api, async () => {
@@ -160,8 +161,8 @@ type ListArgs = Parameters<PoolApi["list"]>;
 type WaitArgs = Parameters<PoolApi["wait"]>;
 
 /**
- * Waits for the runs that exist for a token. A filter that contradicts the forced labels selects no run, and
- * a wait for all of no runs is over at once.
+ * Waits for the runs that exist for a token. A filter that contradicts the token's labels selects no run. A
+ * wait for all of them is over at once, since there are none.
  */
 async function waitWithin(
   api: PoolApi,
@@ -172,7 +173,10 @@ async function waitWithin(
   return api.wait({ ...question, ...within(question, labels) }, ...rest);
 }
 
-/** The filter for the runs that exist for a token. Nothing has two values of one label. */
+/**
+ * Narrows a filter to the runs that a token may see. A run has one value of a label, so a filter that asks
+ * for another value selects nothing.
+ */
 function within(filter: RunFilter, labels: Record<string, string>): RunFilter {
   const states = contradicts(filter, labels) ? [] : filter.states;
   return { ...filter, states, labels: { ...filter.labels, ...labels } };
@@ -184,7 +188,7 @@ function contradicts(filter: RunFilter, labels: Record<string, string>): boolean
 }
 
 /**
- * The changes of a pool that exist for a token. The wait goes on while only hidden rows change, so that the
+ * Those changes of a pool that a token may see. The wait goes on while only hidden rows change, so that the
  * time of an answer says nothing about them.
  */
 async function eventsOf(

@@ -10,7 +10,10 @@ const SECRET_CHARS = 32;
 /** 6 digits of base62 hold any CRC-32. */
 const CHECK_CHARS = 6;
 
-/** Random bytes for `tokenText`. Some bytes are rejected, but so many bytes rarely need a second draw. */
+/**
+ * Random bytes for `tokenText`. `tokenText` rejects some byte values. With so many bytes, enough almost
+ * always remain.
+ */
 export const TOKEN_RANDOM_BYTES = 64;
 
 const FORM = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${TOKEN_ID_CHARS + SECRET_CHARS + CHECK_CHARS}}$`);

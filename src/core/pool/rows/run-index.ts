@@ -34,9 +34,9 @@ export interface ReadonlyIndex {
 }
 
 /**
- * Indexes of the runs for decisions. They are derived from the rows and updated with each change, so the cost
- * of an event depends only on what the event changes. All counts are the sizes of these collections
- * (invariant 6).
+ * Indexes over a pool's runs, used when the pool decides something. They are derived from the rows and
+ * updated with each change, so the cost of an event depends only on what the event changes. All counts are
+ * the sizes of these collections (invariant 6).
  */
 export class RunIndex implements ReadonlyIndex {
   /** Runs that want a placement, in queue order. */
@@ -53,8 +53,8 @@ export class RunIndex implements ReadonlyIndex {
   /** By run: the epoch that its allocation knows. */
   readonly #acknowledged = new Map<string, number>();
   /**
-   * Changes since the latest plan: the runs that have arrived, and whether the queue or a placement has also
-   * changed in another way.
+   * Since the latest plan: the runs that have arrived, and whether anything other than an arrival has changed
+   * the queue or a placement.
    */
   #arrivals: RunRow[] = [];
   #otherwise = true;
@@ -84,8 +84,8 @@ export class RunIndex implements ReadonlyIndex {
   }
 
   /**
-   * The runs that arrived since the latest plan. Undefined: the queue or a placement has also changed in
-   * another way.
+   * The runs that arrived since the latest plan. Undefined if anything other than an arrival has changed the
+   * queue or a placement.
    */
   get arrivals(): RunRow[] | undefined {
     return this.#otherwise ? undefined : this.#arrivals;

@@ -1,4 +1,4 @@
-// When is a refused call of a host noted with its worker?
+// When is the refusal of a host's call recorded in the events of its worker?
 import type { ErrorCode } from "../../../shared/errors.ts";
 import { NOTE_REFUSAL_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
@@ -9,8 +9,9 @@ import { note, type WorkerRecord } from "../state.ts";
 export type RefusalKind = ErrorCode | "repeated_report";
 
 /**
- * Notes a refusal, so that clones and thieves become visible. Each note is a written row, and anybody can
- * cause a refusal. So each kind of refusal is noted at most once a minute, according to the stored events.
+ * Notes a refusal, so that a cloned disk or a stolen host secret becomes visible. Each note costs a written
+ * row, and anybody can cause a refusal. So each kind of refusal is noted at most once a minute; the stored
+ * events show when it was last noted.
  */
 export function noteRefusal(
   record: WorkerRecord,
