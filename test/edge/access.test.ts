@@ -20,6 +20,11 @@ const OPERATIONS = Object.entries<Json>(paths).flatMap(([path, methods]) =>
     })),
 );
 
+// The files after this one run in the same process.
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe("every operation × every scope (access.md#scopes)", () => {
   test("each operation declares a scope that exists, or that any token will do", () => {
     const declared = new Set(OPERATIONS.map(({ access }) => access));
@@ -50,9 +55,6 @@ describe("every operation × every scope (access.md#scopes)", () => {
 
 describe("a token that is wrong (access.md#rate-limits)", () => {
   const TEXT = makeToken(edge, ["runs:read"]);
-  afterEach(() => {
-    vi.useRealTimers();
-  });
 
   test.each([
     ["cut short", TEXT.slice(0, -3), "incomplete, or has something added"],
