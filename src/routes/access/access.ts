@@ -22,7 +22,7 @@ export class RateLimiter {
 
   /** Judges a request, and counts the request if it is allowed. */
   take(caller: string, now: Instant): RateVerdict {
-    const verdict = this.#look(caller, now);
+    const verdict = judgeRate(this.policy, this.#states.get(caller), now);
     this.#states.set(caller, verdict.state);
     return verdict;
   }
@@ -31,11 +31,6 @@ export class RateLimiter {
   giveBack(caller: string): void {
     const state = this.#states.get(caller);
     if (state !== undefined) this.#states.set(caller, state - this.policy.windowMs / this.policy.quota);
-  }
-
-  /** The verdict that a request would get. */
-  #look(caller: string, now: Instant): RateVerdict {
-    return judgeRate(this.policy, this.#states.get(caller), now);
   }
 }
 

@@ -1,5 +1,4 @@
 // How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
-
 import type { TokenLimits } from "../../schema/access/token.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError } from "../../shared/errors.ts";

@@ -6,6 +6,7 @@ import type {
   Objects,
   PoolApi,
   RegistryApi,
+  RequestAnswer,
   RunFilter,
 } from "../../objects/rpc.ts";
 import type { PoolEventList } from "../../schema/pool.ts";
@@ -49,6 +50,7 @@ export function walledObjects(objects: Objects, caller: Caller, confirm: () => P
 function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): AllocationApi {
   const api = () => objects.allocation(run);
   const shown = (status: RunStatus) => (grants(scopes, "runs:env") ? status : withHiddenValues(status));
+  const shownAnswer = ({ status, replayed }: RequestAnswer) => ({ status: shown(status), replayed });
   let visible: Promise<void> | undefined;
   /** Throws if the limits hide the run. Asks the run for its pool and labels at most once. */
   const known = () => {
@@ -78,16 +80,8 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     wait: (...args) => seen(async (one) => shown(await one.wait(...args))),
     summary: (...args) => seen((one) => one.summary(...args)),
     abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
-    restart: (...args) =>
-      seen(async (one) => {
-        const { status, replayed } = await one.restart(...args);
-        return { status: shown(status), replayed };
-      }),
-    signal: (...args) =>
-      seen(async (one) => {
-        const { status, replayed } = await one.signal(...args);
-        return { status: shown(status), replayed };
-      }),
+    restart: (...args) => seen(async (one) => shownAnswer(await one.restart(...args))),
+    signal: (...args) => seen(async (one) => shownAnswer(await one.signal(...args))),
     update: ({ spec, ...request }) =>
       seen(async (one) => {
         refuseHidden(spec, "/spec");
