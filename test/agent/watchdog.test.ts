@@ -35,8 +35,9 @@ test("the bounds leave room for each other: looks, a short stop, Node, and the b
 describe("an agent that is dead at the end of its lease (rule R4)", () => {
   leaseTest("its tasks are ended before, and the next start knows how", async ({ leased: bench, expect }) => {
     const trap = `trap "touch ${fileOf(bench, "asked")}" TERM`;
-    const agent = await busyAgent(bench, `${trap}; echo ready; while :; do sleep 0.05; done`);
-    await kill(agent);
+    // A busy machine may take seconds until the trap has run.
+    const script = `${trap}; echo ready; while :; do sleep 0.05; done`;
+    await kill(await busyAgent(bench, script, [], SHORT_STOP_MS));
     const until = leaseUntil(bench);
     expect(await leftOfLease(bench, until)).toBeGreaterThan(0);
     // It was asked first, as the agent would have.

@@ -138,6 +138,8 @@ export interface WorkerRecord {
   waits: boolean;
   /** The ids of other machines that the provider lists under the worker's name (`life/sighting.ts`). */
   doubles: string[];
+  /** Doubles that a later listing omitted: a single omission does not prove that they are gone (rule R5). */
+  formerDoubles: string[];
   /** While there is no machine: how the latest create call failed, and how many create calls have failed. */
   failure: WorkerFailure | null;
   createTries: number;

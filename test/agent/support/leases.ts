@@ -27,9 +27,14 @@ export const leaseTest = base.extend("leased", async ({}, { onCleanup }) => {
 }).concurrent;
 
 /** An agent that reports often enough for such a short lease, with a task that prints `ready`. */
-export async function busyAgent(bench: Bench, script: string, flags: string[] = []): Promise<RunningAgent> {
+export async function busyAgent(
+  bench: Bench,
+  script: string,
+  flags: string[] = [],
+  killTimeoutMs = 100,
+): Promise<RunningAgent> {
   const agent = bench.start({}, flags);
-  const order = run(ID, ["sh", "-c", script], { killTimeoutMs: 100 });
+  const order = run(ID, ["sh", "-c", script], { killTimeoutMs });
   bench.plane.order([order], { reportWithinMs: 500 });
   await bench.plane.until("it is ready", () => bench.plane.stored(ID).includes("ready"));
   return agent;

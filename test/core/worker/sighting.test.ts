@@ -228,9 +228,23 @@ describe("another machine in place of the known one (rules.md#r4)", () => {
     const once = at(swapped(), first, shown(first));
     expect(once.record).toMatchObject({ phase: "ready", instance: { id: INSTANCE.id } });
     const twice = at(once, first + CONSISTENCY, shown(first + CONSISTENCY));
-    expect(twice.record.phase).toBe("gone");
-    const back = at(twice, first + 2 * CONSISTENCY, shown(first + 2 * CONSISTENCY));
-    expect(back.record).toMatchObject({ phase: "shutdown", instance: { id: "i-twin" } });
+    expect(twice.record).toMatchObject({ phase: "shutdown", instance: { id: "i-twin" }, goneAt: null });
+    expect(livePlacements(twice)).toEqual([]);
+  });
+
+  test.each([
+    ["ends", { instance: { ...INSTANCE, state: "terminated" as const }, doubles: [] }, "ready"],
+    ["is omitted twice", { missingSince: T0, doubles: [] }, "shutdown"],
+  ])("still follows it if the listing in which its own %s has omitted the other", (_, seen, phase) => {
+    const second = T0 + LEASE + LEASE_MARGIN_MS + CONSISTENCY;
+    const first = second - CONSISTENCY;
+    const known = at(swapped(), first, listing(first, { missingSince: T0, doubles: ["i-twin"] }));
+    const ended = at(known, second, listing(second, seen));
+    expect(ended.record).toMatchObject({ phase, instance: { id: "i-twin" } });
+    // What omitted its own says nothing of the other (rules.md#r5).
+    const third = second + CONSISTENCY;
+    const omitted = at(ended, third, listing(third, { missingSince: T0, doubles: [] }));
+    expect(omitted.record).toMatchObject({ phase, instance: { id: "i-twin" } });
   });
 });
 

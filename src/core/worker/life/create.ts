@@ -101,6 +101,7 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
     createNotBefore: null,
     waits: false,
     doubles: [],
+    formerDoubles: [],
     failure: null,
     createTries: 0,
     mayBeMade: false,

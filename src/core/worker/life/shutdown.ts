@@ -72,7 +72,7 @@ export function isFarewell(state: ReadonlyExistingWorker, report: Report): boole
  * Ends a worker whose machine is gone (`proof`). Its live placements count as lost. If the worker's end was
  * decided before, the reason for this end stays. Otherwise the reason is that the machine ended by itself.
  */
-export function goneNow(state: ExistingWorker, proof: string, now: Instant): WorkerState {
+export function goneNow(state: ExistingWorker, proof: string, now: Instant): ExistingWorker {
   if (state.record.phase === "gone") return state;
   const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;

@@ -1,7 +1,7 @@
 // What does a listing of the provider prove about a worker's machine?
 import type { ProviderConfig } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
-import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
+import { LEASE_MARGIN_MS, MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
 import { isOtherProvider } from "../../pool/config-diff.ts";
@@ -42,7 +42,9 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
-  return goneNow(state, "two listings omit it, and its host's lease is over", now);
+  const gone = goneNow(state, "two listings omit it, and its host's lease is over", now);
+  const next = nextDouble(state.record);
+  return next === undefined ? gone : withMachine(gone, next, "its provider listed another machine", now);
 }
 
 /**
@@ -77,7 +79,9 @@ function withDoubles(state: ExistingWorker, { doubles, beganAt }: Sighting): Exi
   if (doubles === undefined || record.phase === "gone" || isSame(record.doubles, doubles)) return state;
   const gone = "the provider no longer lists any other machine under its name";
   const [type, text] = doubles.length === 0 ? ["Doubles Gone", gone] : ["Doubles Seen", doublesText(doubles)];
-  return { ...state, record: note({ ...record, doubles }, type, text, beganAt) };
+  const former = [...record.formerDoubles, ...record.doubles].filter((id) => !doubles.includes(id));
+  const formerDoubles = [...new Set(former)].slice(-MAX_STRANGERS_SHOWN);
+  return { ...state, record: note({ ...record, doubles, formerDoubles }, type, text, beganAt) };
 }
 
 /** Says that there are other machines, and what happens to them. */
@@ -96,11 +100,27 @@ function isSame(some: readonly string[], others: readonly string[]): boolean {
  * The worker's host may run on this double, and the double must end with the worker (rules.md#invariant-3).
  */
 function withNextDouble(state: ExistingWorker): ExistingWorker | undefined {
-  const [id, ...doubles] = state.record.doubles;
-  if (id === undefined || state.record.phase === "gone") return undefined;
+  const next = state.record.phase === "gone" ? undefined : nextDouble(state.record);
+  if (next === undefined) return undefined;
   const waits = state.record.waits || state.record.phase === "shutdown";
-  const next = { instance: { id, address: null }, doubles, destroyAskedAt: null, waits };
-  return { ...state, record: { ...state.record, ...next } };
+  return { ...state, record: { ...state.record, ...next, destroyAskedAt: null, waits } };
+}
+
+type NextDouble = Pick<WorkerRecord, "instance" | "doubles" | "formerDoubles" | "omittedAt">;
+
+/**
+ * One of the worker's doubles as its machine, and the doubles that are left. Former doubles come last: one
+ * listing may omit a machine that lives (rules.md#r5).
+ */
+function nextDouble({ doubles, formerDoubles }: WorkerRecord): NextDouble | undefined {
+  const [id, ...others] = [...doubles, ...formerDoubles];
+  if (id === undefined) return undefined;
+  return {
+    instance: { id, address: null },
+    omittedAt: null,
+    doubles: doubles.filter((other) => other !== id),
+    formerDoubles: others.filter((other) => !doubles.includes(other)),
+  };
 }
 
 /** Notes a new price of the machine (pool.md#prices). */
@@ -141,17 +161,26 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   // The create call seemed to fail, but made the machine.
   const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
-  const waits = record.waits || ignored || record.phase === "gone";
+  const waits = record.waits || ignored;
   const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return foldLifecycle(found, instance, now);
-  // The machine certainly exists, so its end must be observed even if the worker's end was forced before.
-  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null, forced: null };
-  return {
-    ...state,
-    record: note(back, "Back", "a listing shows its machine, which had counted as gone", now),
-  };
+  return withMachine(found, {}, "a listing shows its machine, which had counted as gone", now);
+}
+
+/**
+ * A worker that counted as gone, and whose machine must be destroyed again (invariant 3). The machine's end
+ * must be observed even if the worker's end was forced before.
+ */
+function withMachine(
+  { record, ...state }: ExistingWorker,
+  machine: Partial<NextDouble>,
+  text: string,
+  now: Instant,
+): WorkerState {
+  const owed = { phase: "shutdown", destroyAskedAt: null, goneAt: null, forced: null, waits: true } as const;
+  return { ...state, record: note({ ...record, ...machine, ...owed }, "Back", text, now) };
 }
 
 /**
