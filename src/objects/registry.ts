@@ -10,14 +10,17 @@ import {
 } from "../core/registry/machine.ts";
 import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
+import type { SessionGrant, SessionOwner, SessionRow } from "../core/registry/sessions.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
 import { Rows } from "../core/rows.ts";
+import type { Session } from "../schema/access/session.ts";
 import type { Token } from "../schema/access/token.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import type { Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
+import { SessionCalls } from "./reads/session-calls.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
@@ -31,20 +34,24 @@ const SEED_CHARS = 4;
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
+  readonly #sessions = new SqlRowDisk<SessionRow>(this.ctx.storage.sql, "sessions");
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: new Rows(this.#tokens, isLiveToken),
+      sessions: new Rows(this.#sessions, () => true),
     }),
     save: (state) => {
       state.tokens.flush();
+      state.sessions.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => post(peersOf(this.env), message),
   });
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
+  readonly #sessionCalls = new SessionCalls(this.#shell);
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -109,6 +116,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
 
   async grant(id: string, digest?: string): Promise<TokenGrant | null> {
     return this.#tokenCalls.grant(id, digest);
+  }
+
+  async offerSession(id: string, owner: SessionOwner, digest: string): Promise<void> {
+    this.#sessionCalls.offer(id, owner, digest);
+  }
+
+  async redeemSession(id: string, code: string, digest: string): Promise<void> {
+    this.#sessionCalls.redeem(id, code, digest);
+  }
+
+  async startSession(id: string, owner: SessionOwner, digest: string): Promise<void> {
+    this.#sessionCalls.start(id, owner, digest);
+  }
+
+  async sessionGrant(id: string, digest: string): Promise<SessionGrant | null> {
+    return this.#sessionCalls.grant(id, digest);
+  }
+
+  async sessions(): Promise<Session[]> {
+    return this.#sessionCalls.list();
+  }
+
+  async endSession(id: string, by: string): Promise<void> {
+    this.#sessionCalls.end(id, by);
   }
 
   #entry(name: string) {

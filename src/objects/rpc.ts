@@ -6,8 +6,10 @@ import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
+import type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
+import type { Session } from "../schema/access/session.ts";
 import type { Token } from "../schema/access/token.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
@@ -27,6 +29,7 @@ import type { DroverError } from "../shared/errors.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
+export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 
 /**
@@ -316,6 +319,24 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Stores a code with which a browser can start a session. Code: `busy`. */
+  offerSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
+  /**
+   * Starts the session whose code has the digest `code`. `digest`: that of the session's secret. Code:
+   * `unauthorized` if the code cannot start a session.
+   */
+  redeemSession(id: string, code: string, digest: string): Promise<void>;
+  /** Starts a session without a code. Code: `busy`. */
+  startSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
+  /**
+   * What the edge needs to judge requests with a session's cookie; null: there is no active session with this
+   * id. If the digest is that of the session's secret, the use is noted.
+   */
+  sessionGrant(id: string, digest: string): Promise<SessionGrant | null>;
+  /** The active sessions, latest start first. */
+  sessions(): Promise<Session[]>;
+  /** Ends a session, or does nothing if there is no session with this id. */
+  endSession(id: string, by: string): Promise<void>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

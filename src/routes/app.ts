@@ -20,6 +20,7 @@ import { drainBody } from "./http/drain-body.ts";
 import { refuse } from "./http/invalid.ts";
 import { refuseLossyJson } from "./http/json-body.ts";
 import { renderError } from "./http/problem.ts";
+import { setSafeHeaders } from "./http/safe-headers.ts";
 import { installMessages } from "./http/zod-messages.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
@@ -34,6 +35,7 @@ import { runEventRoutes } from "./runs/run-events.ts";
 import { runLogRoutes } from "./runs/run-logs.ts";
 import { submitRoutes } from "./runs/run-submit.ts";
 import { runRoutes } from "./runs/runs.ts";
+import { sessionRoutes } from "./sessions.ts";
 import { snapshotRoutes } from "./snapshots.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { workerRoutes } from "./workers.ts";
@@ -65,10 +67,13 @@ export function createApp(agent: AgentBundle): EdgeApp {
     await next();
     // Hosts and the `drover` command correct their clocks by the date of an answer. The headers of an answer
     // that opens a socket cannot be changed.
-    if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
+    if (c.res.status === SWITCHING_PROTOCOLS) return;
+    c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
+    setSafeHeaders(c.res.headers);
   });
   app.use("/v1/*", except(HOSTS, needsToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
+  app.use("/ui/session", limitBody(MAX_BODY_BYTES), refuseLossyJson);
   app.use("/metrics", needsToken);
   app.use(HOSTS, signAnswers);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
@@ -83,6 +88,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   workerRoutes(app);
   enrollmentRoutes(app);
   tokenRoutes(app);
+  sessionRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

@@ -73,8 +73,6 @@ async function serve(c: EdgeContext, name: string): Promise<Response> {
       ...pick(served, "content-type", "etag"),
       "cache-control": "no-cache",
       "content-security-policy": POLICY,
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
     },
   });
 }

@@ -166,7 +166,6 @@ async function getSnapshot(c: EdgeContext, id: string): Promise<Response> {
     "content-type": "application/octet-stream",
     "accept-ranges": "bytes",
     "cache-control": "private, max-age=31536000, immutable",
-    "x-content-type-options": "nosniff",
     etag,
   };
   if (c.req.header("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });

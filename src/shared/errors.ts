@@ -12,6 +12,7 @@ export const STATUS_OF_CODE = {
   bad_signature: 401,
   forbidden: 403,
   missing_scope: 403,
+  cross_site: 403,
   beyond_limits: 403,
   not_found: 404,
   unknown_run: 404,

@@ -126,6 +126,11 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     return putLog(ending, "run/main/1.1");
   },
   missing_scope: async () => ask("GET", "/v1/pools", undefined, await weakToken()),
+  cross_site: () =>
+    server.send("DELETE", "/v1/runs/nobody", {
+      cookie: `drover-${new URL(server.url).port}=drvs_x`,
+      origin: "https://elsewhere.example",
+    }),
   beyond_limits: async () => ask("POST", "/v1/runs", { argv, pool: "own", priority: 2 }, await weakToken()),
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),

@@ -112,7 +112,13 @@ describe("a run beyond a token's limits (access.md#limits)", () => {
     };
     const pool = { events } as unknown as PoolApi; // all that is called, with all that is looked at
     const objects = { ...edge.objects, pool: () => pool };
-    const caller = { by: "token:x", scopes: RUN_SCOPES, limits: { labels: MINE }, expiresAt: null };
+    const caller = {
+      by: "token:x",
+      scopes: RUN_SCOPES,
+      limits: { labels: MINE },
+      expiresAt: null,
+      secret: "",
+    };
     const walled = walledObjects(objects, caller, async () => undefined);
     const found = await walled.pool("default").events(null, 60_000);
     expect(found.items.map(({ run }) => run?.id)).toEqual(["mine"]);

@@ -11,19 +11,20 @@ const ADMIN = "drv_admin_token_of_the_object_tests";
 const AGENT = { version: "0", source: "", sha256: "", installer: "" };
 const app = createApp(AGENT);
 
+const environment = () => ({
+  adminToken: ADMIN,
+  signingKey: "key",
+  url: "http://drover.test",
+  objects,
+  assets: { fetch: async () => new Response() },
+  now: droverNow,
+});
+
 /** Sends a request through the edge to the real objects, with a token. */
 function send(token: string, method: string, path: string, body?: unknown): Promise<Response> {
-  const env = {
-    adminToken: ADMIN,
-    signingKey: "key",
-    url: "http://drover.test",
-    objects,
-    assets: { fetch: async () => new Response() },
-    now: droverNow,
-  };
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-  return Promise.resolve(app.request(path, init, env));
+  return Promise.resolve(app.request(path, init, environment()));
 }
 
 async function json<Answer>(status: number, answer: Promise<Response>): Promise<Answer> {
@@ -82,5 +83,39 @@ describe("a token in real storage (access.md#tokens)", () => {
       send(ADMIN, "GET", "/v1/tokens"),
     );
     expect(items.find((one) => one.id === id)?.state).toBe("expired");
+  });
+});
+
+describe("a browser session in real storage (sessions.md#life)", () => {
+  const signIn = async (body: object) => {
+    const answer = await send("", "POST", "/ui/session", body);
+    expect(answer.status).toBe(204);
+    return answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  };
+  const callerOf = (cookie: string) => {
+    const env = environment();
+    return Promise.resolve(app.request("http://localhost/v1/caller", { headers: { cookie } }, env));
+  };
+
+  test("started by a code outlives the registry's process, and ends with its token", async () => {
+    const { id, token } = await create({ name: "ann", preset: "viewer" });
+    const { code } = await json<{ code: string }>(201, send(token, "POST", "/v1/sessions"));
+    await evictDurableObject(registry());
+    const cookie = await signIn({ code });
+    await evictDurableObject(registry());
+    expect(await json(200, callerOf(cookie))).toMatchObject({ by: "session:ann" });
+    await json(200, send(ADMIN, "DELETE", `/v1/tokens/${id}`));
+    expect(await json(200, send(ADMIN, "GET", "/v1/sessions"))).toMatchObject({ items: [] });
+  });
+
+  test("costs two rows to start, and nothing while it is warm", async () => {
+    await signIn({ token: ADMIN }); // makes the table
+    const before = meter.rowsWritten;
+    const cookie = await signIn({ token: ADMIN });
+    expect(meter.rowsWritten - before).toBeLessThanOrEqual(2); // the row, and an alarm at most
+    await json(200, callerOf(cookie));
+    const warm = { ...meter };
+    for (let times = 0; times < 20; times += 1) await json(200, callerOf(cookie));
+    expect(meter).toEqual(warm);
   });
 });

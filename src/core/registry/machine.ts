@@ -1,4 +1,4 @@
-// What does the registry hold: which pools exist, and which tokens are valid?
+// What does the registry hold: which pools exist, and which tokens and browser sessions are valid?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
 import type { Letter } from "../inbox.ts";
@@ -14,13 +14,21 @@ import {
   poolAskedAt,
   type RegistryRecord,
 } from "./pools.ts";
+import {
+  foldSession,
+  foldSessionTime,
+  type SessionEvent,
+  type SessionRow,
+  sessionEndsAt,
+} from "./sessions.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
 
 export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
+  sessions: Rows<SessionRow>;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent;
+export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | SessionEvent;
 
 export type RegistryMessage = Letter<"pool", "configure">;
 
@@ -30,8 +38,8 @@ function withPools(state: RegistryState, pools: PoolsState): RegistryState {
 }
 
 /**
- * The registry's state machine. It owns the tokens and the pools' configurations, and sends each
- * configuration until the pool has confirmed it.
+ * The registry's state machine. It owns the tokens, the browser sessions and the pools' configurations, and
+ * sends each configuration until the pool has confirmed it.
  */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
@@ -46,6 +54,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 
   apply(state, event, now: Instant) {
     foldTokenTime(state.tokens, now);
+    foldSessionTime(state.sessions, state.tokens, now);
     switch (event.type) {
       case "tick":
         return state;
@@ -58,11 +67,19 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       case "token_revoked":
       case "token_used":
         foldToken(state.tokens, event, now);
+        foldSessionTime(state.sessions, state.tokens, now);
+        return state;
+      case "session_offered":
+      case "session_started":
+      case "session_used":
+      case "session_ended":
+        foldSession(state.sessions, event, now);
         return state;
     }
   },
 
   due: configurationsOwed,
 
-  wakeAt: (state) => earliest(poolAskedAt(state), tokenExpiresAt(state.tokens)),
+  wakeAt: (state) =>
+    earliest(poolAskedAt(state), tokenExpiresAt(state.tokens), sessionEndsAt(state.sessions)),
 };

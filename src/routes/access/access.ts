@@ -2,7 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import { judgeRate, type RatePolicy, type RateState, type RateVerdict } from "../../shared/time/rate.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import { TokenDirectory } from "./token-directory.ts";
+import { sessionDirectory, tokenDirectory } from "./grant-directory.ts";
 
 /** The rate limit of one token at one isolate. The limit allows a burst of thousands of submissions. */
 export const REQUEST_RATE: RatePolicy = { quota: 6_000, windowMs: 60_000 };
@@ -34,9 +34,10 @@ export class RateLimiter {
   }
 }
 
-/** What one app remembers for the checks of tokens. */
+/** What one app remembers for the checks of tokens and sessions. */
 export class Access {
-  readonly tokens = new TokenDirectory();
+  readonly tokens = tokenDirectory();
+  readonly sessions = sessionDirectory();
   readonly requests = new RateLimiter(REQUEST_RATE);
   readonly wrongTokens = new RateLimiter(WRONG_TOKEN_RATE);
 }

@@ -13,12 +13,29 @@ export interface Caller {
   expiresAt: Instant | null;
   /** The id of the caller's token; absent for the Worker's own secret. */
   token?: string;
+  /** The digest of the secret that the caller sent or, in a session, of the one that started the session. */
+  secret: string;
 }
 
 /** The holder of the Worker's own secret, who may always do everything (access.md#break-glass). */
-export const ADMIN: Caller = { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null };
+export function adminCaller(secret: string): Caller {
+  return { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null, secret };
+}
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
-export function callerOf({ id, name, scopes, limits }: TokenGrant, expiresAt: Instant | null): Caller {
-  return { by: `token:${name}`, scopes, limits, expiresAt, token: id };
+export function callerOf(
+  { id, name, scopes, limits }: TokenGrant,
+  secret: string,
+  expiresAt: Instant | null,
+): Caller {
+  return { by: `token:${name}`, scopes, limits, expiresAt, token: id, secret };
+}
+
+/**
+ * The holder of a session: its owner, under a name that shows the session (access.md#actors). What the holder
+ * creates may outlive the session, but not the owner's secret.
+ */
+export function sessionCaller(owner: Caller): Caller {
+  const name = owner.by.slice(owner.by.indexOf(":") + 1);
+  return { ...owner, by: `session:${name}` };
 }

@@ -1,6 +1,7 @@
 // Which tokens may a caller make and change (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
 import {
+  BREAK_GLASS,
   grants,
   PRESETS,
   type Preset,
@@ -68,6 +69,16 @@ const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits)
   sources: (one, { sources }) =>
     sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,
 };
+
+/**
+ * Throws `beyond_limits` if a session acts for somebody who may do more than the caller. `token`: the token
+ * that the session acts for; null: the session acts for the holder of the Worker's own secret.
+ */
+export function refuseSessionExcess(token: Token | null, caller: Caller): void {
+  if (token !== null) refuseExcess(token, caller);
+  else if (!grants(caller.scopes, BREAK_GLASS))
+    throw new DroverError("beyond_limits", `this session may do more than ${caller.by}`);
+}
 
 /** The earlier of two ends; null: never. */
 export function earlier(one: number | null, other: number | null): number | null {

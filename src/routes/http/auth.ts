@@ -1,14 +1,16 @@
-// Does a request carry a valid token, and does this token allow the request (access.md)?
+// Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
-import type { TokenGrant } from "../../objects/rpc.ts";
+import type { SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
-import { parseToken } from "../../shared/access/token-text.ts";
+import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { RateVerdict } from "../../shared/time/rate.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
 import type { Access, RateLimiter } from "../access/access.ts";
-import { ADMIN, type Caller, callerOf } from "../access/caller.ts";
+import { adminCaller, type Caller, callerOf, sessionCaller } from "../access/caller.ts";
+import type { GrantDirectory } from "../access/grant-directory.ts";
+import { refuseCrossSite, sessionSecretOf } from "../access/session-cookie.ts";
 import { walledObjects } from "../access/walls.ts";
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
 import { setRateHeaders } from "./rate-headers.ts";
@@ -16,26 +18,25 @@ import { setRateHeaders } from "./rate-headers.ts";
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
 /**
- * Admits requests with the Worker's own secret or a valid token (access.md#tokens), and gives each request
- * the objects as they exist for its caller (access.md#walls). A text that cannot be a token is refused
- * without a call to an object (access.md#rate-limits). Codes: `unauthorized`, `beyond_limits`,
- * `too_many_requests`.
+ * Admits requests with the Worker's own secret, a valid token (access.md#tokens) or the cookie of a session
+ * (sessions.md), and gives each request the objects as they exist for its caller (access.md#walls). A text
+ * that cannot be a token is refused without a call to an object (access.md#rate-limits). Codes:
+ * `unauthorized`, `beyond_limits`, `too_many_requests`, `cross_site`.
  */
 export function requireToken(access: Access) {
   return createMiddleware<EdgeTypes>(async (c, next) => {
-    const text = tokenOf(c);
-    if (isSameSecret(text, c.env.adminToken)) {
-      c.set("caller", ADMIN);
-      return next();
-    }
-    const caller = await callerWith(c, access, text);
-    const confirm = () => callerWith(c, access, text);
-    const verdict = access.requests.take(caller.token ?? "", c.env.now());
-    if (!verdict.allowed) throw tooMany("this token makes too many requests", access.requests, verdict);
+    const cookie = c.req.header("authorization") === undefined ? sessionSecretOf(c) : undefined;
+    if (cookie !== undefined) refuseCrossSite(c);
+    const text = cookie ?? tokenOf(c);
+    const identify = () => (cookie === undefined ? holderWith(c, access, text) : ownerWith(c, access, text));
+    const caller = await identify();
     c.set("caller", caller);
+    if (caller.by === "admin") return next();
+    const verdict = access.requests.take(caller.token ?? caller.by, c.env.now());
+    if (!verdict.allowed) throw tooMany("this token makes too many requests", access.requests, verdict);
     c.set(
       "objects",
-      walledObjects(c.env.objects, caller, async () => void (await confirm())),
+      walledObjects(c.env.objects, caller, async () => void (await identify())),
     );
     const { pools } = caller.limits;
     if (pools !== undefined) c.set("pools", limitedNames(c.var.pools, pools));
@@ -69,27 +70,75 @@ function tokenOf(c: EdgeContext): string {
   throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
 }
 
-/** The holder of a token. Throws if the token is not valid here and now, or not from there. */
-async function callerWith(c: EdgeContext, { tokens, wrongTokens }: Access, text: string): Promise<Caller> {
+/** The holder of a token or of the Worker's own secret. Throws if the text is not valid here and now. */
+export async function holderWith(c: EdgeContext, access: Access, text: string): Promise<Caller> {
+  if (isSameSecret(text, c.env.adminToken)) return adminCaller(contentDigest(text));
   const parsed = parseToken(text);
   if (parsed.kind !== "token") throw new DroverError("unauthorized", WHAT_IS_WRONG[parsed.kind]);
-  const { id } = parsed;
-  const digest = contentDigest(text);
-  const remembered = holderOf(tokens.remembered(id, c.env.now()), digest, c);
-  if (remembered !== undefined) return remembered;
-  // A secret that was valid a moment ago is looked up again, whatever others at its address have sent.
-  if (tokens.hasKnown(id, digest)) {
-    return holderOf(await tokens.grant(id, c.env, digest), digest, c) ?? refuseToken();
+  const secret = { id: parsed.id, digest: contentDigest(text) };
+  const holder = await valid(c, access, access.tokens, secret, (grant) => holderOf(grant, secret.digest, c));
+  if (holder !== undefined) return holder;
+  throw new DroverError(
+    "unauthorized",
+    "this token is not valid here: it was revoked or has expired, or it belongs to another Drover",
+  );
+}
+
+/** The holder of the session with this secret. Throws if the session has ended, or its owner's token has. */
+async function ownerWith(c: EdgeContext, access: Access, text: string): Promise<Caller> {
+  const parsed = parseToken(text, SESSION_PREFIX);
+  if (parsed.kind === "token") {
+    const secret = { id: parsed.id, digest: contentDigest(text) };
+    const owner = await valid(c, access, access.sessions, secret, (grant) =>
+      ownerOf(grant, secret.digest, c),
+    );
+    if (owner !== undefined) return sessionCaller(owner);
   }
+  throw new DroverError("unauthorized", "this session has ended; sign in again");
+}
+
+/**
+ * The holder of a secret, by what is remembered or by a look-up. A secret that was valid a moment ago is
+ * looked up whatever others at its address have sent; other secrets count as wrong until the look-up shows
+ * that they are valid (access.md#rate-limits). Undefined: the secret is not valid. Code: `too_many_requests`.
+ */
+async function valid<Grant>(
+  c: EdgeContext,
+  { wrongTokens }: Access,
+  directory: GrantDirectory<Grant>,
+  { id, digest }: { id: string; digest: string },
+  holder: (grant: Grant | null | undefined) => Caller | undefined,
+): Promise<Caller | undefined> {
+  const remembered = directory.remembered(id, c.env.now());
+  const known = holder(remembered);
+  if (known !== undefined) return known;
+  if (directory.hasKnown(id, digest)) return holder(await directory.grant(id, c.env, digest));
+  const giveBack = refuseFlood(c, { wrongTokens });
+  // What is remembered may be from before a rotation. That nothing is valid under this id is remembered, too.
+  if (remembered === null) return undefined;
+  const found = holder(await directory.lookUp(id, c.env, digest));
+  if (found !== undefined) giveBack();
+  return found;
+}
+
+/**
+ * Counts a secret that may be wrong for its address (access.md#rate-limits). Call the result once the secret
+ * turns out to be right. Code: `too_many_requests`.
+ */
+export function refuseFlood(c: EdgeContext, { wrongTokens }: Pick<Access, "wrongTokens">): () => void {
   const address = addressOf(c);
   const verdict = wrongTokens.take(address, c.env.now());
   if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", wrongTokens, verdict);
-  // What is remembered may be from before a rotation. That there is no such token is remembered, too.
-  const isUnknown = tokens.remembered(id, c.env.now()) === null;
-  const holder = isUnknown ? undefined : holderOf(await tokens.lookUp(id, c.env, digest), digest, c);
-  if (holder === undefined) return refuseToken();
-  wrongTokens.giveBack(address);
-  return holder;
+  return () => wrongTokens.giveBack(address);
+}
+
+/** The owner of a session with this grant; undefined if the session, or the owner's secret, is not valid. */
+function ownerOf(grant: SessionGrant | null | undefined, digest: string, c: EdgeContext): Caller | undefined {
+  if (!grant || !isSame(grant.digest, digest) || grant.until <= c.env.now()) return undefined;
+  const { secret } = grant.owner;
+  if (grant.token !== null) return holderOf(grant.token, secret, c);
+  const { adminToken } = c.env;
+  return adminToken !== "" && isSame(secret, contentDigest(adminToken)) ? adminCaller(secret) : undefined;
 }
 
 /**
@@ -107,19 +156,12 @@ function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeC
     const from = address === "" ? "an unknown address" : address;
     throw new DroverError("beyond_limits", `this token is not accepted from ${from}`);
   }
-  return callerOf(grant, secret.until);
+  return callerOf(grant, digest, secret.until);
 }
 
 /** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
 function addressOf(c: EdgeContext): string {
   return c.req.header("cf-connecting-ip") ?? "";
-}
-
-function refuseToken(): never {
-  throw new DroverError(
-    "unauthorized",
-    "this token is not valid here: it was revoked or has expired, or it belongs to another Drover",
-  );
 }
 
 const WHAT_IS_WRONG = {

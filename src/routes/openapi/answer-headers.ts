@@ -21,6 +21,7 @@ const HEADERS = {
     'how many requests a token has (`q`) in how many seconds (`w`), such as `"requests";q=100;w=60`',
   "Repr-Digest": "the SHA-256 of the file (RFC 9530)",
   "Retry-After": "seconds after which the same request is worth sending again",
+  "Set-Cookie": "the session's cookie, or its removal (docs/design/sessions.md)",
   Signature: "`drover=:<base64>:` proves that this answer belongs to this call (RFC 9421)",
   "Signature-Input": "which parts of the answer are signed, and when",
   "WWW-Authenticate": "`Bearer`: how to show a token",

@@ -8,6 +8,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   unauthorized: "the token is missing or not valid here",
   bad_signature: "the signature of the host, or the enrollment code, does not verify",
   forbidden: "the attempt belongs to another host, or the worker of this host is ending",
+  cross_site: "the request carries a session's cookie, and a page of another site may have caused it",
   missing_scope: "the token is valid, and lacks the scope that this operation needs",
   beyond_limits: "the token is limited to less than the request asks for",
   not_found: "there is no such route",

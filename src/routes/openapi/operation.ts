@@ -18,7 +18,7 @@ export const TAGS = {
   Snapshots: "Archives of files: the files that runs begin with, and their results.",
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
-  Tokens: "Who may do what: tokens with scopes and limits.",
+  Tokens: "Who may do what: tokens with scopes and limits, and the sessions of browsers.",
   Hosts: "The calls of agents to the control plane, signed by their hosts.",
   Service: "Health, metrics, and the files that Drover serves.",
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
@@ -132,7 +132,7 @@ function derivedCodes(access: AccessRule, request: RouteConfig["request"]): Erro
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
-  else if (access !== "open") codes.push("unauthorized", "beyond_limits", "too_many_requests");
+  else if (access !== "open") codes.push("unauthorized", "beyond_limits", "cross_site", "too_many_requests");
   if (access !== "open" && access !== "host" && access !== "any_token") codes.push("missing_scope");
   const body = request?.body?.content;
   if (body !== undefined) codes.push("body_too_large");

@@ -80,7 +80,6 @@ export function runLogRoutes(app: EdgeApp): void {
       "content-type": "application/octet-stream",
       "accept-ranges": "bytes",
       "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
       ...(first.attempt === undefined ? {} : { "drover-attempt": first.attempt }),
       ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
       ...(from < to && (span.ranged || tail !== undefined)

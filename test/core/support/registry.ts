@@ -1,10 +1,16 @@
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
+import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "./map-disk.ts";
 
-/** A registry right after loading, with this record and no tokens. */
+/** A registry right after loading, with this record, no tokens and no sessions. */
 export function registryOf(record: RegistryRecord | null): RegistryState {
-  return { record, refusals: {}, tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken) };
+  return {
+    record,
+    refusals: {},
+    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    sessions: new Rows(new MapDisk<SessionRow>(), () => true),
+  };
 }

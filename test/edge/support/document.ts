@@ -13,6 +13,7 @@ const ORDINARY = new Set([
     "content-encoding",
     "content-length",
     "content-type",
+    "cross-origin-resource-policy",
     "date",
     "keep-alive",
   ],

@@ -1,10 +1,16 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
-import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
+import {
+  type RegistryEvent,
+  type RegistryState,
+  registryMachine,
+} from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
+import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
 import { Rows } from "../../../src/core/rows.ts";
+import { SessionCalls } from "../../../src/objects/reads/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
 import type {
   AllocationApi,
@@ -77,6 +83,7 @@ export interface FakeWorld {
   enrolled: EnrollCall[];
   /** The real table of tokens. */
   tokens: TokenCalls;
+  sessions: SessionCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -111,7 +118,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     objectsInBucket: new Map(),
     snapshots: new Map(),
     enrolled: [],
-    tokens: tokenTable(),
+    ...registryTables(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -426,21 +433,24 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
-/** The registry's own calls about tokens, over a table in memory. */
-function tokenTable(): TokenCalls {
+/** The registry's own calls about tokens and sessions, over tables in memory. */
+function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
   let state: RegistryState = {
     record: null,
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    sessions: new Rows(new MapDisk<SessionRow>(), () => true),
   };
-  return new TokenCalls({
+  const registry = {
     now: () => Date.now(),
-    enter(event = { type: "tick" }) {
+    enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
       state.tokens.flush();
+      state.sessions.flush();
       return state;
     },
-  });
+  };
+  return { tokens: new TokenCalls(registry), sessions: new SessionCalls(registry) };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -463,6 +473,12 @@ function registryOf(world: FakeWorld): RegistryApi {
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    offerSession: async (...args) => world.sessions.offer(...args),
+    redeemSession: async (...args) => world.sessions.redeem(...args),
+    startSession: async (...args) => world.sessions.start(...args),
+    sessionGrant: async (...args) => world.sessions.grant(...args),
+    sessions: async () => world.sessions.list(),
+    endSession: async (...args) => world.sessions.end(...args),
     poke: async () => undefined,
   };
 }

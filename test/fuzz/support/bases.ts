@@ -74,6 +74,10 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
     },
   ],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
+  "POST /ui/session": () => [
+    { code: "drvc_012345678901234567890123456789012345678901234567" },
+    { token: "drv_012345678901234567890123456789012345678901234567" },
+  ],
   "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
   "POST /v1/hosts/enroll": () => [
     {

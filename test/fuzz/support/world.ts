@@ -131,6 +131,7 @@ export class World {
     if (name === "snapshot") return SNAPSHOT;
     if (name === "attempt") return this.attempt;
     if (operation.includes("/v1/tokens/")) return this.#token(operation, pick);
+    if (operation.includes("/v1/sessions/")) return from("0123456789", "unknown");
     if (operation.includes("/v1/workers/")) return from(...this.#workers);
     if (/^(PATCH|DELETE)|\/abort$/.test(operation)) return this.#victim(operation, pick);
     return from("held", "ended", "gone", "nobody", ...this.#waiting.slice(-2));

@@ -1,0 +1,67 @@
+// What does the registry answer to calls about browser sessions (sessions.md)? `core/registry` decides.
+import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import {
+  offeredTo,
+  refusalOfNewSession,
+  type SessionGrant,
+  type SessionOwner,
+  sessionGrantOf,
+  sessionViews,
+} from "../../core/registry/sessions.ts";
+import type { Session } from "../../schema/access/session.ts";
+import { DroverError } from "../../shared/errors.ts";
+import type { Instant } from "../../shared/machine.ts";
+
+/** The registry as these calls use it: `enter` applies an event, and returns the new state. */
+interface Entered {
+  enter(event?: RegistryEvent): Pick<RegistryState, "sessions" | "tokens">;
+  now(): Instant;
+}
+
+/** The calls of `RegistryApi` about browser sessions. */
+export class SessionCalls {
+  readonly #registry: Entered;
+
+  constructor(registry: Entered) {
+    this.#registry = registry;
+  }
+
+  offer(id: string, owner: SessionOwner, digest: string): void {
+    this.#refuseMore();
+    this.#registry.enter({ type: "session_offered", id, owner, digest });
+  }
+
+  /** Starts the session whose code this is. A code starts one session. */
+  redeem(id: string, code: string, digest: string): void {
+    const owner = offeredTo(this.#registry.enter().sessions, id, code, this.#registry.now());
+    if (owner === undefined) {
+      const text = "this code has started a session already, or is older than a minute; get another one";
+      throw new DroverError("unauthorized", text);
+    }
+    this.#registry.enter({ type: "session_started", id, owner, digest });
+  }
+
+  start(id: string, owner: SessionOwner, digest: string): void {
+    this.#refuseMore();
+    this.#registry.enter({ type: "session_started", id, owner, digest });
+  }
+
+  grant(id: string, digest: string): SessionGrant | null {
+    const { sessions, tokens } = this.#registry.enter({ type: "session_used", id, digest });
+    return sessionGrantOf(sessions, tokens, id, this.#registry.now());
+  }
+
+  list(): Session[] {
+    const { sessions, tokens } = this.#registry.enter();
+    return sessionViews(sessions, tokens);
+  }
+
+  end(id: string, by: string): void {
+    this.#registry.enter({ type: "session_ended", id, by });
+  }
+
+  #refuseMore(): void {
+    const refusal = refusalOfNewSession(this.#registry.enter().sessions);
+    if (refusal !== null) throw refusal;
+  }
+}

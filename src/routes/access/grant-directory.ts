@@ -1,0 +1,94 @@
+// What does the edge know about tokens and sessions? It remembers the registry's answers for some seconds
+// (access.md#cache).
+import type { Objects, RegistryApi, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { BoundedMap } from "./bounded-map.ts";
+
+/** How long the edge trusts that a token or a session is valid. A revocation can take this long. */
+const GRANT_KEPT_MS = 30_000;
+/** How long the edge believes that there is no such token or session. */
+const UNKNOWN_KEPT_MS = 5_000;
+/** The most valid ids that an isolate remembers for each kind, and the most unknown ids. */
+const MAX_REMEMBERED = 1_000;
+
+/** How a look-up reaches the registry. */
+interface Registry {
+  objects: Objects;
+  now: () => Instant;
+}
+
+/** How one kind of grant is looked up, and which secrets it accepts. */
+interface Kind<Grant> {
+  ask(registry: RegistryApi, id: string, digest?: string): Promise<Grant | null>;
+  accepts(grant: Grant, digest: string): boolean;
+}
+
+/** The registry's answers about one kind of grant, each at most 30 s old. Each app has its own. */
+export class GrantDirectory<Grant> {
+  readonly #kind: Kind<Grant>;
+  readonly #grants = new BoundedMap<string, { grant: Grant; until: Instant }>(MAX_REMEMBERED);
+  readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
+  /** Incremented whenever a grant is forgotten: a look-up that began earlier stores nothing. */
+  #generation = 0;
+
+  constructor(kind: Kind<Grant>) {
+    this.#kind = kind;
+  }
+
+  /** The remembered grant; null if none is valid; undefined if nothing is remembered. */
+  remembered(id: string, now: Instant): Grant | null | undefined {
+    const known = this.#grants.get(id);
+    if (known !== undefined && known.until > now) return known.grant;
+    return (this.#unknown.get(id) ?? 0) > now ? null : undefined;
+  }
+
+  /** Whether this very secret was valid at the latest look-up of its id, however long ago. */
+  hasKnown(id: string, digest: string): boolean {
+    const known = this.#grants.get(id);
+    return known !== undefined && this.#kind.accepts(known.grant, digest);
+  }
+
+  /** The grant, from memory or from the registry; null if there is no valid one. */
+  async grant(id: string, registry: Registry, digest?: string): Promise<Grant | null> {
+    const known = this.remembered(id, registry.now());
+    return known === undefined ? this.lookUp(id, registry, digest) : known;
+  }
+
+  /** Asks the registry, whatever is remembered. `digest`: the digest of the secret that the caller sent. */
+  async lookUp(id: string, { objects, now }: Registry, digest?: string): Promise<Grant | null> {
+    const generation = this.#generation;
+    const grant = await this.#kind.ask(objects.registry(), id, digest);
+    if (generation !== this.#generation) return grant;
+    if (grant === null) {
+      this.#grants.delete(id);
+      this.#unknown.set(id, now() + UNKNOWN_KEPT_MS);
+    } else {
+      this.#unknown.delete(id);
+      this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS });
+    }
+    return grant;
+  }
+
+  /** Makes the next look-up ask the registry. Call this after changing a token or a session. */
+  forget(id: string): void {
+    this.#generation += 1;
+    this.#grants.delete(id);
+    this.#unknown.delete(id);
+  }
+}
+
+/** A directory of tokens, by their ids. */
+export function tokenDirectory(): GrantDirectory<TokenGrant> {
+  return new GrantDirectory<TokenGrant>({
+    ask: (registry, id, digest) => registry.grant(id, digest),
+    accepts: ({ digests }, digest) => digests.some((one) => one.digest === digest),
+  });
+}
+
+/** A directory of browser sessions, by their ids. */
+export function sessionDirectory(): GrantDirectory<SessionGrant> {
+  return new GrantDirectory<SessionGrant>({
+    ask: (registry, id, digest = "") => registry.sessionGrant(id, digest),
+    accepts: (grant, digest) => grant.digest === digest,
+  });
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "vitest";
+import { registryMachine } from "../../../src/core/registry/machine.ts";
+import {
+  CODE_MS,
+  IDLE_SESSION_MS,
+  LONGEST_SESSION_MS,
+  MAX_SESSIONS,
+  offeredTo,
+  refusalOfNewSession,
+  sessionEndsAt,
+  sessionGrantOf,
+  sessionViews,
+} from "../../../src/core/registry/sessions.ts";
+import { registryOf } from "../support/registry.ts";
+
+const T0 = 1_700_000_000_000;
+const HOUR = 3_600_000;
+const DIGEST = "sha-256=:secret-of-the-session:";
+const TOKEN_SECRET = "sha-256=:secret-of-the-token:";
+
+type Event = Parameters<typeof registryMachine.apply>[1];
+
+/** A registry with a token, and what happens to it. */
+function registry() {
+  let state = registryOf(null);
+  const at = (now: number, event: Event = { type: "tick" }) => {
+    state = registryMachine.apply(state, event, now);
+    return state;
+  };
+  const token = {
+    id: "tokentoken",
+    name: "ci",
+    scopes: ["runs:read" as const],
+    limits: {},
+    digest: TOKEN_SECRET,
+    createdAt: T0,
+    createdBy: "admin",
+    expiresAt: null,
+  };
+  at(T0, { type: "token_created", token });
+  return {
+    at,
+    grant: (now: number, id = "s") => sessionGrantOf(at(now).sessions, state.tokens, id, now),
+    views: (now: number) => sessionViews(at(now).sessions, state.tokens),
+    endsAt: () => sessionEndsAt(state.sessions),
+    written: () => state.sessions.flush(),
+  };
+}
+
+const OWNER = { token: "tokentoken", secret: TOKEN_SECRET };
+const started = (id = "s", owner: { token: string | null; secret: string } = OWNER): Event => ({
+  type: "session_started",
+  id,
+  owner,
+  digest: DIGEST,
+});
+const used: Event = { type: "session_used", id: "s", digest: DIGEST };
+
+describe("a session (sessions.md#life)", () => {
+  test("has the grant of its owner's token", () => {
+    const one = registry();
+    one.at(T0, started());
+    expect(one.grant(T0)).toMatchObject({
+      digest: DIGEST,
+      token: { id: "tokentoken", scopes: ["runs:read"] },
+    });
+    expect(one.views(T0)).toMatchObject([{ id: "s", token: "tokentoken", name: "ci" }]);
+  });
+
+  test("of the break-glass secret has no token", () => {
+    const one = registry();
+    one.at(T0, started("s", { token: null, secret: "digest of the secret" }));
+    expect(one.grant(T0)).toMatchObject({ token: null, owner: { secret: "digest of the secret" } });
+    expect(one.views(T0)).toMatchObject([{ token: null, name: "admin" }]);
+  });
+
+  test("ends 12 hours after its last use", () => {
+    const one = registry();
+    one.at(T0, started());
+    one.at(T0 + 2 * HOUR, used);
+    expect(one.endsAt()).toBe(T0 + 2 * HOUR + IDLE_SESSION_MS);
+    expect(one.grant(T0 + 2 * HOUR + IDLE_SESSION_MS - 1)).not.toBeNull();
+    expect(one.grant(T0 + 2 * HOUR + IDLE_SESSION_MS)).toBeNull();
+    expect(one.endsAt()).toBeUndefined();
+  });
+
+  test("ends after 7 days, however much it is used", () => {
+    const one = registry();
+    one.at(T0, started());
+    for (let at = T0; at < T0 + LONGEST_SESSION_MS; at += HOUR) one.at(at, used);
+    expect(one.grant(T0 + LONGEST_SESSION_MS - 1)).not.toBeNull();
+    expect(one.grant(T0 + LONGEST_SESSION_MS)).toBeNull();
+  });
+
+  test("is written once an hour at most, however much it is used", () => {
+    const one = registry();
+    one.at(T0, started());
+    one.written();
+    for (let minute = 1; minute <= 59; minute += 1) one.at(T0 + minute * 60_000, used);
+    expect(one.written()).toBe(0);
+    one.at(T0 + HOUR, used);
+    expect(one.written()).toBe(1);
+  });
+
+  test("is not kept alive by another secret", () => {
+    const one = registry();
+    one.at(T0, started());
+    one.at(T0 + 2 * HOUR, { ...used, digest: "another" });
+    expect(one.endsAt()).toBe(T0 + IDLE_SESSION_MS);
+  });
+
+  const ENDS: [string, Event[]][] = [
+    ["it is ended", [{ type: "session_ended", id: "s", by: "admin" }]],
+    ["its token is revoked", [{ type: "token_revoked", id: "tokentoken", by: "admin" }]],
+    [
+      "its token is rotated at once",
+      [{ type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: 0 }],
+    ],
+  ];
+  test.each(ENDS)("ends if %s", (_, events) => {
+    const one = registry();
+    one.at(T0, started());
+    for (const event of events) one.at(T0 + 1, event);
+    expect(one.grant(T0 + 1)).toBeNull();
+    expect(one.views(T0 + 1)).toEqual([]);
+  });
+
+  test("ends with the secret that started it, at the end of a rotation's overlap", () => {
+    const one = registry();
+    one.at(T0, started());
+    one.at(T0, { type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: HOUR });
+    expect(one.grant(T0 + HOUR - 1)).not.toBeNull();
+    expect(one.grant(T0 + HOUR)).toBeNull();
+  });
+});
+
+describe("a code (sessions.md#codes)", () => {
+  const offered: Event = { type: "session_offered", id: "s", owner: OWNER, digest: "code" };
+  const owner = (one: ReturnType<typeof registry>, now: number, digest = "code") =>
+    offeredTo(one.at(now).sessions, "s", digest, now);
+
+  test("names its owner for a minute", () => {
+    const one = registry();
+    one.at(T0, offered);
+    expect(owner(one, T0 + CODE_MS - 1)).toEqual(OWNER);
+    expect(owner(one, T0 + CODE_MS)).toBeUndefined();
+  });
+
+  test("is no session, and is not listed as one", () => {
+    const one = registry();
+    one.at(T0, offered);
+    expect(one.grant(T0)).toBeNull();
+    expect(one.views(T0)).toEqual([]);
+  });
+
+  test("starts one session, which has another secret", () => {
+    const one = registry();
+    one.at(T0, offered);
+    one.at(T0, started());
+    expect(owner(one, T0)).toBeUndefined();
+    expect(owner(one, T0, DIGEST)).toBeUndefined();
+    expect(one.grant(T0)).toMatchObject({ digest: DIGEST });
+  });
+
+  test("with another secret is no code", () => {
+    const one = registry();
+    one.at(T0, offered);
+    expect(owner(one, T0, "guessed")).toBeUndefined();
+  });
+});
+
+test("there are at most 1,000 sessions and codes (sessions.md#life)", () => {
+  const one = registry();
+  for (let index = 1; index < MAX_SESSIONS; index += 1) one.at(T0, started(`s${index}`));
+  expect(refusalOfNewSession(one.at(T0).sessions)).toBeNull();
+  one.at(T0, started("last"));
+  expect(refusalOfNewSession(one.at(T0).sessions)).toMatchObject({ code: "busy" });
+});
