@@ -1,6 +1,6 @@
 // The client's calls about browser sessions. The operation determines the type of an answer.
-import type { CallOptions, Target } from "./transport/http.ts";
-import { ask } from "./transport/operations.ts";
+import { type CallOptions, callStream, type Target } from "./transport/http.ts";
+import { ask, callOf } from "./transport/operations.ts";
 
 /** The routes of browser sessions (sessions.md). Each call rejects with `ApiError` or `UnreachableError`. */
 export function sessionsOf(target: Target) {
@@ -11,7 +11,8 @@ export function sessionsOf(target: Target) {
     list: (options?: CallOptions) => ask(target, "listSessions", {}, options),
 
     /** Ends a session. Repeating the call is harmless. */
-    end: (id: string, options?: CallOptions) =>
-      ask(target, "endSession", { path: { id } }, { ...options, repeatable: true }),
+    async end(id: string, options?: CallOptions): Promise<void> {
+      await callStream(target, callOf("endSession", { path: { id } }, { ...options, repeatable: true }));
+    },
   };
 }
