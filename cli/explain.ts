@@ -34,7 +34,8 @@ function wordsFor(error: unknown, io: Where): string[] {
   if (error instanceof StrangerError) {
     const file = localFile(io);
     return [
-      `The program listening on ${error.address} does not know your token: it is not your Drover.`,
+      `The program listening on ${error.address} does not know your token.`,
+      "Either it is not your Drover, or the token was revoked or has expired.",
       "Your token was not sent to it.",
       file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(file),
     ];

@@ -45,11 +45,12 @@ export function openWorkerLog(path: string): WorkerLog {
     write(level, text) {
       if (left <= 0) return;
       const line = `${new Date().toISOString()} ${level} ${text}\n`;
+      const bytes = Buffer.byteLength(line);
       guarded(() => {
         if (lost > 0) writeSync(open(), `${lost} lines that could not be written are missing here.\n`);
         lost = 0;
-        writeSync(open(), left > line.length ? line : "The log is full; further lines are dropped.\n");
-        left -= Buffer.byteLength(line);
+        writeSync(open(), left > bytes ? line : "The log is full; further lines are dropped.\n");
+        left -= bytes;
       });
     },
     close() {

@@ -93,8 +93,11 @@ export class Shell<State, Event, Message extends Envelope> {
   alarm(): void {
     this.#alarm.disarmed();
     this.#firing = true;
-    this.enter();
-    this.#firing = false;
+    try {
+      this.enter();
+    } finally {
+      this.#firing = false;
+    }
   }
 
   /** Notes that the storage was emptied, and that its alarm is gone, too. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { REQUEST_RATE } from "../../src/routes/access/access.ts";
 import { PRESETS, SCOPES } from "../../src/shared/access/scopes.ts";
 import { TOKEN_RANDOM_BYTES, tokenText } from "../../src/shared/access/token-text.ts";
 import { contentDigest } from "../../src/signing/mac.ts";
@@ -91,6 +92,16 @@ describe("a token that is wrong (access.md#rate-limits)", () => {
     expect(own.calls).toEqual(["registry grant", "registry grant", "registry grant"]);
     await as(own, stranger(), at("192.0.2.2")).json(401, "GET", "/v1/runs");
     await as(own, TOKEN, at("192.0.2.1")).json(200, "GET", "/v1/runs");
+  });
+
+  test("counts for the whole network of an IPv6 address", async () => {
+    const own = createEdge();
+    const statuses: number[] = [];
+    for (let tries = 1; tries <= 6; tries += 1) {
+      const at = { "cf-connecting-ip": `2001:db8:1:2::${tries}` };
+      statuses.push((await as(own, makeToken(edge, ["runs:read"]), at).send("GET", "/v1/runs")).status);
+    }
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
   test("does not shut out a right one that is in use at the same address", async () => {
@@ -274,4 +285,17 @@ describe("the API of tokens (access.md#tokens)", () => {
       expect(await boss.json(403, "DELETE", `/v1/tokens/${id}`)).toMatchObject({ code: "beyond_limits" });
     }
   });
+});
+
+test("a token that asks too often learns its limit and when to come back (access.md#rate-limits)", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const own = createEdge();
+  const token = makeToken(own, ["runs:read"]);
+  const { quota } = REQUEST_RATE;
+  for (let count = 0; count < quota; count += 1) await as(own, token).send("GET", "/v1/caller");
+  const answer = await as(own, token).send("GET", "/v1/caller");
+  expect(answer.status).toBe(429);
+  expect(answer.headers.get("retry-after")).toBe("1");
+  expect(answer.headers.get("ratelimit-policy")).toBe('"requests";q=6000;w=60');
+  expect(answer.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
 });

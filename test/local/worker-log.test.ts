@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { isInternal, openWorkerLog } from "../../local/runtime/worker-log.ts";
@@ -33,6 +33,16 @@ test("P4: a log that cannot be opened is opened as soon as it can be", () => {
   log.write("info", "this is read");
   const text = readFileSync(join(dir, "worker.log"), "utf8");
   expect(text).toMatch(/^2 lines that could not be written are missing here\.\n.* info this is read\n$/);
+});
+
+test("P4: a log holds 16 MiB of bytes, whatever the letters are", () => {
+  const path = join(scratchDir(), "worker.log");
+  const log = openWorkerLog(path);
+  onTestFinished(log.close);
+  for (let mib = 0; mib < 20; mib += 1) log.write("info", "é".repeat(512 * 1_024));
+  const { size } = statSync(path);
+  expect(size).toBeLessThanOrEqual(16 * 1_024 * 1_024);
+  expect(size).toBeGreaterThan(15 * 1_024 * 1_024);
 });
 
 test.each([

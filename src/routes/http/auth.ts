@@ -1,7 +1,7 @@
 // Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
 import type { SessionGrant, TokenGrant } from "../../objects/rpc.ts";
-import { isFrom } from "../../schema/access/networks.ts";
+import { isFrom, placeOf } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -13,7 +13,7 @@ import type { GrantDirectory } from "../access/grant-directory.ts";
 import { refuseCrossSite, sessionSecretOf } from "../access/session-cookie.ts";
 import { walledObjects } from "../access/walls.ts";
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
-import { setRateHeaders } from "./rate-headers.ts";
+import { rateHeaders } from "./rate-headers.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
@@ -33,7 +33,11 @@ export function requireToken(access: Access) {
     c.set("caller", caller);
     if (caller.by === "admin") return next();
     const verdict = access.requests.take(caller.token ?? caller.by, c.env.now());
-    if (!verdict.allowed) throw tooMany("this token makes too many requests", access.requests, verdict);
+    const rate = rateHeaders(access.requests.policy, verdict, c.env.now());
+    if (!verdict.allowed) {
+      for (const [name, value] of rate) c.header(name, value);
+      throw tooMany("this token makes too many requests", access.requests, verdict);
+    }
     c.set(
       "objects",
       walledObjects(c.env.objects, caller, async () => void (await identify())),
@@ -41,7 +45,7 @@ export function requireToken(access: Access) {
     const { pools } = caller.limits;
     if (pools !== undefined) c.set("pools", limitedNames(c.var.pools, pools));
     await next();
-    setRateHeaders(c.res.headers, access.requests.policy, verdict, c.env.now());
+    for (const [name, value] of rate) c.res.headers.set(name, value);
   });
 }
 
@@ -126,10 +130,10 @@ async function valid<Grant>(
  * turns out to be right. Code: `too_many_requests`.
  */
 export function refuseFlood(c: EdgeContext, { wrongTokens }: Pick<Access, "wrongTokens">): () => void {
-  const address = addressOf(c);
-  const verdict = wrongTokens.take(address, c.env.now());
+  const place = placeOf(addressOf(c));
+  const verdict = wrongTokens.take(place, c.env.now());
   if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", wrongTokens, verdict);
-  return () => wrongTokens.giveBack(address);
+  return () => wrongTokens.giveBack(place);
 }
 
 /** The owner of a session with this grant; undefined if the session, or the owner's secret, is not valid. */

@@ -34,8 +34,6 @@ export interface Gate {
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
   /** Counts a machine of this type that the plan creates. */
   take(type: string): void;
-  /** The number of machines that may exist, including the machines that the plan creates. */
-  instances(): number;
 }
 
 /** Why a waiting run was not placed (rules.md#invariant-5). */

@@ -46,7 +46,6 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
       underWay += 1;
       for (const hold of on(type)) tried.add(hold);
     },
-    instances: () => instances,
   };
 }
 
