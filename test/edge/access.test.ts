@@ -287,7 +287,7 @@ describe("the API of tokens (access.md#tokens)", () => {
   });
 });
 
-test("a token that asks too often learns its limit and when to come back (access.md#rate-limits)", async () => {
+test("a token that asks too often learns its limit, and when to return (access.md#rate-limits)", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const own = createEdge();
   const token = makeToken(own, ["runs:read"]);
