@@ -28,6 +28,7 @@ import { addStatus } from "./verbs/status.ts";
 import { addTokens } from "./verbs/tokens.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
+import { addWebhooks } from "./verbs/webhooks.ts";
 import { addWhy } from "./verbs/why.ts";
 import { addWorkers } from "./verbs/workers.ts";
 
@@ -84,6 +85,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addApply(program, io);
   addSnapshots(program, io);
   addTokens(program, io);
+  addWebhooks(program, io, exitWith);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

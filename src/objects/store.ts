@@ -64,7 +64,10 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #table: string;
   #exists: boolean;
 
-  constructor(sql: SqlStorage, table: "runs" | "workers" | "placements" | "tokens") {
+  constructor(
+    sql: SqlStorage,
+    table: "runs" | "workers" | "placements" | "tokens" | "webhooks" | "deliveries",
+  ) {
     this.#sql = sql;
     this.#table = table;
     this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;
@@ -137,6 +140,13 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     if (!this.#exists) return 0;
     const sql = `SELECT max(json_extract(v, ?)) AS highest FROM ${this.#table}`;
     return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
+  }
+
+  lowest(field: string, by: string, atLeast: number): number | undefined {
+    if (!this.#exists) return undefined;
+    const number = `json_extract(v, '$.${field}')`;
+    const sql = `SELECT min(${number}) AS lowest FROM ${this.#table} WHERE json_extract(v, '$.${by}') >= ?`;
+    return this.#sql.exec<{ lowest: number | null }>(sql, atLeast).one().lowest ?? undefined;
   }
 
   readAbove(field: string, above: number, from: string, limit: number): Row[] {

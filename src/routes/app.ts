@@ -36,6 +36,8 @@ import { submitRoutes } from "./runs/run-submit.ts";
 import { runRoutes } from "./runs/runs.ts";
 import { snapshotRoutes } from "./snapshots.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { deliveryRoutes } from "./webhooks/deliveries.ts";
+import { webhookRoutes } from "./webhooks/endpoints.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
@@ -83,6 +85,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
   workerRoutes(app);
   enrollmentRoutes(app);
   tokenRoutes(app);
+  webhookRoutes(app);
+  deliveryRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);
