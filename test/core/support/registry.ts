@@ -9,7 +9,8 @@ import { MapDisk } from "./map-disk.ts";
 export function registryOf(record: RegistryRecord | null): RegistryState {
   return {
     record,
-    refusals: {}, tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    refusals: {},
+    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
   };
 }

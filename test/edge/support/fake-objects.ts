@@ -4,8 +4,10 @@ import type { RequestKey } from "../../../src/core/allocation/state.ts";
 import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
+import type { WebhookRef } from "../../../src/objects/reads/webhook-calls.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -21,6 +23,7 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
+import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
@@ -29,6 +32,7 @@ import { MapDisk } from "../../core/support/map-disk.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
+  deliverySample,
   eventOf,
   listedWorkerOf,
   poolViewOf,
@@ -36,6 +40,7 @@ import {
   setupOf,
   statusOf,
   summaryOf,
+  webhookSample,
   workerOf,
   workerSummaryOf,
 } from "./samples.ts";
@@ -77,6 +82,8 @@ export interface FakeWorld {
   enrolled: EnrollCall[];
   /** The real table of tokens. */
   tokens: TokenCalls;
+  /** The endpoints of webhooks by name. */
+  webhooks: Map<string, WebhookRef>;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -100,6 +107,7 @@ export function createWorld(...pools: string[]): FakeWorld {
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
       registry: () => guarded(world, "registry", registryOf(world)),
+      webhook: (id) => guarded(world, `webhook ${id}`, webhookOf(world, id)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
     },
@@ -112,6 +120,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     snapshots: new Map(),
     enrolled: [],
     tokens: tokenTable(),
+    webhooks: new Map(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -432,6 +441,7 @@ function tokenTable(): TokenCalls {
     record: null,
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
   };
   return new TokenCalls({
     now: () => Date.now(),
@@ -441,6 +451,28 @@ function tokenTable(): TokenCalls {
       return state;
     },
   });
+}
+
+function webhookNamed({ webhooks }: FakeWorld, name: string): WebhookRef {
+  const found = webhooks.get(name);
+  if (found === undefined) throw new DroverError("unknown_webhook", `there is no webhook "${name}"`);
+  return found;
+}
+
+function webhookOf(world: FakeWorld, id: string): WebhookApi {
+  const read = async () => {
+    const ref = [...world.webhooks.values()].find((one) => one.id === id);
+    if (ref === undefined) throw new DroverError("unknown_webhook", "there is no such webhook");
+    return webhookSample(ref);
+  };
+  return {
+    read,
+    deliveries: async () => ({ items: [deliverySample(id)], next: null }),
+    test: async () => deliverySample(id),
+    replay: async ({ ids }) => ids?.length ?? null,
+    disable: read,
+    enable: read,
+  };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -463,6 +495,20 @@ function registryOf(world: FakeWorld): RegistryApi {
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    async createWebhook(ref) {
+      world.webhooks.set(ref.name, ref);
+    },
+    async changeWebhook(name, fields) {
+      const { id } = webhookNamed(world, name);
+      world.webhooks.set(name, { id, name, fields });
+      return id;
+    },
+    rotateWebhook: async (name) => webhookNamed(world, name).id,
+    async removeWebhook(name) {
+      world.webhooks.delete(webhookNamed(world, name).name);
+    },
+    webhook: async (name) => webhookNamed(world, name),
+    webhooks: async () => [...world.webhooks.values()],
     poke: async () => undefined,
   };
 }
