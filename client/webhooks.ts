@@ -1,12 +1,12 @@
 // The client's calls about webhooks. The operation determines the type of an answer.
-import type { CallOptions, Target } from "./transport/http.ts";
-import { ask } from "./transport/operations.ts";
+import { type CallOptions, callStream, type Target } from "./transport/http.ts";
+import { ask, callOf } from "./transport/operations.ts";
 import type { ReplayRequest, WebhookDeliveryState, WebhookFields, WebhookRequest } from "./types.ts";
 
 /** How long the answer to a test may take: the receiver has 20 s. */
 const TEST_ANSWERS_WITHIN_MS = 50_000;
 
-/** The routes of webhooks (webhooks.md#endpoints). Each call rejects with `ApiError` or `UnreachableError`. */
+/** The routes of webhooks. Each call rejects with `ApiError` or `UnreachableError`. */
 export function webhooksOf(target: Target) {
   return {
     /**
@@ -24,8 +24,9 @@ export function webhooksOf(target: Target) {
     put: (name: string, fields: WebhookFields, options?: CallOptions) =>
       ask(target, "putWebhook", { path: { name }, body: fields }, options),
 
-    delete: (name: string, options?: CallOptions) =>
-      ask(target, "deleteWebhook", { path: { name } }, options),
+    async delete(name: string, options?: CallOptions): Promise<void> {
+      await callStream(target, callOf("deleteWebhook", { path: { name } }, options));
+    },
 
     /** Gives the endpoint a new secret. For `overlap` (default: 24h) the previous secret signs as well. */
     rotate: (name: string, { overlap, ...options }: CallOptions & { overlap?: string } = {}) =>

@@ -1,8 +1,8 @@
 // `drover webhooks`: creates, lists, changes, tests and removes endpoints, and shows what they were sent.
 import type { Command } from "commander";
 import type { NewWebhook, Webhook, WebhookDelivery, WebhookType } from "../../client/types.ts";
-import { DELIVERY_STATES, type DeliveryState, WEBHOOK_TYPES } from "../../src/schema/webhook/webhook.ts";
 import { durationMs } from "../../src/shared/duration.ts";
+import { DELIVERY_STATES, type DeliveryState, WEBHOOK_TYPES } from "../../src/shared/webhooks/words.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { duration, pair, positiveDuration, several, wholeNumber, words } from "../options.ts";

@@ -58,7 +58,7 @@ export interface Env {
   DROVER_URL?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */
   DROVER_CLOCK_AHEAD_MS?: string;
-  /** `1`: webhooks may go to loopback and private addresses (webhooks.md#addresses); set by `drover up` only. */
+  /** `1`: webhooks may go to local addresses (webhooks.md#addresses); set by `drover up` only. */
   DROVER_ALLOW_LOCAL_WEBHOOKS?: string;
   /** The network for webhooks on a laptop: without private addresses, unless they are allowed. */
   WEBHOOK_NETWORK?: Fetcher;

@@ -1,4 +1,6 @@
-import { rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Delivery, Webhook } from "../../src/schema/webhook/webhook.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
@@ -209,8 +211,45 @@ describe("a receiver that", () => {
   });
 });
 
+describe("the receiver of the documents", () => {
+  test("takes what Drover signs, and nothing else (docs/webhooks.md)", async () => {
+    const document = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
+    const [, source = ""] = /<<'END'\n([\s\S]*?)\nEND\n/.exec(document) ?? [];
+    const { url } = receiver; // its port is free from now on
+    await receiver.down();
+    const file = join(home, "receiver.mjs");
+    writeFileSync(file, source.replace("listen(8080)", `listen(${new URL(url).port}, "127.0.0.1")`));
+    const { secret } = await endpoint();
+    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: secret };
+    const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      said += text;
+    });
+    try {
+      const headers = { "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(Date.now() / 1_000)}` };
+      const forged = () =>
+        fetch(url, { method: "POST", headers: { ...headers, "webhook-signature": "v1,AAAA" }, body: "{}" });
+      await expect
+        .poll(
+          () =>
+            forged().then(
+              ({ status }) => status,
+              () => 0,
+            ),
+          PATIENT,
+        )
+        .toBe(401);
+      const id = await ended();
+      await expect.poll(() => said, PATIENT).toBe(`run.completed ${id} 0\n`);
+    } finally {
+      child.kill();
+    }
+  });
+});
+
 describe("an operator", () => {
-  test("rotates under load: each event is signed by a secret that is valid, for a while by both", async () => {
+  test("rotates under load: each event is signed by a valid secret, for a while by both", async () => {
     const { name, secret } = await endpoint();
     const load = Promise.all(Array.from({ length: 12 }, () => ended()));
     const rotated = await up.json(200, "POST", `/v1/webhooks/${name}/rotate`, { overlap: "1h" });
@@ -266,6 +305,17 @@ describe("an operator", () => {
       const answer = await up.json(400, "POST", "/v1/webhooks", { name: "bad", url });
       expect(answer.errors).toMatchObject([{ pointer: "/url" }]);
     }
+  });
+
+  test("cannot give the scope to a token with limits, since an endpoint shows runs to others", async () => {
+    const scopes = ["webhooks:write"];
+    for (const limits of [{ pools: ["default"] }, { labels: { team: "x" } }]) {
+      const { errors } = await up.json(400, "POST", "/v1/tokens", { name: "limited", scopes, limits });
+      expect(errors[0].detail).toContain("webhooks:write");
+    }
+    const { token } = await up.json(201, "POST", "/v1/tokens", { name: "hooks", scopes });
+    const asked = (path: string) => fetch(up.url + path, { headers: { authorization: `Bearer ${token}` } });
+    expect([(await asked("/v1/webhooks")).status, (await asked("/v1/runs")).status]).toEqual([200, 403]);
   });
 
   test("does all of that by `drover webhooks`", async () => {

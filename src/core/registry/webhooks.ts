@@ -1,4 +1,4 @@
-// Which endpoints of webhooks exist, and which settings does each still have to learn (webhooks.md#endpoints)?
+// Which webhooks exist, and which settings does each still have to learn (webhooks.md#endpoints)?
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";

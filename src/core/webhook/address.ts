@@ -6,8 +6,13 @@ const PORTS: readonly string[] = ["", "8443"];
 const LOCAL_NAMES = /(?:^|\.)(?:localhost|local|internal|intranet|home\.arpa|lan|corp|home)\.?$/;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** Loopback, private, link-local, and addresses shared behind a provider's NAT. */
-const LOCAL_IPV4 =
-  /^(?:127\.|10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[789]\d|1[01]\d|12[0-7])\.)/;
+const LOCAL_IPV4 = [
+  /^(?:127|10)\./,
+  /^192\.168\./,
+  /^169\.254\./,
+  /^172\.(?:1[6-9]|2\d|3[01])\./,
+  /^100\.(?:6[4-9]|[789]\d|1[01]\d|12[0-7])\./,
+];
 /** The same in IPv6: loopback, unique local, link-local. */
 const LOCAL_IPV6 = /^\[(?:::1|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*)\]$/;
 
@@ -25,7 +30,7 @@ export function refusalOfAddress(text: string, allowLocal: boolean): string | un
   if (allowLocal && isLocal(hostname)) return undefined;
   if (IPV4.test(hostname) || hostname.startsWith("[")) return "must have a name, and not an IP address";
   if (isLocal(hostname)) {
-    return "must have a public name; a Drover on this machine sends to local ones with --allow-local-webhooks";
+    return "must have a public name; `drover up --allow-local-webhooks` allows local ones as well";
   }
   if (protocol !== "https:") return "must be an https URL";
   return PORTS.includes(port) ? undefined : "must have port 443 or 8443";
@@ -33,7 +38,7 @@ export function refusalOfAddress(text: string, allowLocal: boolean): string | un
 
 /** Whether a host is a loopback or private address, or a name that only a local network knows. */
 function isLocal(hostname: string): boolean {
-  if (IPV4.test(hostname)) return LOCAL_IPV4.test(hostname);
+  if (IPV4.test(hostname)) return LOCAL_IPV4.some((range) => range.test(hostname));
   if (hostname.startsWith("[")) return LOCAL_IPV6.test(hostname);
   return LOCAL_NAMES.test(hostname) || !hostname.replace(/\.$/, "").includes(".");
 }

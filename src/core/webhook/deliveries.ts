@@ -1,8 +1,9 @@
 // Which deliveries does an endpoint make, which are due, and what does the outcome of an attempt change?
 import type { RunSummary } from "../../schema/run/run.ts";
-import type { DeliveryState, EventType } from "../../schema/webhook/webhook.ts";
+import type { EventType } from "../../schema/webhook/webhook.ts";
 import { formatDuration } from "../../shared/duration.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import type { DeliveryState } from "../../shared/webhooks/words.ts";
 import { runPayload, testPayload, typeOfRun } from "./payload.ts";
 import {
   type Attempt,

@@ -1,6 +1,7 @@
 // What does an endpoint of webhooks store (webhooks.md#state)?
-import type { DeliveryState, EventType } from "../../schema/webhook/webhook.ts";
+import type { EventType } from "../../schema/webhook/webhook.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import type { DeliveryState } from "../../shared/webhooks/words.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { Reach, WebhookSettings } from "./messages.ts";
 

@@ -1,12 +1,7 @@
 // Which calls can the edge make to an endpoint of webhooks?
-import type {
-  Delivery,
-  DeliveryList,
-  DeliveryState,
-  ReplayRequest,
-  Webhook,
-} from "../../schema/webhook/webhook.ts";
+import type { Delivery, DeliveryList, ReplayRequest, Webhook } from "../../schema/webhook/webhook.ts";
 import type { Instant } from "../../shared/machine.ts";
+import type { DeliveryState } from "../../shared/webhooks/words.ts";
 
 /** The methods of an endpoint for the edge. All throw `unknown_webhook` if it does not exist. */
 export interface WebhookApi {

@@ -97,7 +97,7 @@ function problemOf({ status, headers }: Response, isCut: boolean): string | null
   return `the receiver accepted it, but its answer has ${size} bytes: only ${MAX_ANSWER_BYTES} were read`;
 }
 
-/** The beginning of an answer's body. The rest is cancelled unread. */
+/** The beginning of an answer's body. The rest is dropped unread. */
 async function beginningOf({ body }: Response): Promise<{ answer: string | null; isCut: boolean }> {
   if (body === null) return { answer: null, isCut: false };
   const reader = body.getReader();

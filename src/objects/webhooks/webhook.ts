@@ -19,15 +19,10 @@ import {
   type WebhookRecord,
   type WebhookState,
 } from "../../core/webhook/record.ts";
-import type {
-  Delivery,
-  DeliveryList,
-  DeliveryState,
-  ReplayRequest,
-  Webhook as View,
-} from "../../schema/webhook/webhook.ts";
+import type { Delivery, DeliveryList, ReplayRequest, Webhook as View } from "../../schema/webhook/webhook.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
+import type { DeliveryState } from "../../shared/webhooks/words.ts";
 import { allowsLocalWebhooks, type Env, urlOf, type WebhookStub } from "../env.ts";
 import { post, receive } from "../messages/post.ts";
 import { peersOf } from "../messages/stubs.ts";
@@ -54,7 +49,9 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     }),
     save: (state) => {
       state.deliveries.flush();
-      if (state.record !== null) this.#store.write(state.record);
+      if (state.record === null) return;
+      this.#logDisabled(state.record);
+      this.#store.write(state.record);
     },
     send: (message) => this.#send(message),
   });
@@ -67,6 +64,12 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
   async deliver(message: Message<"webhook">): Promise<Answer<"webhook">> {
     this.#shell.count();
     return receive(webhookInbox, this.#actor, message, this.#shell.now());
+  }
+
+  /** An operator who reads logs learns of it, too. */
+  #logDisabled({ id, settings, disabled }: WebhookRecord): void {
+    if (disabled === null || this.#actor.state.record?.disabled != null) return;
+    console.warn({ event: "webhook_disabled", id, name: settings?.name, ...disabled });
   }
 
   #existing(): ReadonlyEndpoint {
@@ -116,11 +119,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
   async test(by: string): Promise<Delivery> {
     const before = this.#shell.enter().record?.nextNumber ?? 0;
     this.#existing();
-    const { deliveries } = this.#shell.enter({ type: "test", by });
+    this.#shell.enter({ type: "test", by });
     const key = deliveryKey(before);
     const isOver = () => this.#actor.state.deliveries.get(key)?.state !== "waiting";
     await until(this.#actor, isOver, 2 * ATTEMPT_TIMEOUT_MS);
-    const row = deliveries.get(key);
+    const row = this.#actor.state.deliveries.get(key);
     if (row === undefined) throw new DroverError("unknown_webhook", "the webhook was deleted meanwhile");
     return deliveryView(row);
   }

@@ -1,13 +1,13 @@
 // The routes of deliveries: list, test, replay (webhooks.md#deliveries).
 import { z } from "zod";
 import {
-  DELIVERY_STATES,
   Delivery,
   DeliveryList,
   DeliveryState,
   Replayed,
   ReplayRequest,
 } from "../../schema/webhook/webhook.ts";
+import { DELIVERY_STATES } from "../../shared/webhooks/words.ts";
 import type { EdgeApp } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody, Limit, repeatable } from "../openapi/params.ts";

@@ -1,4 +1,4 @@
-// The routes of webhooks: create, list, read, change, delete, rotate, disable, enable (webhooks.md#endpoints).
+// The routes of webhooks: create, list, read, change, delete, rotate, disable, enable.
 import { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { Name } from "../../schema/common.ts";

@@ -1,6 +1,7 @@
 // What do the routes of webhooks accept and answer (webhooks.md#endpoints)?
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
+import { DELIVERY_STATES, END_TYPES, WEBHOOK_TYPES } from "../../shared/webhooks/words.ts";
 import { Duration, InstantText, Name } from "../common.ts";
 import { TextMap } from "../run/task.ts";
 
@@ -13,18 +14,6 @@ const MAX_URL_CHARS = 2_048;
 /** How many deliveries one replay can name. */
 export const MAX_REPLAYED_IDS = 100;
 
-/** The types for the end of a run, one for each final state. */
-export const END_TYPES = [
-  "run.completed",
-  "run.failed",
-  "run.aborted",
-  "run.timedout",
-  "run.unknown",
-] as const;
-
-/** The types that an endpoint can choose (webhooks.md#types). */
-export const WEBHOOK_TYPES = [...END_TYPES, "run.updated"] as const;
-
 export const WebhookType = z
   .enum(WEBHOOK_TYPES, `must be one of ${WEBHOOK_TYPES.join(", ")}`)
   .meta({ id: "WebhookType" });
@@ -34,10 +23,8 @@ export type WebhookType = z.output<typeof WebhookType>;
 export const EventType = z.enum([...WEBHOOK_TYPES, "webhook.test"]).meta({ id: "WebhookEventType" });
 export type EventType = z.output<typeof EventType>;
 
-export const DELIVERY_STATES = ["waiting", "delivered", "failed", "superseded", "skipped"] as const;
 /** The states of a delivery (webhooks.md#deliveries). */
 export const DeliveryState = z.enum(DELIVERY_STATES).meta({ id: "WebhookDeliveryState" });
-export type DeliveryState = z.output<typeof DeliveryState>;
 
 const EndpointUrl = z
   .string()

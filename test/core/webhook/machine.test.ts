@@ -8,7 +8,7 @@ import {
   RETRY_PAUSES_MS,
   retryAt,
 } from "../../../src/core/webhook/schedule.ts";
-import { WEBHOOK_TYPES } from "../../../src/schema/webhook/webhook.ts";
+import { WEBHOOK_TYPES } from "../../../src/shared/webhooks/words.ts";
 import { answered, configure, DOWN, Endpoint, ID, OK, run, settings, T0 } from "./endpoint.ts";
 
 const SECOND = 1_000;
@@ -198,7 +198,7 @@ describe("the schedule (webhooks.md#schedule)", () => {
     expect(Math.max(...times) - Math.min(...times)).toBeLessThan(SECOND);
   });
 
-  test("one event that the receiver never accepts fails after ten attempts, and holds nothing else up", () => {
+  test("one event that is never accepted fails after ten attempts, and holds nothing else up", () => {
     const endpoint = new Endpoint();
     endpoint.receiver = (row) => (row.run === "poison" ? answered(500) : OK);
     endpoint.ended.push(run("poison"));

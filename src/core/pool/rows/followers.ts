@@ -1,4 +1,4 @@
-// Which endpoints of webhooks follow a pool, what are they told, and what do they read (webhooks.md#following)?
+// Which webhooks follow a pool, what are they told, and what do they read (webhooks.md#following)?
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Answered, Letter } from "../../inbox.ts";
