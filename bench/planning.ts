@@ -40,7 +40,16 @@ function poolOf(config: PoolConfig, onEach: number, queued: number): Configured 
   for (let n = 0; n < WORKERS * onEach; n += 1) runs.push(placed(n, `w${n % WORKERS}`));
   for (let n = 0; n < queued; n += 1) runs.push(waiting(n));
   const workers = Array.from({ length: WORKERS }, (_, n) => machine(`w${n}`, config));
-  const record = { name: "p", revision: 1, config, seed: "s", nextWorker: 1, holds: [], tally: NO_TALLY };
+  const record = {
+    name: "p",
+    revision: 1,
+    config,
+    seed: "s",
+    nextWorker: 1,
+    holds: [],
+    tally: NO_TALLY,
+    followers: {},
+  };
   const rows = {
     runs: new Rows(
       diskOf(runs, (row) => runKey(row.submittedAt, row.run)),
@@ -117,6 +126,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     write: () => {},
     remove: () => {},
     highest: () => 0,
+    lowest: () => undefined,
     forget: () => {},
   };
 }

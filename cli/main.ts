@@ -29,6 +29,7 @@ import { addStatus } from "./verbs/status.ts";
 import { addTokens } from "./verbs/tokens.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
+import { addWebhooks } from "./verbs/webhooks.ts";
 import { addWhy } from "./verbs/why.ts";
 import { addWorkers } from "./verbs/workers.ts";
 
@@ -86,6 +87,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addSnapshots(program, io);
   addTokens(program, io);
   addSessions(program, io);
+  addWebhooks(program, io, exitWith);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

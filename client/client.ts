@@ -11,6 +11,7 @@ import { callOf } from "./transport/operations.ts";
 import { fetchFor } from "./transport/proven-fetch.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./transport/retry.ts";
 import { ServerClock } from "./transport/server-clock.ts";
+import { webhooksOf } from "./webhooks.ts";
 
 export interface ClientOptions {
   /** Where Drover listens, without a path: `https://drover.example.com`. */
@@ -59,6 +60,7 @@ export function createClient(options: ClientOptions) {
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
     sessions: sessionsOf(target),
+    webhooks: webhooksOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -9,6 +9,9 @@ export type EndedRun = Exclude<RunStatus, { state: "pending" | "running" }>;
 export type WorkerState = WorkerSummary["state"];
 export type SignalName = Signal;
 export type EnrollmentRequest = Operations["createEnrollment"]["body"];
+export type WebhookRequest = Operations["createWebhook"]["body"];
+export type WebhookFields = Operations["putWebhook"]["body"];
+export type ReplayRequest = Operations["replayDeliveries"]["body"];
 export type TokenRequest = Operations["createToken"]["body"];
 /** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

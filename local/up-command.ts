@@ -19,7 +19,10 @@ const EXIT_HURRIED = 130;
 const ONE_PRESS_MS = 500;
 
 /** The options of `drover up` that are flags of the same name. */
-export type UpFlags = Pick<UpOptions, "port" | "fresh" | "machines" | "vcpus" | "memory">;
+export type UpFlags = Pick<
+  UpOptions,
+  "port" | "fresh" | "machines" | "vcpus" | "memory" | "allowLocalWebhooks"
+>;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

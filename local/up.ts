@@ -44,6 +44,8 @@ export interface UpOptions extends PoolChoices {
   fresh?: boolean;
   /** Called with a sentence about each problem while Drover runs. */
   onProblem?(text: string): void;
+  /** Webhooks may go to loopback and private addresses (webhooks.md#addresses). */
+  allowLocalWebhooks?: boolean;
   /**
    * The built Worker, and its options, which are built from `wrangler.toml`. Default: those of this package.
    */
@@ -135,6 +137,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     stateDir,
     port,
     vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
+    allowLocalWebhooks: options.allowLocalWebhooks === true,
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);

@@ -46,6 +46,10 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       "the memory of each machine (default: an equal share of nine tenths of this machine's)",
       size,
     )
+    .option(
+      "--allow-local-webhooks",
+      "let webhooks reach this machine and its private network (default: public addresses only)",
+    )
     .addHelpText("after", HELP)
     .action(async ({ state, ...flags }: UpFlags & { state?: string }) => {
       // Loaded on demand, since this module loads a whole runtime.

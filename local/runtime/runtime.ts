@@ -37,6 +37,8 @@ export interface RuntimeOptions {
   port: number;
   /** Variables and secrets of the Worker. */
   vars: Record<string, string>;
+  /** Webhooks may go to loopback and private addresses (webhooks.md#addresses). */
+  allowLocalWebhooks: boolean;
   /** How far Drover's time is ahead of this machine's clock at the start. */
   aheadMs: number;
   /** Called with each line that the Worker or the runtime logs. */
@@ -96,9 +98,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
           bindings: {
             ...worker.bindings,
             DROVER_CLOCK_AHEAD_MS: String(currentAheadMs),
+            DROVER_ALLOW_LOCAL_WEBHOOKS: options.allowLocalWebhooks ? "1" : "",
             // The tests set this to have each step checked (shell.md#assertions).
             DROVER_CHECK_EVERY: process.env.DROVER_CHECK_EVERY ?? "",
           },
+          serviceBindings: { ...worker.serviceBindings, WEBHOOK_NETWORK: networkOf(options) },
           unsafeDirectSockets: [{ host: "127.0.0.1", port: options.port, entrypoint: DOOR }],
         },
       ],
@@ -139,6 +143,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await dispose();
     throw error;
   }
+}
+
+/**
+ * The network for webhooks. A name may lead to a private address though its text does not say so; workerd
+ * refuses that after it has resolved the name.
+ */
+function networkOf({ allowLocalWebhooks }: Pick<RuntimeOptions, "allowLocalWebhooks">) {
+  const allow = allowLocalWebhooks ? ["public", "private"] : ["public"];
+  return { network: { allow, tlsOptions: { trustBrowserCas: true } } };
 }
 
 /**

@@ -2,6 +2,7 @@
 // defined in three places: its types here, the entry in its receiver's inbox, and `due` of its sender.
 import type { Envelope, Instant } from "../shared/machine.ts";
 import type * as messages from "./messages.ts";
+import type * as webhooks from "./webhook/messages.ts";
 
 /** The messages by receiver: [body, answer]. */
 export interface Inboxes {
@@ -35,6 +36,12 @@ export interface Inboxes {
     configure: [messages.Configure, messages.ConfigureAnswer];
     run: [messages.RunUpsert, messages.PoolAnswer];
     worker: [messages.WorkerUpsert, messages.WorkerUpsertAnswer];
+    /** An endpoint of webhooks reads what has changed, and is told of news from then on. */
+    follow: [webhooks.Follow, webhooks.FollowAnswer];
+  };
+  webhook: {
+    configure_webhook: [webhooks.ConfigureWebhook, webhooks.ConfigureWebhookAnswer];
+    news: [webhooks.News, webhooks.NewsAnswer];
   };
 }
 

@@ -16,6 +16,8 @@ export interface RowDisk<Row> {
   remove(key: string): void;
   /** The highest number that any row has in a field; 0 without rows. */
   highest(field: string): number;
+  /** The lowest number in `field` of the rows whose number in `by` is at least `atLeast`, live or not. */
+  lowest(field: string, by: string, atLeast: number): number | undefined;
   /**
    * At most `limit` rows, live or not, whose key is `from` or follows it, and whose number in the field is
    * above `above`. Ordered by that number.
@@ -34,7 +36,7 @@ export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, n
 /** A table as readers see it. */
 export type ReadonlyRows<Row> = Pick<
   Rows<Row>,
-  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest" | "changes"
+  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest" | "lowest" | "changes"
 >;
 
 /**
@@ -142,6 +144,11 @@ export class Rows<Row> {
   /** The highest value of a tracked field in any row that was stored at the start, or set since. */
   highest(field: keyof Row & string): number {
     return this.#highest.get(field) ?? 0;
+  }
+
+  /** The lowest number in a field of the stored rows whose number in another field is at least this. */
+  lowest(field: keyof Row & string, by: keyof Row & string, atLeast: number): number | undefined {
+    return this.#disk.lowest(field, by, atLeast);
   }
 
   /** At the next flush, removes rows that are not live and whose `at` is not after `until`. */

@@ -3,6 +3,7 @@ import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
 import type { Mailbox } from "./messages/post.ts";
 import type { AllocationApi, CloudWorkerApi, PoolApi, RegistryApi } from "./rpc.ts";
+import type { WebhookApi } from "./webhooks/api.ts";
 
 /** The objects of a class, by name. */
 export interface Namespace<Stub> {
@@ -29,6 +30,9 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
   violated(machine: string, count: number): Promise<void>;
 }
 
+/** The methods of an endpoint of webhooks for the edge and other objects. */
+export interface WebhookStub extends WebhookApi, Mailbox<"webhook"> {}
+
 /**
  * The bindings of `wrangler.toml`. The platform's stub types are not used: they expand every result type at
  * every call, give up on deep types, and would make all classes import each other.
@@ -38,6 +42,7 @@ export interface Env {
   CLOUD_WORKER: Namespace<CloudWorkerStub>;
   POOL: Namespace<PoolStub>;
   REGISTRY: Namespace<RegistryApi>;
+  WEBHOOK: Namespace<WebhookStub>;
   /**
    * The bucket for logs and snapshots. Without a bucket there are no snapshots, and all logs travel in
    * reports and are stored in rows, as small logs always are.
@@ -53,6 +58,10 @@ export interface Env {
   DROVER_URL?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */
   DROVER_CLOCK_AHEAD_MS?: string;
+  /** `1`: webhooks may go to local addresses (webhooks.md#addresses); set by `drover up` only. */
+  DROVER_ALLOW_LOCAL_WEBHOOKS?: string;
+  /** The network for webhooks on a laptop: without private addresses, unless they are allowed. */
+  WEBHOOK_NETWORK?: Fetcher;
   /** One step in this many is checked against the invariants of its machine. Absent: 64. Tests set 1. */
   DROVER_CHECK_EVERY?: string;
 }
@@ -60,4 +69,9 @@ export interface Env {
 /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
 export function urlOf({ DROVER_URL = "" }: Pick<Env, "DROVER_URL">): string {
   return DROVER_URL.replace(/\/$/, "");
+}
+
+/** Whether webhooks may go to loopback and private addresses (webhooks.md#addresses). */
+export function allowsLocalWebhooks(env: Pick<Env, "DROVER_ALLOW_LOCAL_WEBHOOKS">): boolean {
+  return env.DROVER_ALLOW_LOCAL_WEBHOOKS === "1";
 }

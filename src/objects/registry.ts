@@ -1,4 +1,4 @@
-// Which storage and methods does the registry of pools have? Its decisions are in `core/registry`.
+// Which storage and methods does the registry have? Its decisions are in `core/registry`.
 import { DurableObject } from "cloudflare:workers";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
@@ -12,20 +12,24 @@ import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
 import type { SessionGrant, SessionOwner, SessionRow } from "../core/registry/sessions.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
+import type { WebhookRow } from "../core/registry/webhooks.ts";
 import { Rows } from "../core/rows.ts";
 import type { Session } from "../schema/access/session.ts";
 import type { Token } from "../schema/access/token.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
+import type { WebhookFields } from "../schema/webhook/webhook.ts";
 import { DroverError } from "../shared/errors.ts";
-import type { Env } from "./env.ts";
+import { allowsLocalWebhooks, type Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { SessionCalls } from "./reads/session-calls.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
+import { WebhookCalls, type WebhookRef } from "./reads/webhook-calls.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
+import { sealSecret } from "./webhooks/secret-box.ts";
 
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
@@ -35,16 +39,19 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
   readonly #sessions = new SqlRowDisk<SessionRow>(this.ctx.storage.sql, "sessions");
+  readonly #webhooks = new SqlRowDisk<WebhookRow>(this.ctx.storage.sql, "webhooks");
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: new Rows(this.#tokens, isLiveToken),
       sessions: new Rows(this.#sessions, () => true),
+      webhooks: new Rows(this.#webhooks, () => true),
     }),
     save: (state) => {
       state.tokens.flush();
       state.sessions.flush();
+      state.webhooks.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => post(peersOf(this.env), message),
@@ -52,6 +59,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
   readonly #sessionCalls = new SessionCalls(this.#shell);
+  readonly #webhookCalls = new WebhookCalls(this.#shell, allowsLocalWebhooks(this.env));
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -116,6 +124,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
 
   async grant(id: string, digest?: string): Promise<TokenGrant | null> {
     return this.#tokenCalls.grant(id, digest);
+  }
+
+  async createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void> {
+    await this.#webhookCalls.create({ ...webhook, sealed: await sealSecret(this.env, secret) }, by);
+  }
+
+  async changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string> {
+    return this.#webhookCalls.change(name, fields, by);
+  }
+
+  async rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string> {
+    return this.#webhookCalls.rotate(name, await sealSecret(this.env, secret), overlapMs, by);
+  }
+
+  async removeWebhook(name: string, by: string): Promise<void> {
+    return this.#webhookCalls.remove(name, by);
+  }
+
+  async webhook(name: string): Promise<WebhookRef> {
+    return this.#webhookCalls.find(name);
+  }
+
+  async webhooks(): Promise<WebhookRef[]> {
+    return this.#webhookCalls.list();
   }
 
   async offerSession(id: string, owner: SessionOwner, digest: string): Promise<void> {

@@ -24,9 +24,12 @@ import type {
 } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
+import type { WebhookFields } from "../schema/webhook/webhook.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
+import type { WebhookRef } from "./reads/webhook-calls.ts";
+import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
@@ -337,6 +340,15 @@ export interface RegistryApi {
   sessions(): Promise<Session[]>;
   /** Ends a session, or does nothing if there is no session with this id. */
   endSession(id: string, by: string): Promise<void>;
+  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`. */
+  createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
+  /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
+  changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string>;
+  /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
+  rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string>;
+  removeWebhook(name: string, by: string): Promise<void>;
+  webhook(name: string): Promise<WebhookRef>;
+  webhooks(): Promise<WebhookRef[]>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }
@@ -347,6 +359,8 @@ export interface Objects {
   worker(id: string): CloudWorkerApi;
   pool(name: string): PoolApi;
   registry(): RegistryApi;
+  /** By id: the registry knows the id of a name. */
+  webhook(id: string): WebhookApi;
   logs(): LogBucket;
   snapshots(): SnapshotStore;
 }

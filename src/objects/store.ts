@@ -54,6 +54,9 @@ interface FieldFilter {
   values: readonly string[];
 }
 
+/** The tables of all kinds of objects. */
+type TableName = "runs" | "workers" | "placements" | "tokens" | "sessions" | "webhooks" | "deliveries";
+
 /**
  * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With
  * text keys and no row ids, each write is billed as one row. The first write creates the table, so an object
@@ -64,7 +67,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #table: string;
   #exists: boolean;
 
-  constructor(sql: SqlStorage, table: "runs" | "workers" | "placements" | "tokens" | "sessions") {
+  constructor(sql: SqlStorage, table: TableName) {
     this.#sql = sql;
     this.#table = table;
     this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;
@@ -137,6 +140,13 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     if (!this.#exists) return 0;
     const sql = `SELECT max(json_extract(v, ?)) AS highest FROM ${this.#table}`;
     return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
+  }
+
+  lowest(field: string, by: string, atLeast: number): number | undefined {
+    if (!this.#exists) return undefined;
+    const number = `json_extract(v, '$.${field}')`;
+    const sql = `SELECT min(${number}) AS lowest FROM ${this.#table} WHERE json_extract(v, '$.${by}') >= ?`;
+    return this.#sql.exec<{ lowest: number | null }>(sql, atLeast).one().lowest ?? undefined;
   }
 
   readAbove(field: string, above: number, from: string, limit: number): Row[] {

@@ -38,6 +38,8 @@ import { runRoutes } from "./runs/runs.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { snapshotRoutes } from "./snapshots.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { deliveryRoutes } from "./webhooks/deliveries.ts";
+import { webhookRoutes } from "./webhooks/endpoints.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
@@ -89,6 +91,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
   enrollmentRoutes(app);
   tokenRoutes(app);
   sessionRoutes(app);
+  webhookRoutes(app);
+  deliveryRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

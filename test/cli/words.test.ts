@@ -15,7 +15,7 @@ afterAll(() => bench.close());
 const RUNS = /^\/v1\/runs$/;
 const VERBS = (
   "up run ps stats status logs pull abort restart signal rm why workers hold drain resume kill enroll " +
-  "pools events apply snapshots tokens sessions provider version help"
+  "pools events apply snapshots tokens sessions webhooks provider version help"
 ).split(" ");
 const BELOW = [
   "pools delete",
@@ -27,6 +27,15 @@ const BELOW = [
   "tokens revoke",
   "sessions list",
   "sessions end",
+  "webhooks create",
+  "webhooks list",
+  "webhooks rm",
+  "webhooks test",
+  "webhooks deliveries",
+  "webhooks replay",
+  "webhooks enable",
+  "webhooks disable",
+  "webhooks rotate",
   "provider test",
 ];
 

@@ -21,7 +21,15 @@ function mailboxes(answer: unknown): { all: Mailboxes; told: [string, Message<Re
       return answer as never; // whatever the test wants
     },
   });
-  return { all: { allocation: boxOf("allocation"), worker: boxOf("worker"), pool: boxOf("pool") }, told };
+  return {
+    all: {
+      allocation: boxOf("allocation"),
+      worker: boxOf("worker"),
+      pool: boxOf("pool"),
+      webhook: boxOf("webhook"),
+    },
+    told,
+  };
 }
 
 describe("a message is an event of its receiver, its answer one of its sender (messages.md#inboxes)", () => {

@@ -105,6 +105,8 @@ async function weakToken(): Promise<Record<string, string>> {
 }
 
 const DELETE_TEST = "test/edge/delete.test.ts";
+/** Nobody listens there, and nothing is sent. */
+const RECEIVER = "https://receiver.example/hook";
 const NO_SNAPSHOT = `/v1/snapshots/sha256:${"0".repeat(64)}`;
 const BYTES = { "content-type": "application/octet-stream" };
 
@@ -148,6 +150,15 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     const { id } = await server.json(201, "POST", "/v1/tokens", { name: "ended", preset: "viewer" });
     await server.json(200, "DELETE", `/v1/tokens/${id}`);
     return post(`/v1/tokens/${id}/rotate`);
+  },
+  unknown_webhook: () => ask("GET", "/v1/webhooks/nobody"),
+  unknown_delivery: async () => {
+    await server.json(201, "POST", "/v1/webhooks", { name: "empty", url: RECEIVER });
+    return post("/v1/webhooks/empty/replay", { ids: ["msg_1"] });
+  },
+  webhook_exists: async () => {
+    await server.json(201, "POST", "/v1/webhooks", { name: "there", url: RECEIVER });
+    return post("/v1/webhooks", { name: "there", url: RECEIVER });
   },
   too_many_requests: async () => {
     const wrong = () => {

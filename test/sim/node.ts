@@ -124,6 +124,12 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         ended()
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .slice(0, limit),
+      lowest: (field, by, atLeast) => {
+        const numbers = rows()
+          .filter((row) => Number(row[by as keyof Row] ?? -1) >= atLeast)
+          .flatMap((row) => (row[field as keyof Row] === undefined ? [] : Number(row[field as keyof Row])));
+        return numbers.length === 0 ? undefined : Math.min(...numbers);
+      },
       readLatestEnded: (field, limit) => {
         const number = ([, row]: [string, Row]) => Number(row[field as keyof Row] ?? 0);
         return ended()

@@ -275,6 +275,10 @@ export class Objects {
             }),
           ),
       }),
+      // No story has webhooks: nobody follows the pool, and so nothing is sent.
+      webhook: () => {
+        throw new Error("a message to a webhook, which no story has");
+      },
       pool: () => ({
         deliver: (message) =>
           call("pool", message, () =>

@@ -18,7 +18,7 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   const { pool, revision, config, seed, remove } = configure;
   if (record === null) {
     if (remove !== undefined) return state;
-    const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: now };
+    const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: now, followers: {} };
     return { ...state, record: { name: pool, revision, config, seed, ...fresh } };
   }
   if (revision <= record.revision) return state;

@@ -2,6 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Inbox } from "../inbox.ts";
 import { answerConfigure, foldConfigure } from "./configure.ts";
+import { answerFollow, foldFollow } from "./rows/followers.ts";
 import { answerRun, foldRun } from "./rows/runs.ts";
 import { answerWorker, foldWorker } from "./rows/workers.ts";
 import type { Configured, PoolState } from "./state.ts";
@@ -11,6 +12,7 @@ export const poolInbox: Inbox<"pool", PoolState> = {
   configure: { fold: foldConfigure, answer: answerConfigure },
   run: { fold: foldRun, answer: answerRun },
   worker: { fold: ifConfigured(foldWorker), answer: answerWorker },
+  follow: { fold: ifConfigured(foldFollow), answer: answerFollow },
 };
 
 /** A message to a pool without a configuration changes nothing. */

@@ -4,6 +4,7 @@ import { Counting } from "./plan/tally.ts";
 import { isLiveWorker, NO_TALLY, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import { Changes } from "./rows/changes.ts";
 import { LastHeard } from "./rows/last-heard.ts";
+import { RecentEnds } from "./rows/recent-ends.ts";
 import { RunIndex } from "./rows/run-index.ts";
 import type { PoolMemo, PoolState } from "./state.ts";
 
@@ -17,7 +18,12 @@ export function loadedPool(
   const changes = new Changes(Math.max(latestOf(runs), latestOf(workers)), () =>
     Math.max(endedOf(runs), endedOf(workers)),
   );
-  runs.stampWith((after, before, key, now) => counting.run(changes.run(after, before, key, now), before));
+  const recentEnds = new RecentEnds(counting.ends);
+  runs.stampWith((after, before, key, now) => {
+    const row = counting.run(changes.run(after, before, key, now), before);
+    if (row.endNumber !== undefined) recentEnds.note(row.endNumber, key);
+    return row;
+  });
   workers.stampWith((after, before, key, now) =>
     changes.worker(counting.worker(after, before, now), before, key, now),
   );
@@ -26,6 +32,8 @@ export function loadedPool(
     workersLastHeard: lastHeardOf(workers),
     counting,
     changes,
+    recentEnds,
+    told: {},
     sweptAt: null,
     sweepError: null,
     strangers: [],

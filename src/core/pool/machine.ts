@@ -2,7 +2,7 @@
 import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
-import { foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
+import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
 import { poolInvariants } from "./check.ts";
@@ -16,6 +16,7 @@ import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
+import { foldNewsAnswer, newsAt, newsOwed } from "./rows/followers.ts";
 import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
 import { acknowledge, foldRunAnswer, openEpoch, type RunAnswered, termsOn } from "./rows/runs.ts";
@@ -42,11 +43,13 @@ export type PoolEvent =
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
   | Message<"pool">
   | RunAnswered
-  | WorkerAnswered;
+  | WorkerAnswered
+  | Answered<"webhook", "news">;
 
 export type PoolMessage =
   | Letter<"allocation", "place" | "poke_run" | "end_run" | "forget">
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
+  | Letter<"webhook", "news">
   | (Envelope & { kind: "list"; tag: string });
 
 /** The state machine of a pool. */
@@ -74,6 +77,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       ...forgetMessages(configured),
       ...workerMessages(configured, now),
       ...sweepDue(configured, now),
+      ...newsOwed(configured, now),
     ];
   },
 
@@ -87,6 +91,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       holdEndsAt(configured),
       pauseEndsAt(configured),
       turnsAt(configured),
+      newsAt(configured),
     );
   },
 };
@@ -131,6 +136,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "place_answered":
     case "poke_run_answered":
       return foldRunAnswer(state, event, now);
+    case "news_answered":
+      return foldNewsAnswer(configured, event, now);
     default:
       return foldWorkerAnswer(configured, event, now);
   }

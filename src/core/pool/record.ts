@@ -129,6 +129,8 @@ export interface PoolRecord {
    */
   lateUntil?: Instant | undefined;
   tally: Tally;
+  /** The endpoints of webhooks that follow the pool, by id (webhooks.md#following). */
+  followers: Record<string, { updates: boolean }>;
 }
 
 /** By instance type: the least memory that a host has measured, if it is less than advertised. */

@@ -3,11 +3,13 @@ import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Sighting } from "../messages.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import type { Reach } from "../webhook/messages.ts";
 import type { Pass } from "./plan/pass.ts";
 import type { Counting } from "./plan/tally.ts";
 import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
 import type { LastHeard, ReadonlyLastHeard } from "./rows/last-heard.ts";
+import type { ReadonlyRecentEnds, RecentEnds } from "./rows/recent-ends.ts";
 import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
 
 /** The part of the state that a restart may lose. */
@@ -19,6 +21,10 @@ export interface PoolMemo {
   /** Counters, and which rows have changed. Both change in place with the rows. */
   counting: Counting;
   changes: Changes;
+  /** The runs that ended lately. Changed in place with the rows. */
+  recentEnds: RecentEnds;
+  /** By endpoint: the news that it has confirmed, and when it may be told more. */
+  told: Record<string, Reach & { notBefore: Instant }>;
   sweptAt: Instant | null;
   sweepError: string | null;
   /**
@@ -64,8 +70,9 @@ export interface ReadonlyPool {
 interface ReadonlyTables {
   readonly index: ReadonlyIndex;
   readonly workersLastHeard: ReadonlyLastHeard;
-  readonly counting: Pick<Counting, "counts">;
+  readonly counting: Pick<Counting, "counts" | "ends">;
   readonly changes: ReadonlyChanges;
+  readonly recentEnds: ReadonlyRecentEnds;
   readonly expired: ReadonlyMap<string, RunRow>;
   readonly latest: Readonly<PoolMemo["latest"]>;
 }

@@ -1,4 +1,4 @@
-// What does the registry hold: which pools exist, and which tokens and browser sessions are valid?
+// What does the registry hold: which pools and webhooks exist, and which tokens and sessions are valid?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
 import type { Letter } from "../inbox.ts";
@@ -12,6 +12,7 @@ import {
   type PoolsEvent,
   type PoolsState,
   poolAskedAt,
+  poolsOf,
   type RegistryRecord,
 } from "./pools.ts";
 import {
@@ -22,15 +23,31 @@ import {
   sessionEndsAt,
 } from "./sessions.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
+import {
+  foldWebhook,
+  foldWebhookAnswer,
+  followPools,
+  type WebhookAnswered,
+  type WebhookEvent,
+  type WebhookRow,
+  webhooksOwed,
+} from "./webhooks.ts";
 
 export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
   sessions: Rows<SessionRow>;
+  webhooks: Rows<WebhookRow>;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | SessionEvent;
+export type RegistryEvent =
+  | { type: "tick" }
+  | PoolsEvent
+  | TokenEvent
+  | SessionEvent
+  | WebhookEvent
+  | WebhookAnswered;
 
-export type RegistryMessage = Letter<"pool", "configure">;
+export type RegistryMessage = Letter<"pool", "configure"> | Letter<"webhook", "configure_webhook">;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
@@ -38,8 +55,8 @@ function withPools(state: RegistryState, pools: PoolsState): RegistryState {
 }
 
 /**
- * The registry's state machine. It owns the tokens, the browser sessions and the pools' configurations, and
- * sends each configuration until the pool has confirmed it.
+ * The registry's state machine. It owns the tokens, the browser sessions, the pools' configurations and the
+ * settings of webhooks, and sends each configuration until its object has confirmed it.
  */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
@@ -52,34 +69,53 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     }),
   ],
 
-  apply(state, event, now: Instant) {
-    foldTokenTime(state.tokens, now);
+  apply(before, event, now: Instant) {
+    foldTokenTime(before.tokens, now);
+    foldSessionTime(before.sessions, before.tokens, now);
+    const state = fold(before, event, now);
     foldSessionTime(state.sessions, state.tokens, now);
-    switch (event.type) {
-      case "tick":
-        return state;
-      case "put":
-      case "remove":
-      case "configure_answered":
-        return withPools(state, foldPools(state, event, now));
-      case "token_created":
-      case "token_rotated":
-      case "token_revoked":
-      case "token_used":
-        foldToken(state.tokens, event, now);
-        foldSessionTime(state.sessions, state.tokens, now);
-        return state;
-      case "session_offered":
-      case "session_started":
-      case "session_used":
-      case "session_ended":
-        foldSession(state.sessions, event, now);
-        return state;
-    }
+    followPools(
+      state.webhooks,
+      poolsOf(state).map(([name]) => name),
+      now,
+    );
+    return state;
   },
 
-  due: configurationsOwed,
+  due: (state, now) => [...configurationsOwed(state, now), ...webhooksOwed(state.webhooks)],
 
   wakeAt: (state) =>
     earliest(poolAskedAt(state), tokenExpiresAt(state.tokens), sessionEndsAt(state.sessions)),
 };
+
+function fold(state: RegistryState, event: RegistryEvent, now: Instant): RegistryState {
+  switch (event.type) {
+    case "tick":
+      return state;
+    case "put":
+    case "remove":
+    case "configure_answered":
+      return withPools(state, foldPools(state, event, now));
+    case "token_created":
+    case "token_rotated":
+    case "token_revoked":
+    case "token_used":
+      foldToken(state.tokens, event, now);
+      return state;
+    case "session_offered":
+    case "session_started":
+    case "session_used":
+    case "session_ended":
+      foldSession(state.sessions, event, now);
+      return state;
+    case "webhook_created":
+    case "webhook_changed":
+    case "webhook_rotated":
+    case "webhook_deleted":
+      foldWebhook(state.webhooks, event, now);
+      return state;
+    case "configure_webhook_answered":
+      foldWebhookAnswer(state.webhooks, event, now);
+      return state;
+  }
+}

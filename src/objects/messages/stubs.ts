@@ -16,6 +16,7 @@ export function peersOf(env: Env) {
     allocation: (run: string) => env.ALLOCATION.getByName(run),
     worker: (id: string) => env.CLOUD_WORKER.getByName(id),
     pool: (name: string) => env.POOL.getByName(name),
+    webhook: (id: string) => env.WEBHOOK.getByName(id),
   };
 }
 export type Peers = ReturnType<typeof peersOf>;

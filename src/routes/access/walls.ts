@@ -38,6 +38,8 @@ export function walledObjects(objects: Objects, caller: Caller, confirm: () => P
     worker: (id) => guarded(walledWorker(objects, caller, id), confirm),
     pool: (name) => guarded(walledPool(objects.pool(name), caller, name), confirm),
     registry: () => guarded(walledRegistry(objects.registry(), caller), confirm),
+    // No token with limits has the scope of webhooks (access.md#limits).
+    webhook: (id) => guarded(objects.webhook(id), confirm),
     logs: () => guarded(objects.logs(), confirm),
     snapshots: () => guarded(objects.snapshots(), confirm),
   };

@@ -7,6 +7,7 @@ import * as pool from "../../schema/pool.ts";
 import * as problem from "../../schema/problem.ts";
 import * as run from "../../schema/run/run.ts";
 import * as task from "../../schema/run/task.ts";
+import * as webhook from "../../schema/webhook/webhook.ts";
 import * as params from "./params.ts";
 
 /**
@@ -57,4 +58,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   token.Scope,
   token.TokenState,
   token.TokenLimits,
+  webhook.WebhookType,
+  webhook.EventType,
+  webhook.DeliveryState,
+  webhook.DeliveryAttempt,
 ];

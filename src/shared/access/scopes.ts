@@ -12,6 +12,7 @@ export const SCOPES = [
   "enroll",
   "tokens:write",
   "metrics:read",
+  "webhooks:write",
   "admin",
 ] as const;
 
@@ -32,7 +33,7 @@ export const GRANTABLE_SCOPES = SCOPES.filter((scope): scope is GrantableScope =
 export const SCOPES_OF_RUNS: readonly Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
 
 /** The scopes that cannot be limited to some pools (access.md#limits). */
-export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write"];
+export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "webhooks:write"];
 
 /** Bundles of scopes for common purposes (access.md#presets). */
 export const PRESETS = {

@@ -84,6 +84,13 @@ describe("a session (sessions.md#life)", () => {
     expect(one.endsAt()).toBeUndefined();
   });
 
+  test("that is over does not begin again by a late use", () => {
+    const one = registry();
+    one.at(T0, started());
+    one.at(T0 + IDLE_SESSION_MS, used);
+    expect(one.grant(T0 + IDLE_SESSION_MS)).toBeNull();
+  });
+
   test("ends after 7 days, however much it is used", () => {
     const one = registry();
     one.at(T0, started());

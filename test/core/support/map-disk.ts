@@ -46,6 +46,13 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return Math.max(0, ...values);
   }
 
+  lowest(field: string, by: string, atLeast: number): number | undefined {
+    const numbers = [...this.rows.values()]
+      .filter(({ row }) => Number(row[by as keyof Row] ?? -1) >= atLeast)
+      .flatMap(({ row }) => (row[field as keyof Row] === undefined ? [] : Number(row[field as keyof Row])));
+    return numbers.length === 0 ? undefined : Math.min(...numbers);
+  }
+
   readAbove(field: string, above: number, from: string, limit: number): Row[] {
     const number = (row: Row) => Number(row[field as keyof Row] ?? 0);
     const found = [...this.rows].filter(([key, { row }]) => key >= from && number(row) > above);

@@ -42,7 +42,7 @@ export function pool(
 }
 
 export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
-  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: T0 };
+  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: T0, followers: {} };
   return { name: "default", revision: 1, config, seed: "s", ...fresh };
 }
 

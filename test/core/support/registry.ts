@@ -2,6 +2,7 @@ import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "./map-disk.ts";
 
@@ -12,5 +13,6 @@ export function registryOf(record: RegistryRecord | null): RegistryState {
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
+    webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
   };
 }

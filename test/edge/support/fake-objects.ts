@@ -9,9 +9,11 @@ import {
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { SessionCalls } from "../../../src/objects/reads/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
+import type { WebhookRef } from "../../../src/objects/reads/webhook-calls.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -27,6 +29,7 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
+import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
@@ -35,6 +38,7 @@ import { MapDisk } from "../../core/support/map-disk.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
+  deliverySample,
   eventOf,
   listedWorkerOf,
   poolViewOf,
@@ -42,6 +46,7 @@ import {
   setupOf,
   statusOf,
   summaryOf,
+  webhookSample,
   workerOf,
   workerSummaryOf,
 } from "./samples.ts";
@@ -84,6 +89,8 @@ export interface FakeWorld {
   /** The real table of tokens. */
   tokens: TokenCalls;
   sessions: SessionCalls;
+  /** The endpoints of webhooks by name. */
+  webhooks: Map<string, WebhookRef>;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -107,6 +114,7 @@ export function createWorld(...pools: string[]): FakeWorld {
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
       registry: () => guarded(world, "registry", registryOf(world)),
+      webhook: (id) => guarded(world, `webhook ${id}`, webhookOf(world, id)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
     },
@@ -119,6 +127,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     snapshots: new Map(),
     enrolled: [],
     ...registryTables(),
+    webhooks: new Map(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -440,6 +449,7 @@ function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
+    webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
   };
   const registry = {
     now: () => Date.now(),
@@ -451,6 +461,28 @@ function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
     },
   };
   return { tokens: new TokenCalls(registry), sessions: new SessionCalls(registry) };
+}
+
+function webhookNamed({ webhooks }: FakeWorld, name: string): WebhookRef {
+  const found = webhooks.get(name);
+  if (found === undefined) throw new DroverError("unknown_webhook", `there is no webhook "${name}"`);
+  return found;
+}
+
+function webhookOf(world: FakeWorld, id: string): WebhookApi {
+  const read = async () => {
+    const ref = [...world.webhooks.values()].find((one) => one.id === id);
+    if (ref === undefined) throw new DroverError("unknown_webhook", "there is no such webhook");
+    return webhookSample(ref);
+  };
+  return {
+    read,
+    deliveries: async () => ({ items: [deliverySample(id)], next: null }),
+    test: async () => deliverySample(id),
+    replay: async ({ ids }) => ids?.length ?? null,
+    disable: read,
+    enable: read,
+  };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -479,6 +511,20 @@ function registryOf(world: FakeWorld): RegistryApi {
     sessionGrant: async (...args) => world.sessions.grant(...args),
     sessions: async () => world.sessions.list(),
     endSession: async (...args) => world.sessions.end(...args),
+    async createWebhook(ref) {
+      world.webhooks.set(ref.name, ref);
+    },
+    async changeWebhook(name, fields) {
+      const { id } = webhookNamed(world, name);
+      world.webhooks.set(name, { id, name, fields });
+      return id;
+    },
+    rotateWebhook: async (name) => webhookNamed(world, name).id,
+    async removeWebhook(name) {
+      world.webhooks.delete(webhookNamed(world, name).name);
+    },
+    webhook: async (name) => webhookNamed(world, name),
+    webhooks: async () => [...world.webhooks.values()],
     poke: async () => undefined,
   };
 }

@@ -1,6 +1,8 @@
+import type { WebhookRef } from "../../../src/objects/reads/webhook-calls.ts";
 import type { HostSetup } from "../../../src/schema/host.ts";
 import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run/run.ts";
+import type { Delivery, Webhook } from "../../../src/schema/webhook/webhook.ts";
 import { poolConfig } from "../../core/support/pool-config.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";
@@ -159,3 +161,38 @@ export const ENROLL_REQUEST = {
   bootId: "boot-1",
   resources: { vcpus: 4, memoryBytes: 1, diskBytes: 1, gpus: 0 },
 };
+
+/** An endpoint that nothing was sent to. */
+export function webhookSample({ id, name, fields }: WebhookRef): Webhook {
+  return {
+    id,
+    name,
+    ...fields,
+    pools: fields.pools ?? null,
+    state: "active",
+    disabled: null,
+    failing: null,
+    pausedUntil: null,
+    waiting: 0,
+    behind: [],
+    createdAt: AT,
+    createdBy: "admin",
+    oldSecretUntil: null,
+  };
+}
+
+/** A delivery of a test event. */
+export function deliverySample(id: string): Delivery {
+  const last = { at: AT, status: 200, durationMs: 12, problem: null, answer: null };
+  return {
+    id: `msg_${id}_1`,
+    type: "webhook.test",
+    run: null,
+    pool: null,
+    state: "delivered",
+    tries: 1,
+    createdAt: AT,
+    nextAt: null,
+    last,
+  };
+}

@@ -4,6 +4,8 @@ import type { HttpHost } from "../../edge/support/http-host.ts";
 import { HOSTS, QUEUE, type World } from "./world.ts";
 
 const argv = ["true"];
+/** Nobody listens there. */
+const RECEIVER = "https://receiver.example/hook";
 const short = { argv, pool: QUEUE };
 const group = {
   pool: QUEUE,
@@ -77,6 +79,17 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   "POST /ui/session": () => [
     { code: "drvc_012345678901234567890123456789012345678901234567" },
     { token: "drv_012345678901234567890123456789012345678901234567" },
+  ],
+  "POST /v1/webhooks": () => [
+    { name: `fuzz-${crypto.randomUUID().slice(0, 8)}`, url: RECEIVER, types: ["run.failed"] },
+    { name: `fuzz-${crypto.randomUUID().slice(0, 8)}`, url: RECEIVER, pools: [QUEUE], labels: { team: "x" } },
+  ],
+  "PUT /v1/webhooks/{name}": () => [{ url: RECEIVER, types: ["run.updated", "run.completed"] }],
+  "POST /v1/webhooks/{name}/rotate": () => [{ overlap: "1h" }],
+  "POST /v1/webhooks/{name}/enable": () => [{ from: "now" }, { from: "2d" }],
+  "POST /v1/webhooks/{name}/replay": () => [
+    { ids: ["msg_1"] },
+    { since: "2026-11-24T10:00:00Z", until: "2026-11-24T11:00:00Z", all: true },
   ],
   "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
   "POST /v1/hosts/enroll": () => [

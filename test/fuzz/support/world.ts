@@ -34,6 +34,8 @@ export class World {
   #ended: string[] = [];
   #workers: string[] = [];
   #tokens: string[] = [];
+  /** The first one is never deleted. */
+  #webhooks: string[] = ["kept"];
   /** The host for each path: a join makes reports of an earlier start stale. */
   readonly #speakers = new Map<string, { calls: number; host: Promise<HttpHost> }>();
   /** It holds the run `held`, and gets no request that could end it. */
@@ -59,6 +61,8 @@ export class World {
     for (let n = 0; n < 3; n += 1) world.#workers.push((await invite()).worker);
     const token = { name: "read-and-rotated", preset: "viewer" };
     world.#tokens.push((await server.json(201, "POST", "/v1/tokens", token)).id);
+    const webhook = { name: "kept", url: "https://receiver.example/kept" };
+    await server.json(201, "POST", "/v1/webhooks", webhook);
     return world;
   }
 
@@ -127,6 +131,10 @@ export class World {
     const from = (...all: string[]) => all[pick % all.length] ?? "";
     if (name === "task") return "main";
     if (name === "stream") return from("stdout", "stderr");
+    if (operation.includes("/v1/webhooks/")) {
+      const some = operation.startsWith("DELETE") ? this.#webhooks.slice(1) : this.#webhooks;
+      return some.length === 0 ? "nobody" : from(...some);
+    }
     if (name === "name") return from(...POOLS);
     if (name === "snapshot") return SNAPSHOT;
     if (name === "attempt") return this.attempt;
@@ -163,6 +171,8 @@ export class World {
       this.#workers = [...this.#workers.slice(-5), body.worker];
     if (operation === "POST /v1/tokens" && status === 201)
       this.#tokens = [...this.#tokens.slice(0, MAX_WAITING), body.id];
+    if (operation === "POST /v1/webhooks" && status === 201)
+      this.#webhooks = [...this.#webhooks.slice(0, MAX_WAITING), body.name];
     if (operation === "PUT /v1/pools/{name}" && status < 300) this.pools.add(body.name);
     while (this.#waiting.length > MAX_WAITING) await this.#abortOldest();
   }

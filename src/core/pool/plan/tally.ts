@@ -44,9 +44,15 @@ export class Counting {
     return this.#counts;
   }
 
+  /** The ordinal of the last run that ended. */
+  get ends(): number {
+    return this.#ends;
+  }
+
   /** The row to store: with an ordinal, if the change ends the run. */
   run(after: RunRow, before: RunRow | undefined): RunRow {
-    const ends = before !== undefined && !isTerminal(before.state) && isTerminal(after.state);
+    // A run that the pool first hears of when it has ended is numbered, too.
+    const ends = isTerminal(after.state) && (before === undefined || !isTerminal(before.state));
     if (!ends || after.endNumber !== undefined) return after;
     this.#ends += 1;
     this.#countEnd(after);

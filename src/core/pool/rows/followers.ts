@@ -1,0 +1,146 @@
+// Which webhooks follow a pool, what are they told, and what do they read (webhooks.md#following)?
+import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
+import { isTerminal } from "../../../shared/run-state.ts";
+import type { Answered, Letter } from "../../inbox.ts";
+import { ownValue } from "../../own-value.ts";
+import { runSummary } from "../../run-summary.ts";
+import type { ChangedRun, EndedRun, Follow, FollowAnswer, Reach } from "../../webhook/messages.ts";
+import type { RunRow } from "../record.ts";
+import type { Configured, PoolState, ReadonlyConfigured, ReadonlyPool } from "../state.ts";
+
+/** The shortest time between two messages of news to one endpoint. */
+export const NEWS_PACE_MS: Millis = 1_000;
+/** How many rows one page looks at, whether they match or not. */
+export const FOLLOW_SCAN = 500;
+
+/** Notes an endpoint that reads the pool: from now on it is told of news. */
+export function foldFollow(state: Configured, { webhook, changes }: Follow): PoolState {
+  const updates = changes !== null;
+  if (ownValue(state.record.followers, webhook)?.updates === updates) return state;
+  const followers = { ...state.record.followers, [webhook]: { updates } };
+  return { ...state, record: { ...state.record, followers } };
+}
+
+/** The changes behind the marks of an endpoint, as many as it has room for. */
+export function answerFollow(state: ReadonlyPool, follow: Follow): FollowAnswer {
+  if (state.record === null) return { kind: "no_such" };
+  const configured: ReadonlyConfigured = { ...state, record: state.record };
+  const latest = reachOf(configured);
+  const isMatch = ({ labels }: RunRow) =>
+    Object.entries(follow.labels).every(([name, value]) => ownValue(labels, name) === value);
+  const { ends, reached } = endsAfter(configured, follow, isMatch);
+  const room = follow.limit - ends.length;
+  // An endpoint that has only begun to follow takes up the changes from here on.
+  const isNew = follow.ends === null || follow.changes === null;
+  const changed = isNew
+    ? { updates: [], reached: latest.changes }
+    : changesAfter(configured, follow.changes ?? 0, room, isMatch);
+  return {
+    kind: "page",
+    ends,
+    updates: changed.updates,
+    reached: { ends: reached, changes: changed.reached },
+    latest,
+  };
+}
+
+/** How far the changes of a pool go. */
+function reachOf({ memo }: ReadonlyConfigured): Reach {
+  return { ends: memo.counting.ends, changes: memo.changes.latest };
+}
+
+function endsAfter(
+  state: ReadonlyConfigured,
+  { ends: known, since, limit }: Follow,
+  isMatch: (row: RunRow) => boolean,
+): { ends: EndedRun[]; reached: number } {
+  const { memo, runs, record } = state;
+  const latest = memo.counting.ends;
+  const after = known ?? (runs.lowest("endNumber", "heardAt", since) ?? latest + 1) - 1;
+  const ends: EndedRun[] = [];
+  let scanned = 0;
+  let reached = after;
+  for (const [end, row] of rowsOfEnds(state, after)) {
+    if (ends.length === limit || scanned === FOLLOW_SCAN) return { ends, reached };
+    scanned += 1;
+    reached = end;
+    // What was heard of before `since` is somebody else's past. A row that is gone was deleted by its user.
+    if (row !== undefined && row.heardAt >= since && isMatch(row))
+      ends.push({ end, run: runSummary(row, record.name) });
+  }
+  return { ends, reached: scanned < FOLLOW_SCAN ? Math.max(reached, latest) : reached };
+}
+
+/** The ended runs after an ordinal: by the ends in memory or, after a restart, by a scan of the table. */
+function* rowsOfEnds(
+  { memo, runs }: ReadonlyConfigured,
+  after: number,
+): Generator<[number, RunRow | undefined]> {
+  if (memo.recentEnds.remembers(after)) {
+    for (const [end, key] of memo.recentEnds.since(after)) yield [end, runs.get(key)];
+    return;
+  }
+  for (const row of runs.above("endNumber", after, "", FOLLOW_SCAN)) yield [row.endNumber ?? after, row];
+}
+
+/** The runs that have changed and not ended. Changes may be skipped: a run is shown as it is now. */
+function changesAfter(
+  { memo, runs, record }: ReadonlyConfigured,
+  after: number,
+  room: number,
+  isMatch: (row: RunRow) => boolean,
+): { updates: ChangedRun[]; reached: number } {
+  const changed = memo.changes.isComplete(after)
+    ? [...memo.changes.since(after)].flatMap(({ table, key }) =>
+        table === "run" ? (runs.get(key) ?? []) : [],
+      )
+    : [...runs.above("number", after, "", FOLLOW_SCAN)];
+  const updates: ChangedRun[] = [];
+  for (const row of changed) {
+    const { number = 0 } = row;
+    if (isTerminal(row.state) || number <= after || !isMatch(row)) continue;
+    if (updates.length >= room) return { updates, reached: updates.at(-1)?.number ?? after };
+    updates.push({ number, run: runSummary(row, record.name) });
+  }
+  const isAll = changed.length < FOLLOW_SCAN || memo.changes.isComplete(after);
+  return { updates, reached: isAll ? memo.changes.latest : (changed.at(-1)?.number ?? after) };
+}
+
+/** The endpoints that have not confirmed the latest news. */
+function untold(state: ReadonlyConfigured): { webhook: string; reach: Reach; notBefore: Instant }[] {
+  const { ends, changes } = reachOf(state);
+  return Object.entries(state.record.followers).flatMap(([webhook, { updates }]) => {
+    const told = ownValue(state.memo.told, webhook);
+    const isNews = told === undefined || told.ends < ends || (updates && told.changes < changes);
+    return isNews ? [{ webhook, reach: { ends, changes }, notBefore: told?.notBefore ?? 0 }] : [];
+  });
+}
+
+/** The news that is owed: at most one message a second and endpoint, however much has happened. */
+export function newsOwed(state: ReadonlyConfigured, now: Instant): Letter<"webhook", "news">[] {
+  const due = untold(state).filter(({ notBefore }) => notBefore <= now);
+  return due.map(({ webhook, reach }) => {
+    const body = { webhook, pool: state.record.name, ...reach };
+    return { object: "webhook", to: webhook, kind: "news", repeatedBy: "self", body };
+  });
+}
+
+/** When the next news may be told. */
+export function newsAt(state: ReadonlyConfigured): Instant | undefined {
+  return earliest(...untold(state).map(({ notBefore }) => (notBefore === 0 ? undefined : notBefore)));
+}
+
+/** The answer of an endpoint to news. An endpoint that does not follow the pool is forgotten. */
+export function foldNewsAnswer(
+  state: Configured,
+  { sent, answer }: Answered<"webhook", "news">,
+  now: Instant,
+): PoolState {
+  const { webhook } = sent;
+  if (answer.kind !== "noted") {
+    const { [webhook]: _gone, ...followers } = state.record.followers;
+    return { ...state, record: { ...state.record, followers } };
+  }
+  const told = { ends: sent.ends, changes: sent.changes, notBefore: now + NEWS_PACE_MS };
+  return { ...state, memo: { ...state.memo, told: { ...state.memo.told, [webhook]: told } } };
+}

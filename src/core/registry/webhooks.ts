@@ -1,0 +1,123 @@
+// Which webhooks exist, and which settings does each still have to learn (webhooks.md#endpoints)?
+import type { WebhookFields } from "../../schema/webhook/webhook.ts";
+import { DroverError } from "../../shared/errors.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import type { Answered, Letter } from "../inbox.ts";
+import { ownValue } from "../own-value.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
+import type { SealedSecret } from "../webhook/messages.ts";
+
+/** The most endpoints that there may be. */
+export const MAX_WEBHOOKS = 100;
+
+/** A stored endpoint. Its object has a copy of the settings, and owns everything else. */
+export interface WebhookRow {
+  /** The name of its object: never used again, so that no late message can reach another endpoint. */
+  id: string;
+  name: string;
+  revision: number;
+  /** The revision that the endpoint has confirmed. */
+  accepted: number;
+  fields: WebhookFields;
+  secrets: SealedSecret[];
+  /** The pools that it follows, and since when each. */
+  pools: Record<string, Instant>;
+  createdAt: Instant;
+  createdBy: string;
+  /** Who deletes it. Null: it stays. The row goes once the endpoint has confirmed its end. */
+  deletedBy: string | null;
+  at: Instant;
+}
+
+export type WebhookEvent =
+  | { type: "webhook_created"; id: string; name: string; fields: WebhookFields; sealed: string; by: string }
+  | { type: "webhook_changed"; id: string; fields: WebhookFields; by: string }
+  | { type: "webhook_rotated"; id: string; sealed: string; overlapMs: Millis; by: string }
+  | { type: "webhook_deleted"; id: string; by: string };
+
+export type WebhookAnswered = Answered<"webhook", "configure_webhook">;
+
+/** Applies a request for an endpoint to the table. */
+export function foldWebhook(rows: Rows<WebhookRow>, event: WebhookEvent, now: Instant): void {
+  if (event.type === "webhook_created") {
+    const { id, name, fields, sealed, by } = event;
+    const secrets = [{ sealed, until: null }];
+    const fresh = { revision: 1, accepted: 0, pools: {}, deletedBy: null };
+    rows.set(id, { id, name, fields, secrets, createdAt: now, createdBy: by, at: now, ...fresh }, now);
+    return;
+  }
+  const row = rows.get(event.id);
+  if (row === undefined || row.deletedBy !== null) return;
+  const next = { ...row, revision: row.revision + 1, at: now };
+  switch (event.type) {
+    case "webhook_changed":
+      rows.set(row.id, { ...next, fields: event.fields }, now);
+      return;
+    case "webhook_rotated": {
+      const until = now + event.overlapMs;
+      const old = row.secrets.filter((secret) => secret.until === null).map((one) => ({ ...one, until }));
+      const secrets = [{ sealed: event.sealed, until: null }, ...(event.overlapMs > 0 ? old : [])];
+      rows.set(row.id, { ...next, secrets }, now);
+      return;
+    }
+    case "webhook_deleted":
+      rows.set(row.id, { ...next, deletedBy: event.by, secrets: [] }, now);
+  }
+}
+
+/** Applies the answer of an endpoint. */
+export function foldWebhookAnswer(
+  rows: Rows<WebhookRow>,
+  { sent, answer }: WebhookAnswered,
+  now: Instant,
+): void {
+  const row = rows.get(sent.webhook);
+  if (row === undefined || answer.revision < row.revision) return;
+  if (row.deletedBy !== null) rows.delete(row.id);
+  else if (row.accepted < row.revision) rows.set(row.id, { ...row, accepted: row.revision }, now);
+}
+
+/**
+ * Gives each endpoint the pools that exist and match its filter, each since it is there. A pool that comes
+ * back counts from then on.
+ */
+export function followPools(rows: Rows<WebhookRow>, existing: readonly string[], now: Instant): void {
+  for (const row of rows.live()) {
+    if (row.deletedBy !== null) continue;
+    const { pools: chosen } = row.fields;
+    const wanted = existing.filter((pool) => chosen?.includes(pool) ?? true).sort();
+    if (wanted.join(" ") === Object.keys(row.pools).sort().join(" ")) continue;
+    const pools = Object.fromEntries(wanted.map((pool) => [pool, ownValue(row.pools, pool) ?? now]));
+    rows.set(row.id, { ...row, pools, revision: row.revision + 1, at: now }, now);
+  }
+}
+
+/** The settings that endpoints have not confirmed yet. */
+export function webhooksOwed(rows: ReadonlyRows<WebhookRow>): Letter<"webhook", "configure_webhook">[] {
+  return [...rows.live()]
+    .filter(({ accepted, revision }) => accepted < revision)
+    .map((row) => {
+      const { id, name, revision, fields, secrets, pools, createdAt, createdBy } = row;
+      const settings = row.deletedBy === null ? { name, fields, secrets, pools, createdAt, createdBy } : null;
+      const body = { webhook: id, revision, settings };
+      return { object: "webhook", to: id, kind: "configure_webhook", repeatedBy: "self", body };
+    });
+}
+
+/** The endpoint of this name, unless it is being deleted. */
+export function webhookNamed(rows: ReadonlyRows<WebhookRow>, name: string): WebhookRow | undefined {
+  for (const row of rows.live()) if (row.name === name && row.deletedBy === null) return row;
+  return undefined;
+}
+
+/** Why an endpoint cannot be created; null: it can. */
+export function refusalOfNewWebhook(rows: ReadonlyRows<WebhookRow>, name: string): DroverError | null {
+  const live = [...rows.live()];
+  if (live.length >= MAX_WEBHOOKS) {
+    const text = `there are ${MAX_WEBHOOKS} webhooks already; remove those that are not used any more`;
+    return new DroverError("busy", text);
+  }
+  if (webhookNamed(rows, name) === undefined) return null;
+  const text = `there is a webhook "${name}" already; change it, or choose another name`;
+  return new DroverError("webhook_exists", text);
+}

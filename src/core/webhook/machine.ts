@@ -1,0 +1,164 @@
+// What does an endpoint of webhooks decide: what to read of its pools, and what to send when (webhooks.md)?
+import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
+import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
+import { webhookInvariants } from "./check.ts";
+import {
+  candidates,
+  DELIVERY_KEPT_MS,
+  deliverTest,
+  disabledRecord,
+  dueDeliveries,
+  foldOutcome,
+  type Outcome,
+  replay,
+  roomOf,
+  skipWaiting,
+} from "./deliveries.ts";
+import { foldFollowAnswer, followsOwed, freshCursor } from "./follow.ts";
+import { webhookInbox } from "./inbox.ts";
+import {
+  deliveryKey,
+  type Endpoint,
+  endpointOf,
+  isLiveDelivery,
+  type RangeReplay,
+  type WebhookState,
+} from "./record.ts";
+
+/** How often deliveries that are too old are forgotten at most. */
+const FORGET_EVERY_MS = 3_600_000;
+/** How many stored deliveries a replay of a range looks at in one step. */
+export const REPLAY_SCAN = 200;
+
+/** What can happen to an endpoint. */
+export type WebhookEvent =
+  | { type: "tick" }
+  | Message<"webhook">
+  | Answered<"pool", "follow">
+  /** An attempt is over. `tries`: the attempts before it. */
+  | { type: "attempted"; number: number; tries: number; outcome: Outcome }
+  | { type: "test"; by: string }
+  /** Deliveries are sent again, with their ids and bytes. */
+  | { type: "replay"; numbers: number[] }
+  | { type: "replay_range"; range: Pick<RangeReplay, "since" | "until" | "all"> }
+  | { type: "disable"; by: string }
+  /** The endpoint goes on where it stopped (`last`), or with what ends from an instant on. */
+  | { type: "enable"; from: "last" | Instant };
+
+/** A delivery to be sent: the object reads its bytes from the row. */
+export type DeliverLetter = Envelope & { kind: "deliver"; number: number; tries: number };
+
+export type WebhookMessage = Letter<"pool", "follow"> | DeliverLetter;
+
+/** The state machine of an endpoint. */
+export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage> = {
+  name: "webhook",
+  invariants: webhookInvariants,
+
+  apply(before, event, now) {
+    const state = fold(before, event, now);
+    const endpoint = endpointOf(state);
+    return endpoint === undefined ? state : forgetOld(goOnReplaying(endpoint, now), now);
+  },
+
+  due(state, now) {
+    const endpoint = endpointOf(state);
+    if (endpoint === undefined) return [];
+    const deliveries = dueDeliveries(endpoint, now).map(({ number, tries }): DeliverLetter => {
+      return { to: "receiver", kind: "deliver", about: String(number), repeatedBy: "self", number, tries };
+    });
+    return [...deliveries, ...followsOwed(endpoint)];
+  },
+
+  wakeAt(state) {
+    const endpoint = endpointOf(state);
+    if (endpoint === undefined) return undefined;
+    const next = earliest(...candidates(endpoint).map(({ nextAt }) => nextAt));
+    return next === undefined ? undefined : Math.max(next, endpoint.record.pausedUntil);
+  },
+};
+
+function fold(state: WebhookState, event: WebhookEvent, now: Instant): WebhookState {
+  if (isMessage(webhookInbox, event)) return foldMessage(webhookInbox, state, event, now);
+  const endpoint = endpointOf(state);
+  if (endpoint === undefined) return state;
+  const { record } = endpoint;
+  switch (event.type) {
+    case "tick":
+      return state;
+    case "follow_answered":
+      return foldFollowAnswer(endpoint, event.sent, event.answer, now);
+    case "attempted":
+      return foldOutcome(endpoint, event, now);
+    case "test":
+      return deliverTest(endpoint, event.by, now);
+    case "replay":
+      replayAll(endpoint, event.numbers, now);
+      return state;
+    case "replay_range":
+      return {
+        ...state,
+        record: { ...record, replay: { ...event.range, at: 0, upTo: record.nextNumber - 1 } },
+      };
+    case "disable": {
+      if (record.disabled !== null) return state;
+      const text = `${event.by} has disabled it; enable it to send again`;
+      return { ...state, record: disabledRecord(record, "asked", text, event.by, now) };
+    }
+    case "enable":
+      return enable(endpoint, event.from, now);
+  }
+}
+
+function replayAll(state: Endpoint, numbers: readonly number[], now: Instant): void {
+  for (const number of numbers) {
+    const row = state.deliveries.get(deliveryKey(number));
+    // A delivery that waits for its first attempt may be in flight.
+    if (row !== undefined && (!isLiveDelivery(row) || row.nextAt > now)) replay(state, row, now);
+  }
+}
+
+/** Takes the next stored deliveries of a range for as long as there is room (webhooks.md#replay). */
+function goOnReplaying(state: Endpoint, now: Instant): Endpoint {
+  const { replay: range } = state.record;
+  let room = roomOf(state);
+  if (range === null || room === 0) return state;
+  const rows = [...state.deliveries.above("number", range.at, deliveryKey(range.at), REPLAY_SCAN)];
+  let { at } = range;
+  for (const { number } of rows) {
+    if (number > range.upTo || room === 0) break;
+    at = number;
+    const row = state.deliveries.get(deliveryKey(number));
+    if (row === undefined || isLiveDelivery(row) || row.type === "webhook.test") continue;
+    const isWanted = range.all || row.state !== "delivered";
+    if (!isWanted || row.createdAt < range.since || row.createdAt >= range.until) continue;
+    replay(state, row, now);
+    room -= 1;
+  }
+  const isOver = rows.length < REPLAY_SCAN && (rows.at(-1)?.number ?? at) <= at;
+  const next = isOver || at >= range.upTo ? null : { ...range, at };
+  return { ...state, record: { ...state.record, replay: next } };
+}
+
+function enable(state: Endpoint, from: "last" | Instant, now: Instant): WebhookState {
+  const { record } = state;
+  const enabled = { ...record, disabled: null, failing: null, pausedUntil: 0 };
+  if (from === "last") {
+    for (const row of state.deliveries.live()) {
+      if (row.nextAt > now) state.deliveries.set(deliveryKey(row.number), { ...row, nextAt: now }, now);
+    }
+    return { ...state, record: enabled };
+  }
+  skipWaiting(state, now);
+  const cursors = Object.entries(record.cursors).map(([pool, { listedAt, leaving }]) => {
+    return [pool, { ...freshCursor(listedAt, from), leaving }] as const;
+  });
+  return { ...state, record: { ...enabled, cursors: Object.fromEntries(cursors) } };
+}
+
+/** Forgets deliveries that were over long ago (webhooks.md#deliveries). */
+function forgetOld(state: Endpoint, now: Instant): Endpoint {
+  if (now - state.memo.forgotAt < FORGET_EVERY_MS) return state;
+  state.deliveries.forget(now - DELIVERY_KEPT_MS);
+  return { ...state, memo: { ...state.memo, forgotAt: now } };
+}

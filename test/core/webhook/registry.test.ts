@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import {
+  type RegistryEvent,
+  type RegistryState,
+  registryMachine,
+} from "../../../src/core/registry/machine.ts";
+import { MAX_WEBHOOKS, refusalOfNewWebhook, webhookNamed } from "../../../src/core/registry/webhooks.ts";
+import { WebhookFields } from "../../../src/schema/webhook/webhook.ts";
+import { applied } from "../support/applied.ts";
+import { poolConfig } from "../support/pool-config.ts";
+import { registryOf } from "../support/registry.ts";
+
+const fields = (more: object = {}) => WebhookFields.parse({ url: "https://ci.example.com/", ...more });
+const created = (name: string, more: object = {}): RegistryEvent => ({
+  type: "webhook_created",
+  id: `wh-${name}`,
+  name,
+  fields: fields(more),
+  sealed: "s1",
+  by: "admin",
+});
+const put = (pool: string): RegistryEvent => ({ type: "put", pool, config: poolConfig(), seed: "s" });
+
+/** A registry in which this has happened, a millisecond apart. */
+function told(...events: RegistryEvent[]): RegistryState {
+  return events.reduce((state, event, n) => applied(registryMachine, state, event, n), registryOf(null));
+}
+const owed = (state: RegistryState) =>
+  registryMachine.due(state, 0).flatMap((one) => (one.kind === "configure_webhook" ? [one.body] : []));
+const confirmed = (state: RegistryState): RegistryState =>
+  owed(state).reduce((next, sent) => {
+    const answer = { revision: sent.revision };
+    return applied(registryMachine, next, { type: "configure_webhook_answered", sent, answer }, 99);
+  }, state);
+
+describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
+  test("are sent until the endpoint has confirmed them, and not after", () => {
+    const state = told(created("ci"));
+    expect(owed(state)).toMatchObject([{ webhook: "wh-ci", settings: { name: "ci", createdBy: "admin" } }]);
+    expect(owed(confirmed(state))).toEqual([]);
+  });
+
+  test("name the pools that there are, each since it is there", () => {
+    const state = told(put("a"), created("ci"), put("b"));
+    expect(owed(state)[0]?.settings?.pools).toEqual({ a: 1, b: 2 });
+    const before = owed(state)[0]?.revision ?? 0;
+    const later = applied(registryMachine, confirmed(state), put("c"), 3);
+    expect(owed(later)).toMatchObject([{ settings: { pools: { a: 1, b: 2, c: 3 } } }]);
+    expect(owed(later)[0]?.revision).toBeGreaterThan(before);
+    expect(owed(applied(registryMachine, confirmed(later), put("c"), 4))).toEqual([]);
+  });
+
+  test("name only pools of its filter", () => {
+    expect(owed(told(put("a"), put("b"), created("ci", { pools: ["b", "z"] })))[0]?.settings?.pools).toEqual({
+      b: 2,
+    });
+  });
+
+  test("have two secrets for as long as a rotation overlaps", () => {
+    const rotated = (sealed: string, overlapMs: number) =>
+      ({ type: "webhook_rotated", id: "wh-ci", sealed, overlapMs, by: "admin" }) as const;
+    const state = told(created("ci"), rotated("s2", 1_000));
+    expect(owed(state)[0]?.settings?.secrets).toEqual([
+      { sealed: "s2", until: null },
+      { sealed: "s1", until: 1_001 },
+    ]);
+    const again = told(created("ci"), rotated("s2", 1_000), rotated("s3", 500));
+    expect(owed(again)[0]?.settings?.secrets.map(({ sealed }) => sealed)).toEqual(["s3", "s2"]);
+    expect(owed(told(created("ci"), rotated("s2", 0)))[0]?.settings?.secrets).toEqual([
+      { sealed: "s2", until: null },
+    ]);
+  });
+
+  test("are null once it is deleted; its name is free at once, and its row goes last", () => {
+    const state = told(created("ci"), { type: "webhook_deleted", id: "wh-ci", by: "admin" });
+    expect(owed(state)).toMatchObject([{ settings: null }]);
+    expect(webhookNamed(state.webhooks, "ci")).toBeUndefined();
+    expect([...confirmed(state).webhooks.live()]).toEqual([]);
+    const again = told(created("ci"), { type: "webhook_deleted", id: "wh-ci", by: "admin" });
+    const late = { type: "webhook_changed", id: "wh-ci", fields: fields(), by: "admin" } as const;
+    expect(owed(applied(registryMachine, again, late, 5))).toMatchObject([{ settings: null }]);
+  });
+
+  test(`there are at most ${MAX_WEBHOOKS}, each with a name of its own`, () => {
+    const names = Array.from({ length: MAX_WEBHOOKS - 1 }, (_, n) => `h${n}`);
+    const state = told(...names.map((name) => created(name)));
+    expect(refusalOfNewWebhook(state.webhooks, "h0")?.code).toBe("webhook_exists");
+    expect(refusalOfNewWebhook(state.webhooks, "other")).toBeNull();
+    const full = applied(registryMachine, state, created("last"), 0);
+    expect(refusalOfNewWebhook(full.webhooks, "other")?.code).toBe("busy");
+  });
+});
