@@ -1,4 +1,5 @@
 // The typed client: what `createClient` takes, and which calls it offers.
+import { auditOf } from "./audit.ts";
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
@@ -57,6 +58,7 @@ export function createClient(options: ClientOptions) {
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
+    audit: auditOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

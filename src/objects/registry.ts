@@ -1,5 +1,6 @@
 // Which storage and methods does the registry of pools have? Its decisions are in `core/registry`.
 import { DurableObject } from "cloudflare:workers";
+import { dayOf } from "../core/audit/export.ts";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
 import {
@@ -13,17 +14,20 @@ import { withSecret } from "../core/registry/secret.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
 import { Rows } from "../core/rows.ts";
 import type { Token } from "../schema/access/token.ts";
-import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
+import type { PoolDeletion, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import type { Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
+import { AuditLog } from "./reads/audit-log.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
-import type { RegistryApi } from "./rpc.ts";
+import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest, RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
 
+/** For how long after midnight deleted pools are woken, too. */
+const EXPORT_HOURS_MS = 3_600_000;
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
@@ -31,17 +35,21 @@ const SEED_CHARS = 4;
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
+  readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: new Rows(this.#tokens, isLiveToken),
+      audit: this.#audit.load(),
     }),
     save: (state) => {
       state.tokens.flush();
+      state.audit.rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
-    send: (message) => post(peersOf(this.env), message),
+    send: async (message): Promise<RegistryEvent> =>
+      message.kind === "export_audit" ? this.#audit.export(message) : post(peersOf(this.env), message),
   });
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
@@ -50,12 +58,12 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#shell.alarm();
   }
 
-  async putPool(name: string, wanted: PutPoolConfig): Promise<{ created: boolean; view: PoolView }> {
+  async putPool(name: string, wanted: PutPoolConfig, by: string): ReturnType<RegistryApi["putPool"]> {
     const created = !this.#has(name);
     const config = withSecret(wanted, created ? undefined : this.#entry(name)?.wanted);
     if (config === undefined) throw secretMissing(created);
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
-    this.#shell.enter({ type: "put", pool: name, config, seed });
+    this.#shell.enter({ type: "put", pool: name, config, seed, by });
     await this.#awaitPool(name);
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
@@ -74,7 +82,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
   }
 
-  async removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion> {
+  async removePool(name: string, how: Removal, by: string): Promise<PoolDeletion> {
     if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     this.#shell.enter({ type: "remove", pool: name, how, by });
     await this.#awaitPool(name);
@@ -91,8 +99,8 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return this.#tokenCalls.create(token);
   }
 
-  async rotateToken(id: string, digest: string, overlapMs: number): Promise<Token> {
-    return this.#tokenCalls.rotate(id, digest, overlapMs);
+  async rotateToken(...args: Parameters<RegistryApi["rotateToken"]>): Promise<Token> {
+    return this.#tokenCalls.rotate(...args);
   }
 
   async revokeToken(id: string, by: string): Promise<Token> {
@@ -111,6 +119,17 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return this.#tokenCalls.grant(id, digest);
   }
 
+  async audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage> {
+    const { audit } = this.#shell.enter();
+    return this.#audit.page(filter, page, audit.latestAt(this.#shell.now()));
+  }
+
+  async auditAfter(...[filter, after, waitMs]: Parameters<RegistryApi["auditAfter"]>): Promise<AuditNews> {
+    const latest = () => this.#actor.state.audit.latest;
+    this.#shell.enter();
+    return this.#audit.after(this.#actor, latest, { filter, after, waitMs });
+  }
+
   #entry(name: string) {
     return ownValue(this.#actor.state.record?.pools, name);
   }
@@ -122,7 +141,12 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   async poke(all = false): Promise<void> {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
-    const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
+    const now = this.#shell.now();
+    const { record } = this.#actor.state;
+    // A deleted pool still has the entries of its last day to export.
+    const isExportTime = now - dayOf(now) < EXPORT_HOURS_MS;
+    const names = isExportTime ? Object.keys(record?.pools ?? {}) : poolsOf({ record }).map(([name]) => name);
+    const pokes = names.map((name) => pool(name).poke(all));
     await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
   }
 }

@@ -9,6 +9,7 @@ import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { Token } from "../schema/access/token.ts";
+import type { AuditEntry } from "../schema/audit.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -36,6 +37,7 @@ export type { TokenGrant } from "../core/registry/tokens.ts";
 export interface SubmitRequest {
   spec: RunSpec;
   hash: string;
+  by: string;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
@@ -152,6 +154,7 @@ export interface RunNews {
 /** A request for a code with which a self-hosted machine can enroll. */
 export interface InvitationRequest {
   ttlMs: number;
+  by: string;
   /** Hash of the idempotency key: the same key gets the same invitation. */
   keyHash?: string;
 }
@@ -180,7 +183,7 @@ export interface PoolApi {
    * Deletes an ended run, and answers when its allocation has forgotten it. Code: `not_acknowledged`, if the
    * pool does not know yet that the run has ended, or the allocation does not confirm in time.
    */
-  forget(run: RunRef): Promise<void>;
+  forget(run: RunRef, by: string): Promise<void>;
   /** Creates a worker for a self-hosted machine. Answers once the worker exists and a machine can enroll. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /**
@@ -200,6 +203,44 @@ export interface PoolApi {
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
+  /** The entries of the audit log about this pool, its runs and its workers, newest first. */
+  audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
+  /** The entries stored after a number, oldest first. Waits up to `waitMs` for the first. */
+  auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
+}
+
+/** Selects entries of the audit log. Absent fields select all. */
+export interface AuditFilter {
+  by?: string | undefined;
+  actions?: readonly string[] | undefined;
+  /** The id of the target. */
+  target?: string | undefined;
+  /** Only what concerns this run. */
+  run?: string | undefined;
+  /** Only what concerns these pools. */
+  pools?: readonly string[] | undefined;
+  /** When the log got the entry: from `since` on, and before `until`. */
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+export interface AuditPageRequest {
+  limit: number;
+  /** The `next` of an earlier answer. */
+  cursor?: string | undefined;
+}
+
+/** `latest`: the number after which entries come that are not stored yet. */
+export interface AuditPage {
+  items: AuditEntry[];
+  next: string | null;
+  latest: number;
+}
+
+/** `next`: the number after which to go on. */
+export interface AuditNews {
+  items: AuditEntry[];
+  next: number;
 }
 
 /** A host's call with its raw body. The object that has the secret verifies the call. */
@@ -289,13 +330,13 @@ export interface CloudWorkerApi {
 /** The methods of the registry for the edge. */
 export interface RegistryApi {
   /** Creates or changes a pool; answers when the pool has the configuration. */
-  putPool(name: string, config: PutPoolConfig): Promise<{ created: boolean; view: PoolView }>;
+  putPool(name: string, config: PutPoolConfig, by: string): Promise<{ created: boolean; view: PoolView }>;
   /**
    * Deletes a pool. `empty`: only if the pool is empty now. `drained`: once the pool is empty. `forced`: ends
    * everything in the pool at once, and answers which machines may be left behind. Codes: `unknown_pool`,
    * `pool_in_use`, `not_acknowledged`.
    */
-  removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
+  removePool(name: string, how: Removal, by: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
   /** Stores a new token. Codes: `token_exists`, `busy`. */
@@ -304,7 +345,7 @@ export interface RegistryApi {
    * Gives a token another secret. The previous secret stays valid for `overlapMs`. Codes: `unknown_token`,
    * `token_ended`.
    */
-  rotateToken(id: string, digest: string, overlapMs: number): Promise<Token>;
+  rotateToken(id: string, digest: string, overlapMs: number, by: string): Promise<Token>;
   /** Ends a token. A token that has already ended stays as it is. Code: `unknown_token`. */
   revokeToken(id: string, by: string): Promise<Token>;
   /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
@@ -316,6 +357,10 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** The entries of the audit log about tokens and pools' configurations, newest first. */
+  audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
+  /** As `auditAfter` of a pool. */
+  auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

@@ -139,7 +139,7 @@ describe("a valid token (access.md#cache)", () => {
       crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)),
       token.slice(4, 14),
     );
-    own.tokens.rotate(id, contentDigest(text), 1_000); // as another isolate would
+    own.tokens.rotate(id, contentDigest(text), 1_000, "admin"); // as another isolate would
     for (let times = 0; times < 10; times += 1) await as(own, text).json(200, "GET", "/v1/runs");
   });
 

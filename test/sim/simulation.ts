@@ -265,7 +265,7 @@ class Simulation {
 
   async #makeCode(worker: string): Promise<void> {
     this.#world.tell(worker, "a self-hosted machine may join");
-    const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS };
+    const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS, by: "operator" };
     await this.#world.retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
   }
 
@@ -307,7 +307,7 @@ class Simulation {
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
-          actor.apply({ type: "submitted", id, spec, hash: id });
+          actor.apply({ type: "submitted", id, spec, hash: id, by: "user" });
           // One that has ended and was deleted since is answered, too: it was taken.
           const accepted = () => isAccepted(actor.state) || actor.state.tombstone !== undefined;
           const told = await until(actor, accepted, ACKNOWLEDGE_MS, this.#timer);

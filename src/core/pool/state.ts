@@ -1,6 +1,7 @@
 // What is the state of a loaded pool: what it stores (`record.ts`), and what a restart may lose?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
+import type { AuditTable } from "../audit/table.ts";
 import type { Sighting } from "../messages.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { Pass } from "./plan/pass.ts";
@@ -46,6 +47,8 @@ export interface PoolState {
   record: PoolRecord | null;
   runs: Rows<RunRow>;
   workers: Rows<WorkerRow>;
+  /** Its part of the audit log. */
+  audit: AuditTable;
   memo: PoolMemo;
 }
 
@@ -57,6 +60,7 @@ export interface ReadonlyPool {
   readonly record: PoolRecord | null;
   readonly runs: ReadonlyRows<RunRow>;
   readonly workers: ReadonlyRows<WorkerRow>;
+  readonly audit: Pick<AuditTable, "latest" | "latestAt">;
   readonly memo: Readonly<Omit<PoolMemo, keyof ReadonlyTables>> & ReadonlyTables;
 }
 

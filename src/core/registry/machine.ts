@@ -1,10 +1,20 @@
 // What does the registry hold: which pools exist, and which tokens are valid?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
+import type { NewEntry } from "../audit/entry.ts";
+import {
+  type ExportAnswered,
+  type ExportMessage,
+  exportDue,
+  foldExported,
+  nothingExported,
+} from "../audit/export.ts";
+import type { AuditTable } from "../audit/table.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
+import { registryEntry } from "./audit.ts";
 import {
   configurationsOwed,
   foldPools,
@@ -18,15 +28,45 @@ import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresA
 
 export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
+  /** Its part of the audit log. */
+  audit: AuditTable;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent;
+export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | ExportAnswered;
 
-export type RegistryMessage = Letter<"pool", "configure">;
+export type RegistryMessage = Letter<"pool", "configure"> | ExportMessage;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
   return pools === state ? state : { ...state, ...pools };
+}
+
+function fold(state: RegistryState, event: RegistryEvent, now: Instant): RegistryState {
+  switch (event.type) {
+    case "tick":
+      return state;
+    case "put":
+    case "remove":
+    case "configure_answered":
+      return withPools(state, foldPools(state, event, now));
+    case "token_created":
+    case "token_rotated":
+    case "token_revoked":
+    case "token_used":
+      foldToken(state.tokens, event, now);
+      return state;
+    case "audit_exported": {
+      const exported = foldExported(state.record?.exported, event);
+      return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
+    }
+  }
+}
+
+/** Stores an entry of the audit log in this step. */
+function withEntry(state: RegistryState, entry: NewEntry, now: Instant): RegistryState {
+  state.audit.add(entry, now);
+  if (state.record?.exported !== undefined) return state;
+  return { ...state, record: { pools: {}, ...state.record, exported: nothingExported(now) } };
 }
 
 /**
@@ -46,23 +86,12 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 
   apply(state, event, now: Instant) {
     foldTokenTime(state.tokens, now);
-    switch (event.type) {
-      case "tick":
-        return state;
-      case "put":
-      case "remove":
-      case "configure_answered":
-        return withPools(state, foldPools(state, event, now));
-      case "token_created":
-      case "token_rotated":
-      case "token_revoked":
-      case "token_used":
-        foldToken(state.tokens, event, now);
-        return state;
-    }
+    const entry = registryEntry(state, event, now);
+    const next = fold(state, event, now);
+    return entry === undefined ? next : withEntry(next, entry, now);
   },
 
-  due: configurationsOwed,
+  due: (state, now) => [...configurationsOwed(state, now), ...exportDue(state.record?.exported, now)],
 
   wakeAt: (state) => earliest(poolAskedAt(state), tokenExpiresAt(state.tokens)),
 };

@@ -3,6 +3,7 @@ import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
+import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type {
   CreateAnswer,
@@ -13,6 +14,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { noteAudit } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
@@ -71,7 +73,7 @@ export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
   invariants: workerInvariants,
 
   apply(before, event, now) {
-    const folded = fold(before, event, now);
+    const folded = noteAudit(before, fold(before, event, now), event, now);
     if (folded.record === null) return folded;
     // A record never disappears.
     const aged = foldTime(folded as ExistingWorker, now) as ExistingWorker;
@@ -113,8 +115,8 @@ function messagesDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessage
   const owed: WorkerMessage[] = [];
   const upsert = upsertOf(state, now);
   if (upsertKey(upsert) !== state.memo.poolHas) {
-    // Only the pool can end a worker's wait for its turn.
-    const repeatedBy = upsert.waits === null ? "peer" : "self";
+    // Only the pool can end a worker's wait for its turn, and nobody else repeats what was done to it.
+    const repeatedBy = upsert.waits === null && upsert.audit === undefined ? "peer" : "self";
     owed.push({ object: "pool", to: pool, kind: "worker", repeatedBy, body: upsert });
   }
   for (const body of observationsDue(state, now)) {
@@ -183,7 +185,9 @@ function foldPoolAnswer(
   const memo = { ...state.memo, poolHas: upsertKey(sent) };
   // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn.
   if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
-  const known: ExistingWorker = { ...state, memo };
+  const audit = confirmed(state.record.audit, sent.audit);
+  const record = audit === state.record.audit ? state.record : { ...state.record, audit };
+  const known: ExistingWorker = { ...state, record, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;
   if (!answer.consent) {

@@ -66,8 +66,8 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     return call(api());
   };
   return {
-    async submit({ spec, hash }) {
-      const request = { spec: withinLimits(spec, limits), hash };
+    async submit({ spec, ...rest }) {
+      const request = { ...rest, spec: withinLimits(spec, limits) };
       const { created, status } = await api()
         .submit(request)
         .catch((error: unknown) => {
@@ -220,6 +220,12 @@ function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
           if (pools.includes(args[0])) return api.removePool(...args);
           throw unknownPool(args[0]);
         };
+      // Entries that concern no pool, such as those about tokens, do not exist either.
+      if (method === "audit")
+        return (...[filter, page]: Parameters<RegistryApi["audit"]>) => api.audit({ ...filter, pools }, page);
+      if (method === "auditAfter")
+        return (...[filter, ...rest]: Parameters<RegistryApi["auditAfter"]>) =>
+          api.auditAfter({ ...filter, pools }, ...rest);
       return Reflect.get(target, method);
     },
   });

@@ -8,6 +8,7 @@ import { Rows } from "../../../src/core/rows.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
 import type {
   AllocationApi,
+  AuditFilter,
   CloudWorkerApi,
   EnrollCall,
   LogBucket,
@@ -21,10 +22,12 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
+import type { AuditEntry } from "../../../src/schema/audit.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
+import { auditTable } from "../../core/support/audit.ts";
 import { MapDisk } from "../../core/support/map-disk.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
@@ -77,6 +80,8 @@ export interface FakeWorld {
   enrolled: EnrollCall[];
   /** The real table of tokens. */
   tokens: TokenCalls;
+  /** The entries of the audit log, oldest first. Those without a pool are the registry's. */
+  audited: AuditEntry[];
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -99,7 +104,7 @@ export function createWorld(...pools: string[]): FakeWorld {
       allocation: (id) => guarded(world, `allocation ${id}`, allocationOf(world, id, until)),
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
-      registry: () => guarded(world, "registry", registryOf(world)),
+      registry: () => guarded(world, "registry", registryOf(world, until)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
     },
@@ -112,6 +117,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     snapshots: new Map(),
     enrolled: [],
     tokens: tokenTable(),
+    audited: [],
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -284,8 +290,10 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       .map(summaryOf)
       .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
   };
+  const audit = auditOf(world, name, until);
   const markOf = () => JSON.stringify(rows({ states: [...RUN_STATES], labels: {} }));
   return {
+    ...audit,
     view: async () => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return poolViewOf(name);
@@ -426,12 +434,48 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
+/** The audit log of one owner. The number of an entry is its place among all. */
+function auditOf(
+  world: FakeWorld,
+  pool: string | null,
+  until: Until,
+): Pick<PoolApi & RegistryApi, "audit" | "auditAfter"> {
+  const own = ({ by, actions, pools, run }: AuditFilter) =>
+    [...world.audited.entries()].filter(
+      ([, one]) =>
+        (one.target.kind === "pool" || one.pool === null ? null : one.pool) === pool &&
+        (by === undefined || `${one.actor.kind}:${one.actor.name}` === by) &&
+        (run === undefined || one.run === run) &&
+        (pools === undefined || pools.includes(one.pool ?? "")) &&
+        actions?.includes(one.action) !== false,
+    );
+  return {
+    audit: async (filter, { limit, cursor = "Infinity" }) => {
+      const older = own(filter)
+        .reverse()
+        .filter(([at]) => at < Number(cursor));
+      const items = older.slice(0, limit).map(([, one]) => one);
+      const next = older.length > limit ? String(older[limit - 1]?.[0]) : null;
+      return { items, next, latest: world.audited.length - 1 };
+    },
+    auditAfter: async (filter, after, waitMs) => {
+      const look = () => {
+        const items = own(filter).filter(([at]) => at > after);
+        return items.length === 0 ? undefined : items.map(([, one]) => one);
+      };
+      const items = (await until(waitMs, look)) ?? [];
+      return { items, next: world.audited.length - 1 };
+    },
+  };
+}
+
 /** The registry's own calls about tokens, over a table in memory. */
 function tokenTable(): TokenCalls {
   let state: RegistryState = {
     record: null,
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    audit: auditTable(),
   };
   return new TokenCalls({
     now: () => Date.now(),
@@ -443,7 +487,7 @@ function tokenTable(): TokenCalls {
   });
 }
 
-function registryOf(world: FakeWorld): RegistryApi {
+function registryOf(world: FakeWorld, until: Until): RegistryApi {
   return {
     async putPool(name, config) {
       const created = !world.pools.has(name);
@@ -463,6 +507,7 @@ function registryOf(world: FakeWorld): RegistryApi {
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    ...auditOf(world, null, until),
     poke: async () => undefined,
   };
 }

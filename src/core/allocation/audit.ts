@@ -1,0 +1,56 @@
+// Which entries of the audit log does a run owe its pool (audit.md#outbox)?
+import type { AuditDiff } from "../../schema/audit.ts";
+import type { RunSpec } from "../../schema/run/run.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { diffOf } from "../audit/diff.ts";
+import type { OwedEntry } from "../audit/entry.ts";
+import { withEntry } from "../audit/outbox.ts";
+import type { AllocationEvent } from "./machine.ts";
+import { type AllocationState, exists } from "./state.ts";
+
+/**
+ * Adds the entry of what a user has done to a run, in the same step. `after`: the state after the event. An
+ * event that has changed nothing, such as a repeated abort, has no entry.
+ */
+export function noteAudit(
+  before: AllocationState,
+  after: AllocationState,
+  event: AllocationEvent,
+  now: Instant,
+): AllocationState {
+  if (!exists(before) || !exists(after) || before.record === after.record) return after;
+  const entry = entryOf(event, before.record.spec);
+  if (entry === undefined) return after;
+  const audit = withEntry(after.record.audit, { at: now, ...entry });
+  return { ...after, record: { ...after.record, audit } };
+}
+
+function entryOf(event: AllocationEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> | undefined {
+  switch (event.type) {
+    case "abort": {
+      const { by, reason, force } = event;
+      return { by, action: "run.abort", reason: force === true ? `force; ${reason}` : reason };
+    }
+    case "restart": {
+      const { by, task, all } = event.request;
+      return { by, action: "run.restart", reason: all === true ? "all tasks" : ofTask(task) };
+    }
+    case "signal": {
+      const { by, task, signal } = event.request;
+      return { by, action: "run.signal", reason: `${signal} to ${ofTask(task)}` };
+    }
+    case "update":
+      return { by: event.by, action: "run.update", diff: diffOfSpecs(spec, event.spec) };
+    default:
+      return undefined;
+  }
+}
+
+function ofTask(task: string | undefined): string {
+  return task === undefined ? "all running tasks" : `task ${task}`;
+}
+
+/** The difference of two specs, without the values of environments and standard input. */
+function diffOfSpecs(before: RunSpec, after: RunSpec): AuditDiff[] {
+  return diffOf(before, after, (pointer) => /^\/(env|stdin|tasks)(\/|$)/.test(pointer));
+}
