@@ -35,18 +35,7 @@ import { invite } from "./reads/invitations.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
 import { workersOf } from "./reads/worker-lists.ts";
-import type {
-  AuditFilter,
-  AuditNews,
-  AuditPage,
-  AuditPageRequest,
-  Invitation,
-  InvitationRequest,
-  PoolApi,
-  RunFilter,
-  RunNews,
-  RunWait,
-} from "./rpc.ts";
+import type { Invitation, InvitationRequest, PoolApi, RunFilter, RunNews, RunWait } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
@@ -183,15 +172,13 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return news && { ...news, items: news.items.map((row) => runSummary(row, this.#name)) };
   }
 
-  async audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage> {
-    const { audit } = this.#shell.enter();
-    return this.#audit.page(filter, page, audit.latestAt(this.#shell.now()));
+  async audit(...args: Parameters<PoolApi["audit"]>): ReturnType<PoolApi["audit"]> {
+    return this.#audit.page(this.#shell.enter().audit, this.#shell.now(), ...args);
   }
 
-  async auditAfter(...[filter, after, waitMs]: Parameters<PoolApi["auditAfter"]>): Promise<AuditNews> {
-    const latest = () => this.#actor.state.audit.latest;
+  async auditAfter(...args: Parameters<PoolApi["auditAfter"]>): ReturnType<PoolApi["auditAfter"]> {
     this.#shell.enter();
-    return this.#audit.after(this.#actor, latest, { filter, after, waitMs });
+    return this.#audit.after(this.#actor, ...args);
   }
 
   async workers(states: WorkerStateName[]): Promise<ListedWorker[]> {

@@ -21,7 +21,7 @@ import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { AuditLog } from "./reads/audit-log.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
-import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest, RegistryApi } from "./rpc.ts";
+import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
@@ -119,15 +119,13 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return this.#tokenCalls.grant(id, digest);
   }
 
-  async audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage> {
-    const { audit } = this.#shell.enter();
-    return this.#audit.page(filter, page, audit.latestAt(this.#shell.now()));
+  async audit(...args: Parameters<RegistryApi["audit"]>): ReturnType<RegistryApi["audit"]> {
+    return this.#audit.page(this.#shell.enter().audit, this.#shell.now(), ...args);
   }
 
-  async auditAfter(...[filter, after, waitMs]: Parameters<RegistryApi["auditAfter"]>): Promise<AuditNews> {
-    const latest = () => this.#actor.state.audit.latest;
+  async auditAfter(...args: Parameters<RegistryApi["auditAfter"]>): ReturnType<RegistryApi["auditAfter"]> {
     this.#shell.enter();
-    return this.#audit.after(this.#actor, latest, { filter, after, waitMs });
+    return this.#audit.after(this.#actor, ...args);
   }
 
   #entry(name: string) {

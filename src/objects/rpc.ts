@@ -8,8 +8,8 @@ import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
+import type { AuditEntry } from "../schema/access/audit.ts";
 import type { Token } from "../schema/access/token.ts";
-import type { AuditEntry } from "../schema/audit.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {

@@ -1,7 +1,7 @@
 // The route of the audit log: a list, and what came since (audit.md#reading).
 import { z } from "zod";
 import type { AuditFilter, Objects } from "../objects/rpc.ts";
-import { AUDIT_ACTIONS, type AuditEntry, AuditList } from "../schema/audit.ts";
+import { AUDIT_ACTIONS, type AuditEntry, AuditList } from "../schema/access/audit.ts";
 import { Name, Wait } from "../schema/common.ts";
 import type { EdgeApp } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";

@@ -5,7 +5,7 @@ import { dayAfter, dayOf, LATE_MS } from "../../src/core/audit/export.ts";
 import * as clock from "../../src/objects/clock.ts";
 import { meter } from "../../src/objects/meter.ts";
 import type { AuditFilter } from "../../src/objects/rpc.ts";
-import type { AuditEntry } from "../../src/schema/audit.ts";
+import type { AuditEntry } from "../../src/schema/access/audit.ts";
 import { hexDigest } from "../../src/signing/mac.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
@@ -173,7 +173,7 @@ describe("the export (audit.md#export)", () => {
 
   const fileOf = async (key: string) => (await bindings.LOGS?.get(key))?.text();
 
-  test("writes the lines of a day once the day is over, each with the digest of the line before", async () => {
+  test("writes the lines of a day once it is over, each with the digest of the line before", async () => {
     await makePool();
     await submit("a");
     await abort("a");

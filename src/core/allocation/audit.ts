@@ -1,12 +1,25 @@
 // Which entries of the audit log does a run owe its pool (audit.md#outbox)?
-import type { AuditDiff } from "../../schema/audit.ts";
+import type { AuditDiff } from "../../schema/access/audit.ts";
 import type { RunSpec } from "../../schema/run/run.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { diffOf } from "../audit/diff.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
-import type { AllocationEvent } from "./machine.ts";
 import { type AllocationState, exists } from "./state.ts";
+import type { Abort } from "./stop.ts";
+import type { TaskRequest } from "./user/requests.ts";
+
+/** What a user can do to a run that exists. */
+export type UserEvent =
+  | ({ type: "abort" } & Abort)
+  | TaskRequest
+  | { type: "update"; spec: RunSpec; specIndex: number; by: string };
+
+const USER_EVENTS: readonly string[] = ["abort", "restart", "signal", "update"] satisfies UserEvent["type"][];
+
+function isUserEvent(event: { type: string }): event is UserEvent {
+  return USER_EVENTS.includes(event.type);
+}
 
 /**
  * Adds the entry of what a user has done to a run, in the same step. `after`: the state after the event. An
@@ -15,17 +28,17 @@ import { type AllocationState, exists } from "./state.ts";
 export function noteAudit(
   before: AllocationState,
   after: AllocationState,
-  event: AllocationEvent,
+  event: { type: string },
   now: Instant,
 ): AllocationState {
-  if (!exists(before) || !exists(after) || before.record === after.record) return after;
-  const entry = entryOf(event, before.record.spec);
-  if (entry === undefined) return after;
-  const audit = withEntry(after.record.audit, { at: now, ...entry });
+  if (!isUserEvent(event) || !exists(before) || !exists(after) || before.record === after.record)
+    return after;
+  const entry = { at: now, ...entryOf(event, before.record.spec) };
+  const audit = withEntry(after.record.audit, entry);
   return { ...after, record: { ...after.record, audit } };
 }
 
-function entryOf(event: AllocationEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> | undefined {
+function entryOf(event: UserEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> {
   switch (event.type) {
     case "abort": {
       const { by, reason, force } = event;
@@ -41,8 +54,6 @@ function entryOf(event: AllocationEvent, spec: RunSpec): Omit<OwedEntry, "n" | "
     }
     case "update":
       return { by: event.by, action: "run.update", diff: diffOfSpecs(spec, event.spec) };
-    default:
-      return undefined;
   }
 }
 

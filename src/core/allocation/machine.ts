@@ -4,7 +4,7 @@ import { type Envelope, earliest, type Instant, type Machine } from "../../share
 import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
 import { tasksOf } from "../spec.ts";
-import { noteAudit } from "./audit.ts";
+import { noteAudit, type UserEvent } from "./audit.ts";
 import { allocationInvariants } from "./check.ts";
 import { changed, type RunDraft } from "./draft.ts";
 import { areLogsOver, clearLogs, logsUntil, tombstoneUntil, withoutOld, withQuestion } from "./forget.ts";
@@ -33,13 +33,13 @@ import {
   newTask,
   openPlacement,
 } from "./state.ts";
-import { type Abort, foldAbort } from "./stop.ts";
+import { foldAbort } from "./stop.ts";
 import { upsertOf } from "./summary.ts";
 import { poststopBy } from "./tasks/group.ts";
 import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
 import { once } from "./user/idempotency.ts";
-import { foldRequest, type TaskRequest } from "./user/requests.ts";
+import { foldRequest } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
 
 /** A new run, with the hash of its request. */
@@ -53,9 +53,7 @@ interface Submission {
 export type AllocationEvent =
   | { type: "tick" }
   | ({ type: "submitted" } & Submission)
-  | ({ type: "abort" } & Abort)
-  | TaskRequest
-  | { type: "update"; spec: RunSpec; specIndex: number; by: string }
+  | UserEvent
   | { type: "chunk"; chunk: StoredChunk }
   /** The logs were deleted everywhere except in the record. */
   | { type: "logs_cleared" }

@@ -1,5 +1,5 @@
 // How are the lines of an exported file chained, so that a missing or changed line is seen (audit.md#chain)?
-import type { AuditEntry } from "../../schema/audit.ts";
+import type { AuditEntry } from "../../schema/access/audit.ts";
 
 /**
  * The lines of a file. Each names the digest of the line before it; the first line of all names an empty

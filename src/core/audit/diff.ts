@@ -1,5 +1,5 @@
 // In which fields do two values differ, for the audit log (audit.md#entries)?
-import type { AuditDiff } from "../../schema/audit.ts";
+import type { AuditDiff } from "../../schema/access/audit.ts";
 
 /** The most fields that a diff names. */
 export const MAX_DIFF_FIELDS = 50;

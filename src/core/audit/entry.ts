@@ -1,5 +1,5 @@
 // What does an entry of the audit log say, and what does it never contain (audit.md#entries)?
-import type { AuditAction, AuditDiff, AuditTarget } from "../../schema/audit.ts";
+import type { AuditAction, AuditDiff, AuditTarget } from "../../schema/access/audit.ts";
 import type { Instant } from "../../shared/machine.ts";
 
 /** The most characters of a reason that an entry keeps. */

@@ -1,5 +1,5 @@
 // How does an entry of the audit log look to its readers (audit.md#entries)?
-import type { AuditEntry } from "../../schema/audit.ts";
+import type { AuditEntry } from "../../schema/access/audit.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { NewEntry } from "./entry.ts";

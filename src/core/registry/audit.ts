@@ -4,29 +4,30 @@ import type { Instant } from "../../shared/machine.ts";
 import { diffOf } from "../audit/diff.ts";
 import type { NewEntry } from "../audit/entry.ts";
 import { ownValue } from "../own-value.ts";
-import type { RegistryEvent, RegistryState } from "./machine.ts";
-import { stateOf, type TokenRow } from "./tokens.ts";
+import type { ReadonlyRows } from "../rows.ts";
+import type { PoolsEvent, RegistryRecord } from "./pools.ts";
+import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
 
 type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> & Partial<Pick<NewEntry, "pool" | "result">>;
+
+/** The parts of the registry's state that say what an event changes. */
+interface Known {
+  record: RegistryRecord | null;
+  tokens: ReadonlyRows<TokenRow>;
+}
+
+type Event = PoolsEvent | TokenEvent | { type: "tick" | "audit_exported" };
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing
  * that the log tells. Another action needs another case here, and nothing else.
  */
-export function registryEntry(
-  state: Pick<RegistryState, "record" | "tokens">,
-  event: RegistryEvent,
-  now: Instant,
-): NewEntry | undefined {
+export function registryEntry(state: Known, event: Event, now: Instant): NewEntry | undefined {
   const draft = draftOf(state, event, now);
   return draft && { at: now, run: null, pool: null, result: "ok", ...draft };
 }
 
-function draftOf(
-  { record, tokens }: Pick<RegistryState, "record" | "tokens">,
-  event: RegistryEvent,
-  now: Instant,
-): Draft | undefined {
+function draftOf({ record, tokens }: Known, event: Event, now: Instant): Draft | undefined {
   switch (event.type) {
     case "put": {
       const { pool, config, by } = event;

@@ -2,8 +2,18 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
-import type { WorkerEvent } from "./machine.ts";
+import type { IdleBehavior } from "../messages.ts";
+import type { Kill } from "./life/kill.ts";
 import type { WorkerState } from "./state.ts";
+
+/** What an operator can do to a worker that exists. */
+export type OperatorEvent =
+  | { type: "behavior"; behavior: IdleBehavior; by: string }
+  | ({ type: "kill" } & Kill);
+
+function isOperatorEvent(event: { type: string }): event is OperatorEvent {
+  return event.type === "behavior" || event.type === "kill";
+}
 
 const ACTIONS = { hold: "worker.hold", drain: "worker.drain", run: "worker.resume" } as const;
 
@@ -14,17 +24,16 @@ const ACTIONS = { hold: "worker.hold", drain: "worker.drain", run: "worker.resum
 export function noteAudit(
   before: WorkerState,
   after: WorkerState,
-  event: WorkerEvent,
+  event: { type: string },
   now: Instant,
 ): WorkerState {
+  if (!isOperatorEvent(event)) return after;
   if (before.record === null || after.record === null || before.record === after.record) return after;
-  const entry = entryOf(event);
-  if (entry === undefined) return after;
-  const audit = withEntry(after.record.audit, { at: now, ...entry });
+  const audit = withEntry(after.record.audit, { at: now, ...entryOf(event) });
   return { ...after, record: { ...after.record, audit } };
 }
 
-function entryOf(event: WorkerEvent): Omit<OwedEntry, "n" | "at"> | undefined {
+function entryOf(event: OperatorEvent): Omit<OwedEntry, "n" | "at"> {
   switch (event.type) {
     case "behavior":
       return { by: event.by, action: ACTIONS[event.behavior] };
@@ -32,7 +41,5 @@ function entryOf(event: WorkerEvent): Omit<OwedEntry, "n" | "at"> | undefined {
       const { by, reason, force } = event;
       return { by, action: "worker.kill", reason: force === true ? `force; ${reason}` : reason };
     }
-    default:
-      return undefined;
   }
 }

@@ -10,11 +10,10 @@ import type {
   CreateWorker,
   DestroyAnswer,
   Ended,
-  IdleBehavior,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
-import { noteAudit } from "./audit.ts";
+import { noteAudit, type OperatorEvent } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
@@ -25,7 +24,7 @@ import { behaviorOf, foldBehavior } from "./life/behavior.ts";
 import { callWaiting, callWanted, withTurn } from "./life/calls.ts";
 import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
-import { foldEnd, foldKill, isSurelyUnmade, type Kill } from "./life/kill.ts";
+import { foldEnd, foldKill, isSurelyUnmade } from "./life/kill.ts";
 import { shutDown } from "./life/shutdown.ts";
 import { endOf, foldOrdersSent, refuseUndelivered } from "./placements.ts";
 import { upsertKey, upsertOf } from "./read/summary.ts";
@@ -49,8 +48,7 @@ export type WorkerEvent =
   | { type: "heard"; at: Instant }
   /** Orders are being sent to the host. From now on, the host may have everything that they contain. */
   | { type: "orders_sent" }
-  | { type: "behavior"; behavior: IdleBehavior; by: string }
-  | ({ type: "kill" } & Kill)
+  | OperatorEvent
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }

@@ -13,8 +13,8 @@ import { AuditTable, auditKey, instantOf, numberAt, numberOfKey } from "../../co
 import { entryView } from "../../core/audit/view.ts";
 import { type RunRow, runKey } from "../../core/pool/record.ts";
 import { Rows } from "../../core/rows.ts";
-import type { AuditEntry } from "../../schema/audit.ts";
-import type { Instant } from "../../shared/machine.ts";
+import type { AuditEntry } from "../../schema/access/audit.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import { hexDigest } from "../../signing/mac.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../rpc.ts";
@@ -65,7 +65,12 @@ export class AuditLog {
   }
 
   /** One page, newest first. It may have fewer than `limit` entries even if more pages follow. */
-  page(filter: AuditFilter, { limit, cursor }: AuditPageRequest, latest: number): AuditPage {
+  page(
+    table: Pick<AuditTable, "latestAt">,
+    now: Instant,
+    filter: AuditFilter,
+    { limit, cursor }: AuditPageRequest,
+  ): AuditPage {
     const { until: end } = filter;
     const top = end === undefined ? TOP : "";
     const start = { entry: top || auditKey(numberAt(end ?? 0)), run: top || runKey(end ?? 0, "") };
@@ -99,23 +104,25 @@ export class AuditLog {
     const { since = 0 } = filter;
     const items = shown.map((one) => one.entry).filter(({ recordedAt }) => Date.parse(recordedAt) >= since);
     const isOver = items.length < shown.length || next.every((key) => key === "");
-    return { items, next: isOver ? null : next.join("|"), latest };
+    return { items, next: isOver ? null : next.join("|"), latest: table.latestAt(now) };
   }
 
   /** What came after a number, oldest first. Waits for the first entry that matches. */
   async after(
-    source: Watchable,
-    latest: () => number,
-    question: { filter: AuditFilter; after: number; waitMs: number },
+    owner: Watchable & { state: { audit: Pick<AuditTable, "latest"> } },
+    filter: AuditFilter,
+    from: number,
+    waitMs: Millis,
   ): Promise<AuditNews> {
-    const endsAt = performance.now() + question.waitMs;
-    let { after } = question;
+    const endsAt = performance.now() + waitMs;
+    const latest = () => owner.state.audit.latest;
+    let after = from;
     for (;;) {
-      const { items, next } = this.#news(question.filter, after, latest());
+      const { items, next } = this.#news(filter, after, latest());
       const leftMs = endsAt - performance.now();
       if (items.length > 0 || leftMs <= 0) return { items, next };
       after = next;
-      await until(source, () => latest() > after, leftMs);
+      await until(owner, () => latest() > after, leftMs);
     }
   }
 

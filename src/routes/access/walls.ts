@@ -2,6 +2,7 @@
 // (access.md#walls)?
 import type {
   AllocationApi,
+  AuditFilter,
   CloudWorkerApi,
   Objects,
   PoolApi,
@@ -204,12 +205,34 @@ async function eventsOf(
   }
 }
 
+/**
+ * The audit log of the registry as it exists for a caller: what concerns no pool of the caller's, such as an
+ * entry about a token, does not exist. With a limit to labels there is no entry at all.
+ */
+function walledAudit(
+  api: RegistryApi,
+  { pools, labels }: Caller["limits"],
+): Pick<RegistryApi, "audit" | "auditAfter"> {
+  const own = labels === undefined ? (pools ?? []) : [];
+  const within = (filter: AuditFilter) => ({
+    ...filter,
+    pools: own.filter((pool) => filter.pools?.includes(pool) !== false),
+  });
+  return {
+    audit: (filter, page) => api.audit(within(filter), page),
+    auditAfter: (filter, ...rest) => api.auditAfter(within(filter), ...rest),
+  };
+}
+
 /** The registry as it exists for a caller: it shows only the caller's pools. */
 function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
+  if (!limitsRuns(limits)) return api;
   const { pools } = limits;
-  if (pools === undefined) return api;
+  const audit = walledAudit(api, limits);
   return new Proxy(api, {
     get(target, method) {
+      if (method === "audit" || method === "auditAfter") return audit[method];
+      if (pools === undefined) return Reflect.get(target, method);
       if (method === "putPool")
         return async (...args: Parameters<RegistryApi["putPool"]>) => {
           if (pools.includes(args[0])) return api.putPool(...args);
@@ -220,12 +243,6 @@ function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
           if (pools.includes(args[0])) return api.removePool(...args);
           throw unknownPool(args[0]);
         };
-      // Entries that concern no pool, such as those about tokens, do not exist either.
-      if (method === "audit")
-        return (...[filter, page]: Parameters<RegistryApi["audit"]>) => api.audit({ ...filter, pools }, page);
-      if (method === "auditAfter")
-        return (...[filter, ...rest]: Parameters<RegistryApi["auditAfter"]>) =>
-          api.auditAfter({ ...filter, pools }, ...rest);
       return Reflect.get(target, method);
     },
   });

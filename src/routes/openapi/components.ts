@@ -1,5 +1,6 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
+import * as audit from "../../schema/access/audit.ts";
 import * as token from "../../schema/access/token.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
@@ -57,4 +58,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   token.Scope,
   token.TokenState,
   token.TokenLimits,
+  audit.AuditAction,
+  audit.AuditActor,
+  audit.AuditTarget,
+  audit.AuditDiff,
 ];

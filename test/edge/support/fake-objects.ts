@@ -22,7 +22,7 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
-import type { AuditEntry } from "../../../src/schema/audit.ts";
+import type { AuditEntry } from "../../../src/schema/access/audit.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";

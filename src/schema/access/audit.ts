@@ -1,7 +1,7 @@
 // What does `GET /v1/audit` answer (audit.md#entries)?
 import { z } from "zod";
-import { InstantText } from "./common.ts";
-import { ServiceStatus } from "./run/run.ts";
+import { InstantText } from "../common.ts";
+import { ServiceStatus } from "../run/run.ts";
 
 /** What can be done, by name: the thing, and the verb. */
 export const AUDIT_ACTIONS = [
