@@ -61,6 +61,11 @@ export const REAL_MACHINES: Machines = {
   pool: poolMachine,
 };
 
+/** The number of the last entry of a stored table. */
+function latestIn(table: ReadonlyMap<string, unknown> | undefined): number {
+  return Number([...(table?.keys() ?? [])].sort().at(-1) ?? "0");
+}
+
 /** The simulation has no bucket: what is due is exported at once. */
 function exported({ from, before }: ExportMessage): ExportAnswered {
   return { type: "audit_exported", from, exported: { ...from, ...nothingExported(before) } };
@@ -229,7 +234,10 @@ export class Objects {
             disk.value,
             node.rows("runs", isLiveRun),
             node.rows("workers", isLiveWorker),
-            new AuditTable(node.rows<AuditRow>("audit", () => false)),
+            new AuditTable(
+              node.rows<AuditRow>("audit", () => false),
+              latestIn(disk.tables.get("audit")),
+            ),
           ),
         save: (disk, state) => {
           state.runs.flush();

@@ -11,6 +11,7 @@ import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
 import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
+import { checkEntries } from "./entries.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { Liar } from "./liar.ts";
@@ -153,6 +154,7 @@ class Simulation {
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
     this.#audit.afterAll(this.#options.faults.length === 0);
+    checkEntries(this.#objects, this.#world);
     return steps;
   }
 
