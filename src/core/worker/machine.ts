@@ -214,7 +214,8 @@ function withVersion(before: WorkerState, after: WorkerState): WorkerState {
     // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
     const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
-    const ends = [isSurelyUnmade(one), one.forced];
+    // A kill of a worker that is ending already changes nothing else that the pool sees.
+    const ends = [isSurelyUnmade(one), one.forced, one.audit?.last];
     return [...shown, ...machine, ...ends, callWaiting(one), one.doubles];
   };
   const old = visible(before.record);
