@@ -1,4 +1,7 @@
 // How long does planning take in a Pool with a thousand workers and ten thousand queued runs?
+import type { AuditRow } from "../src/core/audit/entry.ts";
+import { nothingExported } from "../src/core/audit/export.ts";
+import { AuditTable } from "../src/core/audit/table.ts";
 import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
 import { plan } from "../src/core/pool/plan/plan.ts";
@@ -40,16 +43,14 @@ function poolOf(config: PoolConfig, onEach: number, queued: number): Configured 
   for (let n = 0; n < WORKERS * onEach; n += 1) runs.push(placed(n, `w${n % WORKERS}`));
   for (let n = 0; n < queued; n += 1) runs.push(waiting(n));
   const workers = Array.from({ length: WORKERS }, (_, n) => machine(`w${n}`, config));
-  const record = {
-    name: "p",
-    revision: 1,
-    config,
-    seed: "s",
-    nextWorker: 1,
-    holds: [],
-    tally: NO_TALLY,
-    followers: {},
-  };
+  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, exported: nothingExported(T0), followers: {} };
+  const record = { name: "p", revision: 1, config, seed: "s", ...fresh };
+  const audit = new AuditTable(
+    new Rows(
+      diskOf<AuditRow>([], () => ""),
+      () => false,
+    ),
+  );
   const rows = {
     runs: new Rows(
       diskOf(runs, (row) => runKey(row.submittedAt, row.run)),
@@ -60,7 +61,7 @@ function poolOf(config: PoolConfig, onEach: number, queued: number): Configured 
       isLiveWorker,
     ),
   };
-  return { ...loadedPool(record, rows.runs, rows.workers), record };
+  return { ...loadedPool(record, rows.runs, rows.workers, audit), record };
 }
 
 /**
@@ -93,7 +94,7 @@ function rowOf(run: string, later: number): RunRow {
   } as const;
   const need = { vcpus: 1, memoryBytes: GIB, diskBytes: 0, gpus: 0 };
   const wants = { wants: "place", priority: 10, resources: need, protocol: 0, epoch: 0, ended: 0 } as const;
-  return { ...said, ...wants, avoid: [], opened: 0, worker: null, heardAt: T0 };
+  return { ...said, ...wants, by: "admin", avoid: [], opened: 0, worker: null, heardAt: T0 };
 }
 
 function machine(worker: string, config: PoolConfig): WorkerRow {
@@ -128,6 +129,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     highest: () => 0,
     lowest: () => undefined,
     forget: () => {},
+    keepLatest: () => {},
   };
 }
 

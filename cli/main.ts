@@ -9,6 +9,7 @@ import { type Io, ioOfProcess } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
+import { addAudit } from "./verbs/audit.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
 import { addLogs } from "./verbs/logs.ts";
@@ -88,6 +89,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addTokens(program, io);
   addSessions(program, io);
   addWebhooks(program, io, exitWith);
+  addAudit(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

@@ -1,4 +1,5 @@
 // The typed client: what `createClient` takes, and which calls it offers.
+import { auditOf } from "./audit.ts";
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
@@ -61,6 +62,7 @@ export function createClient(options: ClientOptions) {
     tokens: tokensOf(target),
     sessions: sessionsOf(target),
     webhooks: webhooksOf(target),
+    audit: auditOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -12,6 +12,7 @@ export type EnrollmentRequest = Operations["createEnrollment"]["body"];
 export type WebhookRequest = Operations["createWebhook"]["body"];
 export type WebhookFields = Operations["putWebhook"]["body"];
 export type ReplayRequest = Operations["replayDeliveries"]["body"];
+export type AuditQuery = NonNullable<Operations["listAudit"]["query"]>;
 export type TokenRequest = Operations["createToken"]["body"];
 /** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

@@ -8,6 +8,7 @@ import type { Instance, ProviderProblem } from "../schema/provider.ts";
 import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
+import type { OwedEntry } from "./audit/entry.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
 
@@ -20,6 +21,8 @@ export interface NoSuch {
 export interface RunUpsert {
   run: string;
   submittedAt: Instant;
+  /** Who submitted it. */
+  by: string;
   version: number;
   state: RunState;
   priority: number;
@@ -48,6 +51,8 @@ export interface RunUpsert {
   epoch: number;
   /** The highest epoch that has ended. Higher epochs that the pool has opened count as used (rule R3). */
   ended: number;
+  /** Entries of the audit log that the pool has not confirmed (audit.md#outbox). Absent: none. */
+  audit?: OwedEntry[];
 }
 
 /** Terms of a placement, from its worker and pool. */
@@ -225,6 +230,8 @@ export interface WorkerUpsert {
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
+  /** As in `RunUpsert`. */
+  audit?: OwedEntry[];
 }
 /** A call that a worker makes to its provider. */
 export type CloudCall = "create" | "destroy";

@@ -25,6 +25,8 @@ export interface RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
+  /** Removes all rows but the `count` rows with the highest keys. */
+  keepLatest(count: number): void;
 }
 
 /** Called at each change of a row. `before`: the row before the change, if it was in memory. */
@@ -60,6 +62,7 @@ export class Rows<Row> {
   #watcher: RowWatcher<Row> = () => {};
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
+  #keepLatest: number | undefined;
   #version = 0;
 
   /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
@@ -156,6 +159,11 @@ export class Rows<Row> {
     this.#forgetUntil = until;
   }
 
+  /** At the next flush, removes all rows but the `count` rows with the highest keys. */
+  keepLatest(count: number): void {
+    this.#keepLatest = count;
+  }
+
   /** Removes a row at the next flush. */
   delete(key: string): void {
     const before = this.#rows.get(key);
@@ -194,6 +202,8 @@ export class Rows<Row> {
     this.#removed.clear();
     if (this.#forgetUntil !== undefined) this.#disk.forget(this.#forgetUntil);
     this.#forgetUntil = undefined;
+    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest);
+    this.#keepLatest = undefined;
     return written;
   }
 }

@@ -110,16 +110,16 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return readRun(run, this.#shell.now());
   }
 
-  async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
+  async submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
-    refuseOther(entered, this.#name, { spec, hash });
+    const entered = this.#shell.enter({ type: "submitted", id: this.#name, ...request });
+    refuseOther(entered, this.#name, request);
     if (this.#actor.state.record !== null) {
-      const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again`;
+      const text = `the pool "${request.spec.pool}" has not confirmed the run in time; submit it again`;
       await acknowledged(this.#actor, () => isDecided(this.#actor.state), text);
     }
     const { refusal } = this.#actor.state.memo;
-    if (refusal !== null) throw refusedBy(spec.pool, refusal);
+    if (refusal !== null) throw refusedBy(request.spec.pool, refusal);
     return { created, status: this.#status() };
   }
 

@@ -2,7 +2,7 @@
 import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
 import type { Mailbox } from "./messages/post.ts";
-import type { AllocationApi, CloudWorkerApi, PoolApi, RegistryApi } from "./rpc.ts";
+import type { AllocationApi, CloudWorkerApi, PoolApi } from "./rpc.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
 
 /** The objects of a class, by name. */
@@ -33,6 +33,12 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
 /** The methods of an endpoint of webhooks for the edge and other objects. */
 export interface WebhookStub extends WebhookApi, Mailbox<"webhook"> {}
 
+/** The registry for the edge and other objects. They call it through `registryOf`. */
+export interface RegistryStub {
+  /** Makes a call of `RegistryApi`. */
+  call(method: string, args: unknown[]): Promise<unknown>;
+}
+
 /**
  * The bindings of `wrangler.toml`. The platform's stub types are not used: they expand every result type at
  * every call, give up on deep types, and would make all classes import each other.
@@ -41,7 +47,7 @@ export interface Env {
   ALLOCATION: Namespace<AllocationStub>;
   CLOUD_WORKER: Namespace<CloudWorkerStub>;
   POOL: Namespace<PoolStub>;
-  REGISTRY: Namespace<RegistryApi>;
+  REGISTRY: Namespace<RegistryStub>;
   WEBHOOK: Namespace<WebhookStub>;
   /**
    * The bucket for logs and snapshots. Without a bucket there are no snapshots, and all logs travel in

@@ -30,6 +30,7 @@ import { providerOf } from "./host/cloud.ts";
 import { post, receive } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { wakeAll } from "./messages/wake-all.ts";
+import { AuditLog } from "./reads/audit-log.ts";
 import { invite } from "./reads/invitations.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
@@ -46,12 +47,19 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
   readonly #lists = new RunLists(this.#runs);
+  readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS, { disk: this.#runs, pool: this.#name });
   readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(this.ctx, poolMachine, {
     load: () =>
-      loadedPool(this.#store.read(), new Rows(this.#runs, isLiveRun), new Rows(this.#workers, isLiveWorker)),
+      loadedPool(
+        this.#store.read(),
+        new Rows(this.#runs, isLiveRun),
+        new Rows(this.#workers, isLiveWorker),
+        this.#audit.load(),
+      ),
     save: (state) => {
       state.runs.flush();
       state.workers.flush();
+      state.audit.rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => this.#send(message),
@@ -82,6 +90,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async #send(message: PoolMessage): Promise<PoolEvent> {
+    if (message.kind === "export_audit") return this.#audit.export(message);
     if (message.kind !== "list") return post(peersOf(this.env), message);
     const provider = providerOf(this.#configured().record.config.provider);
     const consistencyMs = provider.capabilities.listConsistencyMs;
@@ -132,9 +141,9 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return metricsOf(this.#configured(), this.#shell.now());
   }
 
-  async forget(run: RunRef): Promise<void> {
+  async forget(run: RunRef, by: string): Promise<void> {
     const key = runKey(run.submittedAt, run.run);
-    const { runs } = this.#shell.enter({ type: "unwanted", run });
+    const { runs } = this.#shell.enter({ type: "unwanted", run, by });
     const gone = () => this.#actor.state.runs.get(key) === undefined;
     if (runs.get(key)?.forget && (await until(this.#actor, gone, ACKNOWLEDGE_MS))) return;
     const text = "the run has ended, but its deletion is not confirmed yet; try again";
@@ -161,6 +170,15 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     const rows = () => (ids ? this.#lists.rowsOf(state, ids) : all ? state.runs.live() : []);
     const news = await this.#waits.news(state, question, rows, waitMs, mark);
     return news && { ...news, items: news.items.map((row) => runSummary(row, this.#name)) };
+  }
+
+  async audit(...args: Parameters<PoolApi["audit"]>): ReturnType<PoolApi["audit"]> {
+    return this.#audit.page(this.#shell.enter().audit, this.#shell.now(), ...args);
+  }
+
+  async auditAfter(...args: Parameters<PoolApi["auditAfter"]>): ReturnType<PoolApi["auditAfter"]> {
+    this.#shell.enter();
+    return this.#audit.after(this.#actor, ...args);
   }
 
   async workers(states: WorkerStateName[]): Promise<ListedWorker[]> {

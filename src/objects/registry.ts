@@ -1,199 +1,60 @@
-// Which storage and methods does the registry have? Its decisions are in `core/registry`.
+// Which storage does the registry have? Its decisions are in `core/registry`, its calls in `registry/`.
 import { DurableObject } from "cloudflare:workers";
-import type { Removal } from "../core/messages.ts";
-import { ownValue } from "../core/own-value.ts";
 import {
   type RegistryEvent,
   type RegistryMessage,
   type RegistryState,
   registryMachine,
 } from "../core/registry/machine.ts";
-import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
-import { withSecret } from "../core/registry/secret.ts";
-import type { SessionGrant, SessionOwner, SessionRow } from "../core/registry/sessions.ts";
-import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
+import type { RegistryRecord } from "../core/registry/pools.ts";
+import type { SessionRow } from "../core/registry/sessions.ts";
+import { isLiveToken, type TokenRow } from "../core/registry/tokens.ts";
 import type { WebhookRow } from "../core/registry/webhooks.ts";
 import { Rows } from "../core/rows.ts";
-import type { Session } from "../schema/access/session.ts";
-import type { Token } from "../schema/access/token.ts";
-import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
-import type { WebhookFields } from "../schema/webhook/webhook.ts";
 import { DroverError } from "../shared/errors.ts";
-import { allowsLocalWebhooks, type Env } from "./env.ts";
+import type { Env, RegistryStub } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
-import { SessionCalls } from "./reads/session-calls.ts";
-import { TokenCalls } from "./reads/token-calls.ts";
-import { WebhookCalls, type WebhookRef } from "./reads/webhook-calls.ts";
-import type { RegistryApi } from "./rpc.ts";
+import { AuditLog } from "./reads/audit-log.ts";
+import { registryCalls } from "./registry/calls.ts";
 import { Shell } from "./shell.ts";
-import { SqlRowDisk, ValueStore } from "./store.ts";
-import { acknowledged } from "./waiting.ts";
-import { sealSecret } from "./webhooks/secret-box.ts";
+import { SqlRowDisk, type TableName, ValueStore } from "./store.ts";
 
-/** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
-const SEED_CHARS = 4;
-
-/** The one Durable Object that owns the pools' configurations and the tokens. */
-export class Registry extends DurableObject<Env> implements RegistryApi {
+/** The one Durable Object that owns the pools' configurations, and who may do what. */
+export class Registry extends DurableObject<Env> implements RegistryStub {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
-  readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
-  readonly #sessions = new SqlRowDisk<SessionRow>(this.ctx.storage.sql, "sessions");
-  readonly #webhooks = new SqlRowDisk<WebhookRow>(this.ctx.storage.sql, "webhooks");
+  readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
-      tokens: new Rows(this.#tokens, isLiveToken),
-      sessions: new Rows(this.#sessions, () => true),
-      webhooks: new Rows(this.#webhooks, () => true),
+      tokens: this.#rows<TokenRow>("tokens", isLiveToken),
+      sessions: this.#rows<SessionRow>("sessions"),
+      webhooks: this.#rows<WebhookRow>("webhooks"),
+      audit: this.#audit.load(),
     }),
     save: (state) => {
-      state.tokens.flush();
-      state.sessions.flush();
-      state.webhooks.flush();
+      for (const rows of [state.tokens, state.sessions, state.webhooks, state.audit.rows]) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
-    send: (message) => post(peersOf(this.env), message),
+    send: async (message): Promise<RegistryEvent> =>
+      message.kind === "export_audit" ? this.#audit.export(message) : post(peersOf(this.env), message),
   });
-  readonly #actor = this.#shell.actor;
-  readonly #tokenCalls = new TokenCalls(this.#shell);
-  readonly #sessionCalls = new SessionCalls(this.#shell);
-  readonly #webhookCalls = new WebhookCalls(this.#shell, allowsLocalWebhooks(this.env));
+  readonly #calls = registryCalls({ env: this.env, shell: this.#shell, audit: this.#audit });
+
+  /** A table of which `isLive` says which rows stay in memory; by default all. */
+  #rows<Row>(table: TableName, isLive: (row: Row) => boolean = () => true): Rows<Row> {
+    return new Rows(new SqlRowDisk<Row>(this.ctx.storage.sql, table), isLive);
+  }
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
   }
 
-  async putPool(name: string, wanted: PutPoolConfig): Promise<{ created: boolean; view: PoolView }> {
-    const created = !this.#has(name);
-    const config = withSecret(wanted, created ? undefined : this.#entry(name)?.wanted);
-    if (config === undefined) throw secretMissing(created);
-    const seed = crypto.randomUUID().slice(0, SEED_CHARS);
-    this.#shell.enter({ type: "put", pool: name, config, seed });
-    await this.#awaitPool(name);
-    return { created, view: await peersOf(this.env).pool(name).view() };
+  async call(method: string, args: unknown[]): Promise<unknown> {
+    if (!Object.hasOwn(this.#calls, method)) throw new DroverError("internal", `there is no call ${method}`);
+    // `registryOf` is typed by `RegistryApi`, so the arguments fit the method.
+    const calls = this.#calls as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    return calls[method]?.(...args);
   }
-
-  /**
-   * Waits until the pool has the present revision. Throws if the pool refuses the configuration, or does not
-   * answer.
-   */
-  async #awaitPool(name: string): Promise<void> {
-    const revision = this.#entry(name)?.revision ?? 0;
-    const accepted = () => this.#entry(name)?.accepted?.revision === revision;
-    const text =
-      "the configuration is stored, but the pool has not confirmed it in time; it will be tried again";
-    await acknowledged(this.#actor, () => this.#entry(name) === undefined || accepted(), text);
-    const refusal = ownValue(this.#actor.state.refusals, name);
-    if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
-  }
-
-  async removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion> {
-    if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
-    this.#shell.enter({ type: "remove", pool: name, how, by });
-    await this.#awaitPool(name);
-    return { name, deleted: !this.#has(name), leftBehind: this.#entry(name)?.left };
-  }
-
-  async pools(): Promise<string[]> {
-    return poolsOf(this.#shell.enter())
-      .map(([name]) => name)
-      .sort();
-  }
-
-  async createToken(token: NewTokenRow): Promise<Token> {
-    return this.#tokenCalls.create(token);
-  }
-
-  async rotateToken(id: string, digest: string, overlapMs: number): Promise<Token> {
-    return this.#tokenCalls.rotate(id, digest, overlapMs);
-  }
-
-  async revokeToken(id: string, by: string): Promise<Token> {
-    return this.#tokenCalls.revoke(id, by);
-  }
-
-  async tokens(): Promise<Token[]> {
-    return this.#tokenCalls.list();
-  }
-
-  async token(id: string): Promise<Token> {
-    return this.#tokenCalls.read(id);
-  }
-
-  async grant(id: string, digest?: string): Promise<TokenGrant | null> {
-    return this.#tokenCalls.grant(id, digest);
-  }
-
-  async createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void> {
-    await this.#webhookCalls.create({ ...webhook, sealed: await sealSecret(this.env, secret) }, by);
-  }
-
-  async changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string> {
-    return this.#webhookCalls.change(name, fields, by);
-  }
-
-  async rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string> {
-    return this.#webhookCalls.rotate(name, await sealSecret(this.env, secret), overlapMs, by);
-  }
-
-  async removeWebhook(name: string, by: string): Promise<void> {
-    return this.#webhookCalls.remove(name, by);
-  }
-
-  async webhook(name: string): Promise<WebhookRef> {
-    return this.#webhookCalls.find(name);
-  }
-
-  async webhooks(): Promise<WebhookRef[]> {
-    return this.#webhookCalls.list();
-  }
-
-  async offerSession(id: string, owner: SessionOwner, digest: string): Promise<void> {
-    this.#sessionCalls.offer(id, owner, digest);
-  }
-
-  async redeemSession(id: string, code: string, digest: string): Promise<void> {
-    this.#sessionCalls.redeem(id, code, digest);
-  }
-
-  async startSession(id: string, owner: SessionOwner, digest: string): Promise<void> {
-    this.#sessionCalls.start(id, owner, digest);
-  }
-
-  async sessionGrant(id: string, digest: string): Promise<SessionGrant | null> {
-    return this.#sessionCalls.grant(id, digest);
-  }
-
-  async sessions(): Promise<Session[]> {
-    return this.#sessionCalls.list();
-  }
-
-  async endSession(id: string, by: string): Promise<void> {
-    this.#sessionCalls.end(id, by);
-  }
-
-  #entry(name: string) {
-    return ownValue(this.#actor.state.record?.pools, name);
-  }
-
-  #has(name: string): boolean {
-    return poolsOf(this.#actor.state).some(([one]) => one === name);
-  }
-
-  async poke(all = false): Promise<void> {
-    this.#shell.enter();
-    const { pool } = peersOf(this.env);
-    const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
-    await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
-  }
-}
-
-function secretMissing(created: boolean): DroverError {
-  const why = created ? "the pool does not exist yet" : "the pool's provider has another `url`";
-  const detail = `is required: ${why}, so there is no secret that could stay`;
-  return new DroverError("invalid_request", `/provider/secret ${detail}`, {
-    fields: [{ pointer: "/provider/secret", detail }],
-  });
 }

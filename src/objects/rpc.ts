@@ -4,36 +4,26 @@ import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
-import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
+import type { IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
-import type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
-import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
-import type { Session } from "../schema/access/session.ts";
-import type { Token } from "../schema/access/token.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type {
-  ListedWorker,
-  PoolDeletion,
-  PoolEventList,
-  PoolView,
-  PutPoolConfig,
-  WorkerStateName,
-  WorkerStatus,
-} from "../schema/pool.ts";
+import type { ListedWorker, PoolEventList, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
-import type { WebhookFields } from "../schema/webhook/webhook.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
-import type { WebhookRef } from "./reads/webhook-calls.ts";
+import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
+import type { RegistryApi } from "./registry/api.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
+export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
+export type { RegistryApi } from "./registry/api.ts";
 
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
@@ -42,6 +32,7 @@ export type { TokenGrant } from "../core/registry/tokens.ts";
 export interface SubmitRequest {
   spec: RunSpec;
   hash: string;
+  by: string;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
@@ -158,6 +149,7 @@ export interface RunNews {
 /** A request for a code with which a self-hosted machine can enroll. */
 export interface InvitationRequest {
   ttlMs: number;
+  by: string;
   /** Hash of the idempotency key: the same key gets the same invitation. */
   keyHash?: string;
 }
@@ -186,7 +178,7 @@ export interface PoolApi {
    * Deletes an ended run, and answers when its allocation has forgotten it. Code: `not_acknowledged`, if the
    * pool does not know yet that the run has ended, or the allocation does not confirm in time.
    */
-  forget(run: RunRef): Promise<void>;
+  forget(run: RunRef, by: string): Promise<void>;
   /** Creates a worker for a self-hosted machine. Answers once the worker exists and a machine can enroll. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /**
@@ -206,6 +198,10 @@ export interface PoolApi {
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
+  /** The entries of the audit log about this pool, its runs and its workers, newest first. */
+  audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
+  /** The entries stored after a number, oldest first. Waits up to `waitMs` for the first. */
+  auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
 }
 
 /** A host's call with its raw body. The object that has the secret verifies the call. */
@@ -290,67 +286,6 @@ export interface CloudWorkerApi {
   /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off the worker. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
   kill(request: Kill): Promise<WorkerStatus>;
-}
-
-/** The methods of the registry for the edge. */
-export interface RegistryApi {
-  /** Creates or changes a pool; answers when the pool has the configuration. */
-  putPool(name: string, config: PutPoolConfig): Promise<{ created: boolean; view: PoolView }>;
-  /**
-   * Deletes a pool. `empty`: only if the pool is empty now. `drained`: once the pool is empty. `forced`: ends
-   * everything in the pool at once, and answers which machines may be left behind. Codes: `unknown_pool`,
-   * `pool_in_use`, `not_acknowledged`.
-   */
-  removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
-  /** The names of all pools, sorted. */
-  pools(): Promise<string[]>;
-  /** Stores a new token. Codes: `token_exists`, `busy`. */
-  createToken(token: NewTokenRow): Promise<Token>;
-  /**
-   * Gives a token another secret. The previous secret stays valid for `overlapMs`. Codes: `unknown_token`,
-   * `token_ended`.
-   */
-  rotateToken(id: string, digest: string, overlapMs: number): Promise<Token>;
-  /** Ends a token. A token that has already ended stays as it is. Code: `unknown_token`. */
-  revokeToken(id: string, by: string): Promise<Token>;
-  /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
-  tokens(): Promise<Token[]>;
-  /** Code: `unknown_token`. */
-  token(id: string): Promise<Token>;
-  /**
-   * What the edge needs to judge requests with a token; null: there is no valid token with this id. If the
-   * digest is that of a valid secret, the use is noted.
-   */
-  grant(id: string, digest?: string): Promise<TokenGrant | null>;
-  /** Stores a code with which a browser can start a session. Code: `busy`. */
-  offerSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
-  /**
-   * Starts the session whose code has the digest `code`. `digest`: that of the session's secret. Code:
-   * `unauthorized` if the code cannot start a session.
-   */
-  redeemSession(id: string, code: string, digest: string): Promise<void>;
-  /** Starts a session without a code. Code: `busy`. */
-  startSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
-  /**
-   * What the edge needs to judge requests with a session's cookie; null: there is no active session with this
-   * id. If the digest is that of the session's secret, the use is noted.
-   */
-  sessionGrant(id: string, digest: string): Promise<SessionGrant | null>;
-  /** The active sessions, latest start first. */
-  sessions(): Promise<Session[]>;
-  /** Ends a session, or does nothing if there is no session with this id. */
-  endSession(id: string, by: string): Promise<void>;
-  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`. */
-  createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
-  /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
-  changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string>;
-  /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
-  rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string>;
-  removeWebhook(name: string, by: string): Promise<void>;
-  webhook(name: string): Promise<WebhookRef>;
-  webhooks(): Promise<WebhookRef[]>;
-  /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
-  poke(all?: boolean): Promise<void>;
 }
 
 /** How the edge reaches the objects; `objects/messages/stubs.ts` implements it. */

@@ -55,7 +55,15 @@ interface FieldFilter {
 }
 
 /** The tables of all kinds of objects. */
-type TableName = "runs" | "workers" | "placements" | "tokens" | "sessions" | "webhooks" | "deliveries";
+export type TableName =
+  | "runs"
+  | "workers"
+  | "placements"
+  | "tokens"
+  | "sessions"
+  | "webhooks"
+  | "deliveries"
+  | "audit";
 
 /**
  * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With
@@ -115,7 +123,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
    */
   readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
     const below = `${this.#table} WHERE k < ? ORDER BY k DESC LIMIT`;
-    const where = filters.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?").join(", ")})`);
+    const where = ["1", ...filters.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?")})`)];
     const from = `(SELECT k, v FROM ${below} ?) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
     const bound = filters.flatMap(({ field, values }) => [field, ...values]);
     const rows = this.#select(from, before, scan, ...bound, limit + 1);
@@ -154,6 +162,24 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     const most = Number.isFinite(limit) ? limit : -1;
     const rows = `${this.#table} WHERE k >= ? AND ${number} > ? ORDER BY ${number} LIMIT ?`;
     return this.#select(rows, from, above, most).map(([, row]) => row);
+  }
+
+  /** The key of the last row. Undefined: there is no row. */
+  lastKey(): string | undefined {
+    if (!this.#exists) return undefined;
+    return this.#select(`${this.#table} ORDER BY k DESC LIMIT 1`)[0]?.[0];
+  }
+
+  /** At most `limit` rows above the key `after` and below `before`, ordered by key. */
+  readBetween(after: string, before: string, limit: number): [string, Row][] {
+    return this.#select(`${this.#table} WHERE k > ? AND k < ? ORDER BY k LIMIT ?`, after, before, limit);
+  }
+
+  keepLatest(count: number): void {
+    if (!this.#exists) return;
+    const first = `SELECT k FROM ${this.#table} ORDER BY k DESC LIMIT 1 OFFSET ?`;
+    const sql = `DELETE FROM ${this.#table} WHERE k <= (${first})`;
+    meter.rowsWritten += this.#sql.exec(sql, count).rowsWritten;
   }
 
   forget(until: Instant): void {

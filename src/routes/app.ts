@@ -7,6 +7,7 @@ import { DroverError } from "../shared/errors.ts";
 import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../shared/limits.ts";
 import { formatSize } from "../shared/size.ts";
 import { Access } from "./access/access.ts";
+import { auditRoutes } from "./audit.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
@@ -93,6 +94,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   sessionRoutes(app);
   webhookRoutes(app);
   deliveryRoutes(app);
+  auditRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

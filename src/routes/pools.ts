@@ -110,7 +110,8 @@ export function poolRoutes(app: EdgeApp): void {
     put,
     async (c) => {
       const { name } = c.req.valid("param");
-      const { created, view } = await c.var.objects.registry().putPool(name, c.req.valid("json"));
+      const registry = c.var.objects.registry();
+      const { created, view } = await registry.putPool(name, c.req.valid("json"), c.var.caller.by);
       c.var.pools.forget();
       if (!created) return c.json(view, 200);
       c.header("Location", `/v1/pools/${name}`);

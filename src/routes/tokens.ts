@@ -127,7 +127,7 @@ export function tokenRoutes(app: EdgeApp): void {
     const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
     const registry = c.var.objects.registry();
     refuseExcess(await registry.token(id), c.var.caller);
-    const token = await registry.rotateToken(id, contentDigest(text), overlapMs);
+    const token = await registry.rotateToken(id, contentDigest(text), overlapMs, c.var.caller.by);
     c.var.access.tokens.forget(id);
     return c.json({ ...token, token: text }, 200);
   });

@@ -44,6 +44,11 @@ export function contentDigest(body: string | Uint8Array): string {
   return digestField(createHash("sha256").update(body).digest("base64"));
 }
 
+/** SHA-256 in hexadecimal, as `sha256sum` prints it. */
+export function hexDigest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
 /** The value of `Content-Digest` for a known digest in base64. */
 export function digestField(base64: string): string {
   return `sha-256=:${base64}:`;

@@ -23,8 +23,10 @@ describe("X18: a pool with such a name", () => {
   });
   test.each(NAMES.map((name) => name.toLowerCase()))("%s is not there before it is put", (pool) => {
     const empty = registryOf({ pools: {} });
-    expect(registryMachine.apply(empty, { type: "remove", pool, how: "drained" }, T0)).toEqual(empty);
-    const put = registryMachine.apply(empty, { type: "put", pool, config, seed: "ab12" }, T0);
+    expect(registryMachine.apply(empty, { type: "remove", pool, how: "drained", by: "admin" }, T0)).toEqual(
+      empty,
+    );
+    const put = registryMachine.apply(empty, { type: "put", pool, config, seed: "ab12", by: "admin" }, T0);
     expect(put.record?.pools[pool]).toMatchObject({ revision: 1 });
   });
 });

@@ -123,7 +123,7 @@ function hostScenes(): Record<string, StoredHost> {
 }
 
 function registryScene(): RegistryRecord | null {
-  const put = { type: "put" as const, pool: "default", config: poolConfig(), seed: "s" };
+  const put = { type: "put" as const, pool: "default", config: poolConfig(), seed: "s", by: "admin" };
   return registryMachine.apply(registryOf(null), put, NOW).record;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigureAnswer } from "../../src/core/messages.ts";
 import { type RegistryEvent, type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
-import { poolsOf } from "../../src/core/registry/pools.ts";
+import { configurationsOwed, poolsOf } from "../../src/core/registry/pools.ts";
 import { withSecret } from "../../src/core/registry/secret.ts";
 import { PoolConfig, type PutPoolConfig } from "../../src/schema/pool.ts";
 import { applied } from "./support/applied.ts";
@@ -17,6 +17,7 @@ function configOf(maxInstances: number): PoolConfig {
 
 const put = (config: PoolConfig, seed = "s1", pool = "default"): RegistryEvent => ({
   type: "put",
+  by: "admin",
   pool,
   config,
   seed,
@@ -36,11 +37,8 @@ function told(...events: RegistryEvent[]): RegistryState {
   return events.reduce((state, event) => applied(registryMachine, state, event, 0), nothing);
 }
 
-/** What is owed to pools. */
-const configuresOf = (state: RegistryState) =>
-  registryMachine.due(state, 0).flatMap((letter) => (letter.kind === "configure" ? [letter] : []));
 const owed = (state: RegistryState) =>
-  configuresOf(state).map(({ to, body }) => ({ to, revision: body.revision, config: body.config }));
+  configurationsOwed(state, 0).map(({ to, body }) => ({ to, revision: body.revision, config: body.config }));
 
 describe("a configuration is repeated until its pool has it (messages.md#self-repair)", () => {
   test("a new one is owed to its pool, and to nobody once the pool has confirmed it", () => {
@@ -51,7 +49,7 @@ describe("a configuration is repeated until its pool has it (messages.md#self-re
   test("each put is a higher revision, and the seed of the first one stays", () => {
     const state = told(put(small, "s1"), configured(1), put(large, "s2"));
     expect(owed(state)).toEqual([{ to: "default", revision: 2, config: large }]);
-    expect(configuresOf(state)[0]?.body.seed).toBe("s1");
+    expect(configurationsOwed(state, 0)[0]?.body.seed).toBe("s1");
   });
 
   test("what is said of an older revision, or of another pool, settles nothing", () => {
@@ -93,14 +91,19 @@ test("a tick changes nothing, and time alone never does", () => {
 });
 
 describe("a pool is deleted by a configuration that says so (api.md#pool-deletion)", () => {
-  const remove = (how: "empty" | "drained"): RegistryEvent => ({ type: "remove", pool: "default", how });
+  const remove = (how: "empty" | "drained"): RegistryEvent => ({
+    type: "remove",
+    pool: "default",
+    how,
+    by: "admin",
+  });
   const removed = (revision: number) => answered({ kind: "configured", revision, removed: true });
   const names = (state: RegistryState) => poolsOf(state).map(([name]) => name);
   const there = () => told(put({ ...small, minInstances: 1 }), configured(1));
 
   test("nothing is kept warm any more, and it is there until its pool says that it is empty", () => {
     const state = registryMachine.apply(there(), remove("drained"), 0);
-    const [message] = registryMachine.due(state, 0);
+    const [message] = configurationsOwed(state, 0);
     expect(message?.body).toMatchObject({ revision: 2, remove: "drained", config: { minInstances: 0 } });
     expect(names(state)).toEqual(["default"]);
     const gone = registryMachine.apply(state, removed(2), 0);
@@ -133,7 +136,7 @@ describe("a pool is deleted by a configuration that says so (api.md#pool-deletio
     const gone = registryMachine.apply(registryMachine.apply(there(), remove("empty"), 0), removed(2), 0);
     const again = registryMachine.apply(gone, put(large, "s2"), 0);
     expect(owed(again)).toEqual([{ to: "default", revision: 3, config: large }]);
-    expect(configuresOf(again)[0]?.body.seed).toBe("s1");
+    expect(configurationsOwed(again, 0)[0]?.body.seed).toBe("s1");
     expect(names(again)).toEqual(["default"]);
   });
 

@@ -150,7 +150,7 @@ describe("a valid token (access.md#cache)", () => {
       crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)),
       token.slice(4, 14),
     );
-    own.tokens.rotate(id, contentDigest(text), 1_000); // as another isolate would
+    own.tokens.rotate(id, contentDigest(text), 1_000, "admin"); // as another isolate would
     for (let times = 0; times < 10; times += 1) await as(own, text).json(200, "GET", "/v1/runs");
   });
 
@@ -298,4 +298,27 @@ test("a token that asks too often learns its limit, and when to return (access.m
   expect(answer.headers.get("retry-after")).toBe("1");
   expect(answer.headers.get("ratelimit-policy")).toBe('"requests";q=6000;w=60');
   expect(answer.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
+});
+
+describe("a request that a token may not make (audit.md#denied)", () => {
+  test("is told to the audit log at once, then once a minute with its count", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const own = createEdge();
+    const refused = as(own, makeToken(own, ["runs:read"], {}, { name: "ann" }));
+    for (let tries = 0; tries < 5; tries += 1) await refused.json(403, "GET", "/v1/pools/secret-name");
+    const denied = { by: "token:ann", code: "missing_scope", request: "GET /v1/pools/:name" };
+    expect(own.denied).toEqual([{ ...denied, count: 1 }]);
+    vi.setSystemTime(Date.now() + 60_000);
+    await refused.json(403, "GET", "/v1/pools/secret-name");
+    expect(own.denied).toEqual([
+      { ...denied, count: 1 },
+      { ...denied, count: 5 },
+    ]);
+  });
+
+  test("is not told if it only asks for what does not exist", async () => {
+    const own = createEdge();
+    await as(own, makeToken(own, ["runs:read"])).json(404, "GET", "/v1/runs/nobody");
+    expect(own.denied).toEqual([]);
+  });
 });

@@ -3,7 +3,8 @@ import { newRunId } from "../../client/runs/runs.ts";
 import type { PoolApi } from "../../src/objects/rpc.ts";
 import { HIDDEN } from "../../src/routes/access/hidden-values.ts";
 import { walledObjects } from "../../src/routes/access/walls.ts";
-import type { Scope } from "../../src/shared/access/scopes.ts";
+import type { AuditEntry } from "../../src/schema/access/audit.ts";
+import { PRESETS, type Scope } from "../../src/shared/access/scopes.ts";
 import { as, makeToken } from "./support/callers.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 import { addEvents } from "./support/fake-objects.ts";
@@ -183,6 +184,43 @@ describe("what a limited token submits (access.md#limits)", () => {
     const second: Json = await (await submit(keyed)).json();
     expect(second.id).not.toBe(first.id);
     expect((await submit(keyed)).headers.get("idempotency-replayed")).toBe("true");
+  });
+});
+
+describe("the audit log of a token that is limited to a pool (audit.md#reading)", () => {
+  const entry = (id: string, pool: string | null): AuditEntry => ({
+    id,
+    at: "2026-11-21T08:30:00.000Z",
+    recordedAt: "2026-11-21T08:30:00.000Z",
+    actor: { kind: "token", name: "ci" },
+    action: pool === null ? "token.create" : "run.abort",
+    target: { kind: pool === null ? "token" : "run", id },
+    pool,
+    run: null,
+    result: "ok",
+    reason: null,
+    diff: null,
+  });
+  const ids = ({ items }: Json) => items.map(({ id }: AuditEntry) => id);
+
+  test("has what concerns that pool, and nothing of tokens or of other pools", async () => {
+    edge.audited.push(entry("a", "default"), entry("b", "private"), entry("c", null));
+    const all = as(edge, makeToken(edge, ["audit:read"]));
+    expect(ids(await all.json(200, "GET", "/v1/audit"))).toEqual(["c", "b", "a"]);
+    const own = as(edge, makeToken(edge, ["audit:read"], { pools: ["default"] }));
+    const list = await own.json(200, "GET", "/v1/audit");
+    expect(ids(list)).toEqual(["a"]);
+    expect(ids(await own.json(200, "GET", "/v1/audit?pool=private"))).toEqual([]);
+    edge.audited.push(entry("d", "private"), entry("e", null), entry("f", "default"));
+    expect(ids(await own.json(200, "GET", `/v1/audit?after=${list.follow}`))).toEqual(["f"]);
+  });
+
+  test("cannot be had with a limit to labels, nor by a viewer", async () => {
+    const labeled = as(edge, makeToken(edge, ["audit:read"], { labels: MINE }));
+    edge.audited.push(entry("a", "default"));
+    expect(ids(await labeled.json(200, "GET", "/v1/audit"))).toEqual([]);
+    const viewer = as(edge, makeToken(edge, PRESETS.viewer));
+    expect(await viewer.json(403, "GET", "/v1/audit")).toMatchObject({ code: "missing_scope" });
   });
 });
 

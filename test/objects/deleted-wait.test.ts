@@ -15,7 +15,7 @@ async function deleteByHand(id: string): Promise<void> {
   const { submittedAt } = await objects.allocation(id).read();
   await eventually(async () => {
     try {
-      await objects.pool("default").forget({ run: id, submittedAt: Date.parse(submittedAt) });
+      await objects.pool("default").forget({ run: id, submittedAt: Date.parse(submittedAt) }, "admin");
       return true;
     } catch {
       return undefined;

@@ -61,7 +61,7 @@ test("an ended run is deleted with its logs, and its id answers that (api.md#del
   await makePool();
   await endedRun("old");
   const { submittedAt } = await objects.allocation("old").read();
-  await objects.pool("default").forget({ run: "old", submittedAt: Date.parse(submittedAt) });
+  await objects.pool("default").forget({ run: "old", submittedAt: Date.parse(submittedAt) }, "admin");
   await isForgotten("old");
 });
 
@@ -123,7 +123,7 @@ test("a deletion costs one row more than what a retention does, and the last of 
   await endedRun("old");
   const { submittedAt } = await objects.allocation("old").read();
   const before = meter.rowsWritten;
-  await objects.pool("default").forget({ run: "old", submittedAt: Date.parse(submittedAt) });
+  await objects.pool("default").forget({ run: "old", submittedAt: Date.parse(submittedAt) }, "admin");
   await isForgotten("old");
   const rows = meter.rowsWritten - before - 1 - 1; // a row of output, and a tally, as above
   vi.spyOn(Date, "now").mockReturnValue(Date.now() + TOMBSTONE_MS);
@@ -138,7 +138,7 @@ test("a run of which the pool has not heard that it ended is kept (rule R3)", as
   await makePool();
   await submit("new");
   const { submittedAt } = await objects.allocation("new").read();
-  const asked = objects.pool("default").forget({ run: "new", submittedAt: Date.parse(submittedAt) });
+  const asked = objects.pool("default").forget({ run: "new", submittedAt: Date.parse(submittedAt) }, "admin");
   expect(await refusal(asked)).toMatchObject({ code: "not_acknowledged", temporary: true });
   expect((await objects.allocation("new").read()).state).toBe("pending");
 });

@@ -147,6 +147,9 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           .filter((row) => number(row) > above)
           .slice(0, limit);
       },
+      keepLatest: (count) => {
+        for (const key of [...stored.keys()].sort().slice(0, -count)) stored.delete(key);
+      },
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above

@@ -6,6 +6,9 @@ import {
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
 import type { AllocationRecord, AllocationState, Tombstone } from "../../src/core/allocation/state.ts";
+import type { AuditRow } from "../../src/core/audit/entry.ts";
+import { type ExportAnswered, type ExportMessage, nothingExported } from "../../src/core/audit/export.ts";
+import { AuditTable } from "../../src/core/audit/table.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { CreateAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
@@ -57,6 +60,16 @@ export const REAL_MACHINES: Machines = {
   worker: workerMachine,
   pool: poolMachine,
 };
+
+/** The number of the last entry of a stored table. */
+function latestIn(table: ReadonlyMap<string, unknown> | undefined): number {
+  return Number([...(table?.keys() ?? [])].sort().at(-1) ?? "0");
+}
+
+/** The simulation has no bucket: what is due is exported at once. */
+function exported({ from, before }: ExportMessage): ExportAnswered {
+  return { type: "audit_exported", from, exported: { ...from, ...nothingExported(before) } };
+}
 
 /** Who is told what has just been stored. */
 export interface Audit {
@@ -217,10 +230,19 @@ export class Objects {
       {
         machine: this.#machines.pool,
         load: (disk) =>
-          loadedPool(disk.value, node.rows("runs", isLiveRun), node.rows("workers", isLiveWorker)),
+          loadedPool(
+            disk.value,
+            node.rows("runs", isLiveRun),
+            node.rows("workers", isLiveWorker),
+            new AuditTable(
+              node.rows<AuditRow>("audit", () => false),
+              latestIn(disk.tables.get("audit")),
+            ),
+          ),
         save: (disk, state) => {
           state.runs.flush();
           state.workers.flush();
+          state.audit.rows.flush();
           disk.value = state.record;
         },
         stored: () => undefined,
@@ -242,12 +264,14 @@ export class Objects {
           disk.value = record;
         },
         stored: () => undefined,
-        send: (message) => post(this.#mailboxes("registry"), message),
+        send: async (message): Promise<RegistryEvent> =>
+          message.kind === "export_audit" ? exported(message) : post(this.#mailboxes("registry"), message),
       },
     );
   }
 
   async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {
+    if (message.kind === "export_audit") return exported(message);
     if (message.kind !== "list") return post(this.#mailboxes("pool"), message);
     const answer = await this.#world.call("pool", "cloud", "list", () => this.#theCloud.list());
     return { type: "listed", answer, consistencyMs: LIST_CONSISTENCY_MS };

@@ -68,7 +68,7 @@ export class Operator {
     const [isPatient, waitMs] = [this.#chance.chance(PATIENT), this.#chance.between(1_000, PUT_AFTER_MS)];
     this.#world.tell("pool", "an operator deletes it by force");
     this.#audit.force.deletes();
-    const put: RegistryEvent = { type: "put", ...NAMES, config: this.#config };
+    const put: RegistryEvent = { type: "put", ...NAMES, config: this.#config, by: BY };
     const isFirst = this.#objects.registry.disk.value === null;
     await this.#tell(...(isFirst ? [put] : []), { type: "remove", pool: NAMES.pool, how: "forced", by: BY });
     if (isPatient) await this.#waitUntilGone();

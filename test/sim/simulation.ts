@@ -11,6 +11,7 @@ import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
 import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
+import { checkEntries } from "./entries.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { Liar } from "./liar.ts";
@@ -153,6 +154,7 @@ class Simulation {
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
     this.#audit.afterAll(this.#options.faults.length === 0);
+    checkEntries(this.#objects, this.#world);
     return steps;
   }
 
@@ -265,7 +267,7 @@ class Simulation {
 
   async #makeCode(worker: string): Promise<void> {
     this.#world.tell(worker, "a self-hosted machine may join");
-    const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS };
+    const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS, by: "operator" };
     await this.#world.retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
   }
 
@@ -307,7 +309,7 @@ class Simulation {
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
-          actor.apply({ type: "submitted", id, spec, hash: id });
+          actor.apply({ type: "submitted", id, spec, hash: id, by: "user" });
           // One that has ended and was deleted since is answered, too: it was taken.
           const accepted = () => isAccepted(actor.state) || actor.state.tombstone !== undefined;
           const told = await until(actor, accepted, ACKNOWLEDGE_MS, this.#timer);

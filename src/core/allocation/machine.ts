@@ -1,8 +1,10 @@
 // What does an allocation decide about its run (rules.md)?
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
+import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
 import { tasksOf } from "../spec.ts";
+import { noteAudit, type UserEvent } from "./audit.ts";
 import { allocationInvariants } from "./check.ts";
 import { changed, type RunDraft } from "./draft.ts";
 import { areLogsOver, clearLogs, logsUntil, tombstoneUntil, withoutOld, withQuestion } from "./forget.ts";
@@ -31,18 +33,19 @@ import {
   newTask,
   openPlacement,
 } from "./state.ts";
-import { type Abort, foldAbort } from "./stop.ts";
+import { foldAbort } from "./stop.ts";
 import { upsertOf } from "./summary.ts";
 import { poststopBy } from "./tasks/group.ts";
 import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
 import { once } from "./user/idempotency.ts";
-import { foldRequest, type TaskRequest } from "./user/requests.ts";
+import { foldRequest } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
 
 /** A new run, with the hash of its request. */
 interface Submission {
   id: string;
+  by: string;
   spec: RunSpec;
   hash: string;
 }
@@ -50,9 +53,7 @@ interface Submission {
 export type AllocationEvent =
   | { type: "tick" }
   | ({ type: "submitted" } & Submission)
-  | ({ type: "abort" } & Abort)
-  | TaskRequest
-  | { type: "update"; spec: RunSpec; specIndex: number; by: string }
+  | UserEvent
   | { type: "chunk"; chunk: StoredChunk }
   /** The logs were deleted everywhere except in the record. */
   | { type: "logs_cleared" }
@@ -72,8 +73,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
 
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);
-    const settled = settle(fold({ ...before, spill: [] }, event, now), now);
-    return changed(settled, now, (run) => {
+    const folded = noteAudit(before, fold({ ...before, spill: [] }, event, now), event, now);
+    return changed(settle(folded, now), now, (run) => {
       if (exists(before) && run.record !== before.record) {
         run.set({ events: inOrder(run.record.events, before.record.events) });
         limitTexts(run, before.record);
@@ -167,7 +168,11 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "run_answered": {
       const { sent, answer } = event;
       if (answer.kind === "refused") return refuse(state, answer);
-      return change((run) => foldPoolAnswer(run, sent.version, answer));
+      return change((run) => {
+        foldPoolAnswer(run, sent.version, answer);
+        const audit = confirmed(run.record.audit, sent.audit);
+        if (audit !== run.record.audit) run.set({ audit });
+      });
     }
     case "order_answered":
       return change((run) => foldOrderAnswer(run, event.sent, event.answer));
@@ -176,7 +181,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
   }
 }
 
-function submit(before: AllocationState, { id, spec, hash }: Submission, now: Instant): AllocationState {
+function submit(before: AllocationState, { id, by, spec, hash }: Submission, now: Instant): AllocationState {
   if (before.record !== null || before.tombstone !== undefined) return before;
   const record: AllocationRecord = {
     id,
@@ -184,6 +189,7 @@ function submit(before: AllocationState, { id, spec, hash }: Submission, now: In
     hash,
     version: 1,
     submittedAt: now,
+    by,
     waitingSince: now,
     firstPlacedAt: null,
     placements: [],
@@ -223,21 +229,23 @@ export function isDecided(state: AllocationState): boolean {
 }
 
 /**
- * Gives the run a new version after each change that readers can see, except new log bytes. The pool is told
+ * Gives the run a new version after each change that readers can see: new log bytes and what it owes the
+ * audit log are none. The pool is told
  * of a change only if the pool's row of the run shows the change, since each upsert writes a row. The pool is
  * also told of each request to stop, since a run without a placement may end only after the pool has
  * confirmed the request.
  */
 function numberChange(run: RunDraft, before: Existing): void {
   const { record } = run;
-  const { logs: _before, ...old } = before.record;
-  const { logs: _after, ...rest } = record;
+  const { logs: _before, audit: _owed, ...old } = before.record;
+  const { logs: _after, audit: _owes, ...rest } = record;
   const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // the keys of both
   if (keys.every((key) => rest[key] === old[key])) return;
   const version = old.version + 1;
   const shown = (one: AllocationRecord) => {
     const upsert = upsertOf({ ...run.state, record: one });
-    return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.stopRequest !== null]);
+    const audit = one.audit?.last; // the pool need not hear that nothing is owed any more
+    return JSON.stringify([{ ...upsert, audit, version, epoch: 0 }, one.stopRequest !== null]);
   };
   run.set({ version, poolVersion: shown(before.record) === shown(record) ? old.poolVersion : version });
 }

@@ -4,6 +4,7 @@ import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.t
 import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
+import type { Outbox } from "../audit/outbox.ts";
 import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
@@ -195,6 +196,8 @@ export interface AllocationRecord {
   hash: string;
   version: number;
   submittedAt: Instant;
+  /** Who submitted it. */
+  by: string;
   /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;
@@ -240,6 +243,8 @@ export interface AllocationRecord {
   poolVersion: number;
   events: RunEvent[];
   eventsDropped: number;
+  /** Entries of the audit log for its pool. Absent: nobody has asked anything of it. */
+  audit?: Outbox | undefined;
   logs: Record<string, Record<StreamName, StreamRecord>>;
 }
 

@@ -1,6 +1,7 @@
 // What does a run tell its pool about itself, and what do lists of runs show?
 import type { RunSummary } from "../../schema/run/run.ts";
 import { protocolOf } from "../../shared/compat.ts";
+import { owedField } from "../audit/outbox.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { runSummary } from "../run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
@@ -36,6 +37,7 @@ export function upsertOf(state: Existing): RunUpsert {
   return {
     run: record.id,
     submittedAt: record.submittedAt,
+    by: record.by,
     version: record.version,
     state: stateOf(phaseOf(state)),
     priority: spec.priority,
@@ -55,6 +57,7 @@ export function upsertOf(state: Existing): RunUpsert {
     prefer: spec.sticky ? preferredWorker(record) : null,
     epoch: openPlacement(state)?.epoch ?? 0,
     ended: record.endedEpoch,
+    ...owedField(record.audit),
   };
 }
 

@@ -1,5 +1,6 @@
 // When does a pool accept a new configuration, or its own deletion?
 import type { Instant } from "../../shared/machine.ts";
+import { nothingExported } from "../audit/export.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
 import { isOtherProvider } from "./config-diff.ts";
 import { forcedDeletion, markElsewhere } from "./forced.ts";
@@ -18,7 +19,8 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   const { pool, revision, config, seed, remove } = configure;
   if (record === null) {
     if (remove !== undefined) return state;
-    const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: now, followers: {} };
+    const exported = nothingExported(now);
+    const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: now, exported, followers: {} };
     return { ...state, record: { name: pool, revision, config, seed, ...fresh } };
   }
   if (revision <= record.revision) return state;

@@ -1,4 +1,5 @@
 // What is the state of a pool right after loading?
+import type { AuditTable } from "../audit/table.ts";
 import type { Rows } from "../rows.ts";
 import { Counting } from "./plan/tally.ts";
 import { isLiveWorker, NO_TALLY, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
@@ -13,11 +14,13 @@ export function loadedPool(
   record: PoolRecord | null,
   runs: Rows<RunRow>,
   workers: Rows<WorkerRow>,
+  audit: AuditTable,
 ): PoolState {
   const counting = new Counting(record?.tally ?? NO_TALLY, runs);
-  const changes = new Changes(Math.max(latestOf(runs), latestOf(workers)), () =>
+  const changes = new Changes(Math.max(latestOf(runs), latestOf(workers), audit.latest), () =>
     Math.max(endedOf(runs), endedOf(workers)),
   );
+  audit.stampWith((now) => changes.stamp(now));
   const recentEnds = new RecentEnds(counting.ends);
   runs.stampWith((after, before, key, now) => {
     const row = counting.run(changes.run(after, before, key, now), before);
@@ -44,7 +47,7 @@ export function loadedPool(
     decidedFrom: "",
     latest: { pass: null, turnsAt: 0 },
   };
-  return { record, runs, workers, memo };
+  return { record, runs, workers, audit, memo };
 }
 
 function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {

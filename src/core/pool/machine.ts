@@ -2,6 +2,7 @@
 import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
+import { type ExportAnswered, type ExportMessage, exportDue, foldExported } from "../audit/export.ts";
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
@@ -33,14 +34,15 @@ import {
 export type PoolEvent =
   | { type: "tick" }
   /** A self-hosted machine may enroll as this worker for `ttlMs`. */
-  | { type: "invite"; worker: string; ttlMs: Millis }
+  | { type: "invite"; worker: string; ttlMs: Millis; by: string }
   /** A user deletes an ended run. */
-  | { type: "unwanted"; run: RunRef }
+  | { type: "unwanted"; run: RunRef; by: string }
   /**
    * `consistencyMs`: the listing may not show the effects of calls that were made within this time before the
    * listing began.
    */
   | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
+  | ExportAnswered
   | Message<"pool">
   | RunAnswered
   | WorkerAnswered
@@ -50,6 +52,7 @@ export type PoolMessage =
   | Letter<"allocation", "place" | "poke_run" | "end_run" | "forget">
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | Letter<"webhook", "news">
+  | ExportMessage
   | (Envelope & { kind: "list"; tag: string });
 
 /** The state machine of a pool. */
@@ -78,6 +81,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       ...workerMessages(configured, now),
       ...sweepDue(configured, now),
       ...newsOwed(configured, now),
+      ...exportDue(configured.record.exported, now),
     ];
   },
 
@@ -126,9 +130,13 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "tick":
       return state;
     case "invite":
-      return foldInvite(configured, event.worker, event.ttlMs, now);
+      return foldInvite(configured, event, now);
     case "unwanted":
-      return foldUnwanted(state, event.run, now);
+      return foldUnwanted(configured, event, now);
+    case "audit_exported": {
+      const exported = foldExported(state.record.exported, event) ?? state.record.exported;
+      return { ...state, record: { ...state.record, exported } };
+    }
     case "listed":
       return foldListing(configured, event.answer, event.consistencyMs, now);
     case "forget_answered":

@@ -4,12 +4,19 @@ import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
+import type { Exported } from "../audit/export.ts";
 import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 
 /** A run as its pool knows it: the allocation's latest upsert, and its placement. */
-export interface RunRow extends RunUpsert {
+export interface RunRow extends Omit<RunUpsert, "audit"> {
+  /** The number of the latest entry of the audit log that came from its allocation. Absent: none came. */
+  audited?: number;
+  /** The number of the change with which the row was made. Absent: the row has not been written yet. */
+  arrival?: number;
+  /** Its submission came so late that it has an entry of its own (audit.md#submissions). */
+  late?: true;
   /** The highest epoch that the pool has opened. The epoch is open while it is above `ended`. */
   opened: number;
   /** When the pool opened that epoch. Absent: no epoch was opened. */
@@ -34,7 +41,9 @@ export interface RunRow extends RunUpsert {
  * What the pool stores about any worker. `asked`: the worker has not yet received its permit to create a
  * machine.
  */
-export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
+export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop" | "audit"> {
+  /** As in `RunRow`. */
+  audited?: number;
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
   /**
@@ -131,6 +140,8 @@ export interface PoolRecord {
   tally: Tally;
   /** The endpoints of webhooks that follow the pool, by id (webhooks.md#following). */
   followers: Record<string, { updates: boolean }>;
+  /** How far the pool's part of the audit log is exported. */
+  exported: Exported;
 }
 
 /** By instance type: the least memory that a host has measured, if it is less than advertised. */

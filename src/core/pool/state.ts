@@ -1,6 +1,7 @@
 // What is the state of a loaded pool: what it stores (`record.ts`), and what a restart may lose?
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
+import type { AuditTable } from "../audit/table.ts";
 import type { Sighting } from "../messages.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { Reach } from "../webhook/messages.ts";
@@ -52,6 +53,8 @@ export interface PoolState {
   record: PoolRecord | null;
   runs: Rows<RunRow>;
   workers: Rows<WorkerRow>;
+  /** Its part of the audit log. */
+  audit: AuditTable;
   memo: PoolMemo;
 }
 
@@ -63,6 +66,7 @@ export interface ReadonlyPool {
   readonly record: PoolRecord | null;
   readonly runs: ReadonlyRows<RunRow>;
   readonly workers: ReadonlyRows<WorkerRow>;
+  readonly audit: Pick<AuditTable, "latest" | "latestAt">;
   readonly memo: Readonly<Omit<PoolMemo, keyof ReadonlyTables>> & ReadonlyTables;
 }
 

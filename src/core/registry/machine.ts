@@ -1,10 +1,20 @@
 // What does the registry hold: which pools and webhooks exist, and which tokens and sessions are valid?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
+import type { NewEntry } from "../audit/entry.ts";
+import {
+  type ExportAnswered,
+  type ExportMessage,
+  exportDue,
+  foldExported,
+  nothingExported,
+} from "../audit/export.ts";
+import type { AuditTable } from "../audit/table.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
+import { type Denied, registryEntry } from "./audit.ts";
 import {
   configurationsOwed,
   foldPools,
@@ -37,6 +47,8 @@ export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
   sessions: Rows<SessionRow>;
   webhooks: Rows<WebhookRow>;
+  /** Its part of the audit log. */
+  audit: AuditTable;
 }
 
 export type RegistryEvent =
@@ -45,13 +57,25 @@ export type RegistryEvent =
   | TokenEvent
   | SessionEvent
   | WebhookEvent
-  | WebhookAnswered;
+  | WebhookAnswered
+  | ExportAnswered
+  | ({ type: "denied" } & Denied);
 
-export type RegistryMessage = Letter<"pool", "configure"> | Letter<"webhook", "configure_webhook">;
+export type RegistryMessage =
+  | Letter<"pool", "configure">
+  | Letter<"webhook", "configure_webhook">
+  | ExportMessage;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
   return pools === state ? state : { ...state, ...pools };
+}
+
+/** Stores an entry of the audit log in this step. */
+function withEntry(state: RegistryState, entry: NewEntry, now: Instant): RegistryState {
+  state.audit.add(entry, now);
+  if (state.record?.exported !== undefined) return state;
+  return { ...state, record: { pools: {}, ...state.record, exported: nothingExported(now) } };
 }
 
 /**
@@ -72,6 +96,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
   apply(before, event, now: Instant) {
     foldTokenTime(before.tokens, now);
     foldSessionTime(before.sessions, before.tokens, now);
+    const entry = registryEntry(before, event, now);
     const state = fold(before, event, now);
     foldSessionTime(state.sessions, state.tokens, now);
     followPools(
@@ -79,10 +104,14 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       poolsOf(state).map(([name]) => name),
       now,
     );
-    return state;
+    return entry === undefined ? state : withEntry(state, entry, now);
   },
 
-  due: (state, now) => [...configurationsOwed(state, now), ...webhooksOwed(state.webhooks)],
+  due: (state, now) => [
+    ...configurationsOwed(state, now),
+    ...webhooksOwed(state.webhooks),
+    ...exportDue(state.record?.exported, now),
+  ],
 
   wakeAt: (state) =>
     earliest(poolAskedAt(state), tokenExpiresAt(state.tokens), sessionEndsAt(state.sessions)),
@@ -91,6 +120,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 function fold(state: RegistryState, event: RegistryEvent, now: Instant): RegistryState {
   switch (event.type) {
     case "tick":
+    case "denied":
       return state;
     case "put":
     case "remove":
@@ -117,5 +147,9 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "configure_webhook_answered":
       foldWebhookAnswer(state.webhooks, event, now);
       return state;
+    case "audit_exported": {
+      const exported = foldExported(state.record?.exported, event);
+      return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
+    }
   }
 }

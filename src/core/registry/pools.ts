@@ -2,6 +2,7 @@
 import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import { earliest, type Instant } from "../../shared/machine.ts";
+import type { Exported } from "../audit/export.ts";
 import type { Answered, Letter } from "../inbox.ts";
 import type { ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
@@ -24,6 +25,8 @@ export interface PoolEntry {
 /** What the registry stores as one value. */
 export interface RegistryRecord {
   pools: Record<string, PoolEntry>;
+  /** How far the registry's part of the audit log is exported. Absent: it has no entry yet. */
+  exported?: Exported;
 }
 
 /** The part of the registry's state that is about pools. */
@@ -36,8 +39,8 @@ export interface PoolsState {
 }
 
 export type PoolsEvent =
-  | { type: "put"; pool: string; config: PoolConfig; seed: string }
-  | { type: "remove"; pool: string; how: Removal; by?: string | undefined }
+  | { type: "put"; pool: string; config: PoolConfig; seed: string; by: string }
+  | { type: "remove"; pool: string; how: Removal; by: string }
   | Answered<"pool", "configure">;
 
 /** How often a pool that is being deleted is asked whether it is empty. */
@@ -89,7 +92,7 @@ function foldPut(state: PoolsState, event: Extract<PoolsEvent, { type: "put" }>)
     wanted: event.config,
     accepted: before?.accepted ?? null,
   };
-  return { ...state, record: { pools: { ...pools, [event.pool]: entry } } };
+  return { ...state, record: { ...state.record, pools: { ...pools, [event.pool]: entry } } };
 }
 
 /**
@@ -105,7 +108,7 @@ function foldRemove(
   if (entry === undefined || entry.gone === true || isOnItsWay(entry, how)) return state;
   const wanted = { ...entry.wanted, minInstances: 0 };
   const next = { ...entry, revision: entry.revision + 1, wanted, remove: how, by };
-  return { ...state, record: { pools: { ...pools, [pool]: next } } };
+  return { ...state, record: { ...state.record, pools: { ...pools, [pool]: next } } };
 }
 
 function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
@@ -128,16 +131,16 @@ function foldAnswer(state: PoolsState, pool: string, answer: ConfigureAnswer, no
     const accepted = { revision: entry.revision, config: entry.wanted };
     const left = answer.left === undefined ? {} : { left: answer.left };
     const next = { ...entry, accepted, ...left, ...(isGone ? { gone: true as const } : {}) };
-    return { ...state, askAt, record: { pools: { ...pools, [pool]: next } } };
+    return { ...state, askAt, record: { ...state.record, pools: { ...pools, [pool]: next } } };
   }
   const refusals = { ...state.refusals, [pool]: answer };
   const { [pool]: _refused, ...others } = pools;
-  if (entry.accepted === null) return { ...state, record: { pools: others }, refusals };
+  if (entry.accepted === null) return { ...state, record: { ...state.record, pools: others }, refusals };
   const { remove: _remove, by: _by, left: _left, ...stays } = entry;
   const restored = {
     ...stays,
     wanted: entry.accepted.config,
     accepted: { ...entry.accepted, revision: entry.revision },
   };
-  return { ...state, record: { pools: { ...pools, [pool]: restored } }, refusals };
+  return { ...state, record: { ...state.record, pools: { ...pools, [pool]: restored } }, refusals };
 }

@@ -54,7 +54,7 @@ export type NewTokenRow = Omit<TokenRow, "old" | "rotatedAt" | "usedOn" | "ended
 
 export type TokenEvent =
   | { type: "token_created"; token: NewTokenRow }
-  | { type: "token_rotated"; id: string; digest: string; overlapMs: Millis }
+  | { type: "token_rotated"; id: string; digest: string; overlapMs: Millis; by: string }
   | { type: "token_revoked"; id: string; by: string }
   | { type: "token_used"; id: string; digest: string };
 

@@ -3,16 +3,17 @@ import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
+import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type {
   CreateAnswer,
   CreateWorker,
   DestroyAnswer,
   Ended,
-  IdleBehavior,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { noteAudit, type OperatorEvent } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
@@ -23,7 +24,7 @@ import { behaviorOf, foldBehavior } from "./life/behavior.ts";
 import { callWaiting, callWanted, withTurn } from "./life/calls.ts";
 import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
-import { foldEnd, foldKill, isSurelyUnmade, type Kill } from "./life/kill.ts";
+import { foldEnd, foldKill, isSurelyUnmade } from "./life/kill.ts";
 import { shutDown } from "./life/shutdown.ts";
 import { endOf, foldOrdersSent, refuseUndelivered } from "./placements.ts";
 import { upsertKey, upsertOf } from "./read/summary.ts";
@@ -47,8 +48,7 @@ export type WorkerEvent =
   | { type: "heard"; at: Instant }
   /** Orders are being sent to the host. From now on, the host may have everything that they contain. */
   | { type: "orders_sent" }
-  | { type: "behavior"; behavior: IdleBehavior; by: string }
-  | ({ type: "kill" } & Kill)
+  | OperatorEvent
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
@@ -71,7 +71,7 @@ export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
   invariants: workerInvariants,
 
   apply(before, event, now) {
-    const folded = fold(before, event, now);
+    const folded = noteAudit(before, fold(before, event, now), event, now);
     if (folded.record === null) return folded;
     // A record never disappears.
     const aged = foldTime(folded as ExistingWorker, now) as ExistingWorker;
@@ -113,8 +113,8 @@ function messagesDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessage
   const owed: WorkerMessage[] = [];
   const upsert = upsertOf(state, now);
   if (upsertKey(upsert) !== state.memo.poolHas) {
-    // Only the pool can end a worker's wait for its turn.
-    const repeatedBy = upsert.waits === null ? "peer" : "self";
+    // Only the pool can end a worker's wait for its turn, and nobody else repeats what was done to it.
+    const repeatedBy = upsert.waits === null && upsert.audit === undefined ? "peer" : "self";
     owed.push({ object: "pool", to: pool, kind: "worker", repeatedBy, body: upsert });
   }
   for (const body of observationsDue(state, now)) {
@@ -183,7 +183,9 @@ function foldPoolAnswer(
   const memo = { ...state.memo, poolHas: upsertKey(sent) };
   // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn.
   if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
-  const known: ExistingWorker = { ...state, memo };
+  const audit = confirmed(state.record.audit, sent.audit);
+  const record = audit === state.record.audit ? state.record : { ...state.record, audit };
+  const known: ExistingWorker = { ...state, record, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;
   if (!answer.consent) {
@@ -212,7 +214,8 @@ function withVersion(before: WorkerState, after: WorkerState): WorkerState {
     // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
     const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
-    const ends = [isSurelyUnmade(one), one.forced];
+    // A kill of a worker that is ending already changes nothing else that the pool sees.
+    const ends = [isSurelyUnmade(one), one.forced, one.audit?.last];
     return [...shown, ...machine, ...ends, callWaiting(one), one.doubles];
   };
   const old = visible(before.record);

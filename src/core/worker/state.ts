@@ -10,6 +10,7 @@ import type { WorkerHistoryEntry } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
+import type { Outbox } from "../audit/outbox.ts";
 import type {
   EndedHow,
   IdleBehavior,
@@ -160,6 +161,8 @@ export interface WorkerRecord {
   /** The revision of the orders never falls below this number, even after rows are dropped. */
   revision: number;
   events: WorkerHistoryEntry[];
+  /** Entries of the audit log for its pool. Absent: nobody has asked anything of it. */
+  audit?: Outbox | undefined;
 }
 
 /** A placement whose data the host retains. `answered`: the allocation's latest answer. */

@@ -3,7 +3,7 @@
 declare module "node:crypto" {
   interface Digest {
     update(data: string | Uint8Array): Digest;
-    digest(encoding: "base64"): string;
+    digest(encoding: "base64" | "hex"): string;
   }
   export function createHash(algorithm: "sha256"): Digest;
   export function createHmac(algorithm: "sha256", key: Uint8Array): Digest;

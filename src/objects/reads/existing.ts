@@ -21,7 +21,11 @@ function expiredRun(run: string): DroverError {
 }
 
 /** Throws if the id is taken by another submission, or by a deleted run. */
-export function refuseOther({ record, tombstone }: AllocationState, run: string, other: SubmitRequest): void {
+export function refuseOther(
+  { record, tombstone }: AllocationState,
+  run: string,
+  other: Pick<SubmitRequest, "spec" | "hash">,
+): void {
   if (tombstone !== undefined) throw expiredRun(run);
   if (record === null || record.hash === other.hash) return;
   const fields = differences(record.spec, other.spec);

@@ -2,6 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import { judgeRate, type RatePolicy, type RateState, type RateVerdict } from "../../shared/time/rate.ts";
 import { BoundedMap } from "./bounded-map.ts";
+import { Denials } from "./denials.ts";
 import { sessionDirectory, tokenDirectory } from "./grant-directory.ts";
 
 /** The rate limit of one token at one isolate. The limit allows a burst of thousands of submissions. */
@@ -38,6 +39,7 @@ export class RateLimiter {
 export class Access {
   readonly tokens = tokenDirectory();
   readonly sessions = sessionDirectory();
+  readonly denials = new Denials();
   readonly requests = new RateLimiter(REQUEST_RATE);
   readonly wrongTokens = new RateLimiter(WRONG_TOKEN_RATE);
 }

@@ -2,6 +2,7 @@
 // (access.md#walls)?
 import type {
   AllocationApi,
+  AuditFilter,
   CloudWorkerApi,
   Objects,
   PoolApi,
@@ -68,8 +69,8 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     return call(api());
   };
   return {
-    async submit({ spec, hash }) {
-      const request = { spec: withinLimits(spec, limits), hash };
+    async submit({ spec, ...rest }) {
+      const request = { ...rest, spec: withinLimits(spec, limits) };
       const { created, status } = await api()
         .submit(request)
         .catch((error: unknown) => {
@@ -206,12 +207,34 @@ async function eventsOf(
   }
 }
 
+/**
+ * The audit log of the registry as it exists for a caller: what concerns no pool of the caller's, such as an
+ * entry about a token, does not exist. With a limit to labels there is no entry at all.
+ */
+function walledAudit(
+  api: RegistryApi,
+  { pools, labels }: Caller["limits"],
+): Pick<RegistryApi, "audit" | "auditAfter"> {
+  const own = labels === undefined ? (pools ?? []) : [];
+  const within = (filter: AuditFilter) => ({
+    ...filter,
+    pools: own.filter((pool) => filter.pools?.includes(pool) !== false),
+  });
+  return {
+    audit: (filter, page) => api.audit(within(filter), page),
+    auditAfter: (filter, ...rest) => api.auditAfter(within(filter), ...rest),
+  };
+}
+
 /** The registry as it exists for a caller: it shows only the caller's pools. */
 function walledRegistry(api: RegistryApi, { limits }: Caller): RegistryApi {
+  if (!limitsRuns(limits)) return api;
   const { pools } = limits;
-  if (pools === undefined) return api;
+  const audit = walledAudit(api, limits);
   return new Proxy(api, {
     get(target, method) {
+      if (method === "audit" || method === "auditAfter") return audit[method];
+      if (pools === undefined) return Reflect.get(target, method);
       if (method === "putPool")
         return async (...args: Parameters<RegistryApi["putPool"]>) => {
           if (pools.includes(args[0])) return api.putPool(...args);

@@ -50,7 +50,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
     const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
     const { worker, code, expiresAt, replayed } = await c.var.objects
       .pool(request.pool)
-      .invite({ ttlMs: durationMs(request.ttl), keyHash });
+      .invite({ ttlMs: durationMs(request.ttl), by: c.var.caller.by, keyHash });
     const answer: Enrollment = {
       code,
       worker,

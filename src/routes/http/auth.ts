@@ -1,10 +1,11 @@
 // Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
+import { routePath } from "hono/route";
 import type { SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import { isFrom, placeOf } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
-import { DroverError } from "../../shared/errors.ts";
+import { DroverError, type ErrorCode } from "../../shared/errors.ts";
 import type { RateVerdict } from "../../shared/time/rate.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
 import type { Access, RateLimiter } from "../access/access.ts";
@@ -13,6 +14,7 @@ import type { GrantDirectory } from "../access/grant-directory.ts";
 import { refuseCrossSite, sessionSecretOf } from "../access/session-cookie.ts";
 import { walledObjects } from "../access/walls.ts";
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
+import { hasCode } from "./problem.ts";
 import { rateHeaders } from "./rate-headers.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
@@ -45,8 +47,26 @@ export function requireToken(access: Access) {
     const { pools } = caller.limits;
     if (pools !== undefined) c.set("pools", limitedNames(c.var.pools, pools));
     await next();
+    await noteDenied(c, access);
     for (const [name, value] of rate) c.res.headers.set(name, value);
   });
+}
+
+/** The codes of refusals that the audit log hears of (audit.md#denied). */
+const DENIALS: readonly ErrorCode[] = ["missing_scope", "beyond_limits"];
+
+/** Tells the audit log of a refused request. A log that cannot be reached does not change the answer. */
+async function noteDenied(c: EdgeContext, { denials }: Access): Promise<void> {
+  const code = DENIALS.find((one) => hasCode(c.error, one));
+  if (code === undefined) return;
+  const { by } = c.var.caller;
+  const count = denials.count(by, c.env.now());
+  if (count === 0) return;
+  const request = `${c.req.method} ${routePath(c, -1)}`;
+  await c.env.objects
+    .registry()
+    .noteDenied({ by, code, request, count })
+    .catch((error: unknown) => console.warn({ event: "denial_not_recorded", by, error: String(error) }));
 }
 
 /** Refuses callers without the scope that an operation needs (access.md#scopes). Code: `missing_scope`. */

@@ -1,5 +1,6 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
+import * as audit from "../../schema/access/audit.ts";
 import * as token from "../../schema/access/token.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
@@ -62,4 +63,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   webhook.EventType,
   webhook.DeliveryState,
   webhook.DeliveryAttempt,
+  audit.AuditAction,
+  audit.AuditActor,
+  audit.AuditTarget,
+  audit.AuditDiff,
 ];

@@ -19,6 +19,7 @@ export const TAGS = {
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
   Tokens: "Who may do what: tokens with scopes and limits, and the sessions of browsers.",
+  Audit: "Who did what: an entry for each change that somebody has asked for.",
   Webhooks: "Events sent to receivers of yours, signed and repeated: endpoints and deliveries.",
   Hosts: "The calls of agents to the control plane, signed by their hosts.",
   Service: "Health, metrics, and the files that Drover serves.",

@@ -13,7 +13,7 @@ export interface Place {
  */
 const Position = z.strictObject({
   at: z.string().max(64),
-  id: z.string().max(64),
+  id: z.string().max(256),
   pools: z.record(z.string(), z.string()).optional(),
 });
 export type Position = z.output<typeof Position>;
@@ -31,7 +31,11 @@ export const Cursor = z
 
 /** Writes a position as a `next`. */
 export function encodePosition(position: Position): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(position));
+  return encodeText(JSON.stringify(position));
+}
+
+function encodeText(text: string): string {
+  const bytes = new TextEncoder().encode(text);
   const base64 = btoa(String.fromCharCode(...bytes));
   return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
@@ -68,4 +72,16 @@ export function pageOf<Item extends { place: Place }>(
   const last = items.at(-1);
   const more = sorted.length > limit && last !== undefined;
   return { items, next: more ? encodePosition({ at: last.place.at, id: last.place.id }) : null };
+}
+
+const Numbers = z.record(z.string(), z.number());
+
+/** Writes numbers by name as a text that clients do not interpret. */
+export function encodeNumbers(numbers: Record<string, number>): string {
+  return encodeText(JSON.stringify(numbers));
+}
+
+/** The numbers of `encodeNumbers`; undefined for any other text. */
+export function decodeNumbers(text: string): Record<string, number> | undefined {
+  return Numbers.safeParse(decode(text)).data;
 }

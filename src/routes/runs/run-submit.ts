@@ -77,8 +77,9 @@ export function submitRoutes(app: EdgeApp): void {
       key: key === undefined ? undefined : keyOf(key, c.var.caller),
       now: c.env.now(),
     });
-    await checkSnapshots(c.var.objects, runs, batch);
-    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch });
+    const { by } = c.var.caller;
+    await checkSnapshots(c.var.objects, runs, { batch, by });
+    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, by });
     const [first] = stored;
     const answer =
       batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -135,13 +136,13 @@ function keyOf(key: string, { limits, token }: Caller): string {
 async function store(
   objects: Objects,
   runs: readonly Candidate[],
-  how: { keyed: boolean; batch: boolean },
+  how: { keyed: boolean; batch: boolean; by: string },
 ): Promise<Stored[]> {
   let refused = false;
   const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
     if (refused) return undefined;
     try {
-      return await objects.allocation(id).submit({ spec, hash });
+      return await objects.allocation(id).submit({ spec, hash, by: how.by });
     } catch (cause) {
       const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
       if (error.code === "internal") throw cause;

@@ -165,7 +165,8 @@ export function runRoutes(app: EdgeApp): void {
       const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
       throw new DroverError("not_terminal", text);
     }
-    await c.var.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
+    const ref = { run: id, submittedAt: Date.parse(submittedAt) };
+    await c.var.objects.pool(pool).forget(ref, c.var.caller.by);
     return c.body(null, 204);
   });
   app.openapi(why, async (c) => c.json(await c.var.objects.allocation(c.req.valid("param").id).why(), 200));

@@ -22,7 +22,7 @@ interface SnapshotField {
 export async function checkSnapshots(
   objects: Objects,
   candidates: readonly Candidate[],
-  batch: boolean,
+  { batch, by }: { batch: boolean; by: string },
 ): Promise<void> {
   const fields = candidates.flatMap((candidate, index) => namesIn(candidate, batch ? `/runs/${index}` : ""));
   refuseTooMany(fields);
@@ -34,18 +34,22 @@ export async function checkSnapshots(
   const there = await inParallel(runs, (run) => exists(objects, run));
   const stored = new Set(runs.filter((_, index) => there[index]));
   const refused = missing.filter(({ candidate }) => !stored.has(candidate));
-  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates));
+  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, by));
 }
 
 /**
  * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
  */
-async function storedBefore(objects: Objects, candidates: readonly Candidate[]): Promise<string[]> {
+async function storedBefore(
+  objects: Objects,
+  candidates: readonly Candidate[],
+  by: string,
+): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
     const { id, spec, hash } = candidate;
     if (!(await exists(objects, candidate))) return [];
     try {
-      await objects.allocation(id).submit({ spec, hash });
+      await objects.allocation(id).submit({ spec, hash, by });
       return [id];
     } catch (error) {
       if (hasCode(error, "run_exists") || hasCode(error, "expired_run")) return [];

@@ -11,6 +11,7 @@ export const SCOPES = [
   "workers:write",
   "enroll",
   "tokens:write",
+  "audit:read",
   "metrics:read",
   "webhooks:write",
   "admin",
@@ -39,7 +40,16 @@ export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "webhooks:write"
 export const PRESETS = {
   viewer: ["runs:read", "runs:logs", "pools:read"],
   submitter: ["runs:read", "runs:logs", "runs:write", "pools:read"],
-  operator: ["runs:read", "runs:logs", "runs:write", "pools:read", "workers:write", "enroll", "metrics:read"],
+  operator: [
+    "runs:read",
+    "runs:logs",
+    "runs:write",
+    "pools:read",
+    "workers:write",
+    "enroll",
+    "audit:read",
+    "metrics:read",
+  ],
   scraper: ["metrics:read"],
 } as const satisfies Record<string, readonly Scope[]>;
 

@@ -121,7 +121,7 @@ describe("a session (sessions.md#life)", () => {
     ["its token is revoked", [{ type: "token_revoked", id: "tokentoken", by: "admin" }]],
     [
       "its token is rotated at once",
-      [{ type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: 0 }],
+      [{ type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: 0, by: "ann" }],
     ],
   ];
   test.each(ENDS)("ends if %s", (_, events) => {
@@ -135,7 +135,7 @@ describe("a session (sessions.md#life)", () => {
   test("ends with the secret that started it, at the end of a rotation's overlap", () => {
     const one = registry();
     one.at(T0, started());
-    one.at(T0, { type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: HOUR });
+    one.at(T0, { type: "token_rotated", id: "tokentoken", digest: "d", overlapMs: HOUR, by: "ann" });
     expect(one.grant(T0 + HOUR - 1)).not.toBeNull();
     expect(one.grant(T0 + HOUR)).toBeNull();
   });

@@ -30,6 +30,7 @@ const rotated = (digest: string, overlapMs: number): RegistryEvent => ({
   id: "abcdefghij",
   digest,
   overlapMs,
+  by: "admin",
 });
 const revoked: RegistryEvent = { type: "token_revoked", id: "abcdefghij", by: "token:boss" };
 const used: RegistryEvent = { type: "token_used", id: "abcdefghij", digest: "first" };

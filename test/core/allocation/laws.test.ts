@@ -92,7 +92,13 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
     { type: "poke_run" as const, body: REF },
     { type: "restart" as const },
   ),
-  fc.constant({ type: "submitted" as const, id: RUN, spec: specOf({ argv: ["other"] }), hash: "other" }),
+  fc.constant({
+    type: "submitted" as const,
+    id: RUN,
+    spec: specOf({ argv: ["other"] }),
+    hash: "other",
+    by: "admin",
+  }),
   fc.constant({ type: "abort" as const, reason: "enough", by: "ann" }),
   fc
     .record({

@@ -154,7 +154,7 @@ describe("which data its order names", () => {
 });
 
 function submitted() {
-  return { type: "submitted" as const, id: RUN, spec: started(STICKY).record.spec, hash: "h" };
+  return { type: "submitted" as const, id: RUN, spec: started(STICKY).record.spec, hash: "h", by: "admin" };
 }
 
 describe("what the run says of its data", () => {

@@ -57,6 +57,7 @@ describe("a submission", () => {
         repeatedBy: "self",
         body: {
           run: RUN,
+          by: "admin",
           submittedAt: T0,
           version: 1,
           state: "pending",
@@ -107,6 +108,7 @@ describe("a submission", () => {
   ])("that comes a second time, %s, changes nothing", (_what, before) => {
     const state = at(before, T0 + 5, {
       type: "submitted",
+      by: "admin",
       id: RUN,
       spec: specOf({ argv: ["other"] }),
       hash: "h2",

@@ -5,6 +5,7 @@ import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../s
 import type { ReadonlyConfigured } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool.ts";
+import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
 import { at, existing, recordOf, run, T0, upsert, workerRow, workerSays } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
@@ -14,7 +15,7 @@ function story() {
   const workers = new MapDisk<WorkerRow>();
   workers.write("w1", workerRow("w1", "booting"), true, T0);
   const load = (record = recordOf(poolConfig({ maxInstances: 0 }))) =>
-    existing(loadedPool(record, new Rows(runs, isLiveRun), new Rows(workers, isLiveWorker)));
+    existing(loadedPool(record, new Rows(runs, isLiveRun), new Rows(workers, isLiveWorker), auditTable()));
   return { load, state: at(load(), T0, run("a"), run("b")) };
 }
 

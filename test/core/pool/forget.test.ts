@@ -94,7 +94,7 @@ describe("what a pool lets go (api.md#retention)", () => {
 });
 
 describe("a run that somebody wants deleted", () => {
-  const unwanted = (row: RunUpsert): PoolEvent => ({ type: "unwanted", run: row });
+  const unwanted = (row: RunUpsert): PoolEvent => ({ type: "unwanted", run: row, by: "admin" });
 
   test.each<[string, RunRow, boolean]>([
     ["goes before its time", over("a", 0), true],

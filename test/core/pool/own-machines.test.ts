@@ -30,7 +30,7 @@ import {
 
 const HOUR = 60 * MINUTE;
 const BIG = { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 };
-const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker, ttlMs: HOUR });
+const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker, ttlMs: HOUR, by: "admin" });
 
 /** A self-hosted machine of 16 vCPUs, or one that is still waited for. */
 function own(worker: string, phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}): WorkerRow {
@@ -69,7 +69,7 @@ describe("an invitation", () => {
 
   test("of the same worker again changes nothing", () => {
     const state = at(configured(), T0, invite());
-    const again = at(state, T0 + 5, { type: "invite", worker: "default-s-1", ttlMs: 2 * HOUR });
+    const again = at(state, T0 + 5, { type: "invite", worker: "default-s-1", ttlMs: 2 * HOUR, by: "admin" });
     expect(again.workers.get("default-s-1")?.notAfter).toBe(T0 + HOUR);
     expect(again.record.nextWorker).toBe(2);
   });

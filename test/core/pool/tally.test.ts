@@ -11,6 +11,7 @@ import {
 } from "../../../src/core/pool/record.ts";
 import type { PoolState } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
+import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
 import { at, existing, MINUTE, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
@@ -21,7 +22,9 @@ function stored(workers: WorkerRow[] = []) {
   const workerDisk = new MapDisk<WorkerRow>();
   for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
   const load = (record: Parameters<typeof loadedPool>[0]) =>
-    existing(loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker)));
+    existing(
+      loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker), auditTable()),
+    );
   return { load, first: load(recordOf(poolConfig({ maxInstances: 0 }))) };
 }
 

@@ -39,7 +39,13 @@ export class GroupStory {
     this.#watch = watch;
     this.worker = worker;
     const sent = JSON.parse(JSON.stringify(spec));
-    const submitted = { type: "submitted" as const, id: RUN, spec: RunSpec.parse(sent), hash: "h" };
+    const submitted = {
+      type: "submitted" as const,
+      id: RUN,
+      spec: RunSpec.parse(sent),
+      hash: "h",
+      by: "admin",
+    };
     this.state = allocationMachine.apply(nothing(), submitted, T0);
     this.apply(pool(1, placedOn(worker)));
     this.obey();

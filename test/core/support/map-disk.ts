@@ -62,6 +62,10 @@ export class MapDisk<Row> implements RowDisk<Row> {
       .slice(0, limit);
   }
 
+  keepLatest(count: number): void {
+    for (const key of [...this.rows.keys()].sort().slice(0, -count)) this.rows.delete(key);
+  }
+
   forget(until: Instant): void {
     for (const [key, { row, live }] of this.rows) {
       const at = Number(row["at" as keyof Row] ?? until + 1);

@@ -1,3 +1,4 @@
+import { nothingExported } from "../../../src/core/audit/export.ts";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
@@ -20,6 +21,7 @@ import { Rows } from "../../../src/core/rows.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { PoolConfig, PoolConfigInput } from "../../../src/schema/pool.ts";
 import { applied } from "./applied.ts";
+import { auditTable } from "./audit.ts";
 import { MapDisk } from "./map-disk.ts";
 import { poolConfig } from "./pool-config.ts";
 
@@ -38,11 +40,12 @@ export function pool(
   for (const row of runs) runDisk.write(runKey(row.submittedAt, row.run), row, isLiveRun(row), T0);
   const workerDisk = new MapDisk<WorkerRow>();
   for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
-  return loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker));
+  return loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker), auditTable());
 }
 
 export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
-  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: T0, followers: {} };
+  const exported = nothingExported(T0);
+  const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: T0, exported, followers: {} };
   return { name: "default", revision: 1, config, seed: "s", ...fresh };
 }
 
@@ -71,6 +74,7 @@ export function at(state: PoolState, now: number, ...events: PoolEvent[]): Confi
     next = applied(poolMachine, next, event, now);
     next.runs.flush();
     next.workers.flush();
+    next.audit.rows.flush();
   }
   return existing(next);
 }
@@ -84,6 +88,7 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
   return {
     run,
     submittedAt: T0,
+    by: "admin",
     version: 1,
     state: "pending",
     priority: 50,

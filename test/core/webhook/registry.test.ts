@@ -19,7 +19,13 @@ const created = (name: string, more: object = {}): RegistryEvent => ({
   sealed: "s1",
   by: "admin",
 });
-const put = (pool: string): RegistryEvent => ({ type: "put", pool, config: poolConfig(), seed: "s" });
+const put = (pool: string): RegistryEvent => ({
+  type: "put",
+  pool,
+  config: poolConfig(),
+  seed: "s",
+  by: "ann",
+});
 
 /** A registry in which this has happened, a millisecond apart. */
 function told(...events: RegistryEvent[]): RegistryState {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
+import type { Denied } from "../../../src/core/registry/audit.ts";
 import {
   type RegistryEvent,
   type RegistryState,
@@ -11,11 +12,12 @@ import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
 import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
 import { Rows } from "../../../src/core/rows.ts";
-import { SessionCalls } from "../../../src/objects/reads/session-calls.ts";
-import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
-import type { WebhookRef } from "../../../src/objects/reads/webhook-calls.ts";
+import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
+import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
+import type { WebhookRef } from "../../../src/objects/registry/webhook-calls.ts";
 import type {
   AllocationApi,
+  AuditFilter,
   CloudWorkerApi,
   EnrollCall,
   LogBucket,
@@ -30,10 +32,12 @@ import type {
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
 import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
+import type { AuditEntry } from "../../../src/schema/access/audit.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
+import { auditTable } from "../../core/support/audit.ts";
 import { MapDisk } from "../../core/support/map-disk.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
@@ -89,8 +93,12 @@ export interface FakeWorld {
   /** The real table of tokens. */
   tokens: TokenCalls;
   sessions: SessionCalls;
+  /** What the audit log was told of refused requests. */
+  denied: Denied[];
   /** The endpoints of webhooks by name. */
   webhooks: Map<string, WebhookRef>;
+  /** The entries of the audit log, oldest first. Those without a pool are the registry's. */
+  audited: AuditEntry[];
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -113,8 +121,8 @@ export function createWorld(...pools: string[]): FakeWorld {
       allocation: (id) => guarded(world, `allocation ${id}`, allocationOf(world, id, until)),
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
-      registry: () => guarded(world, "registry", registryOf(world)),
       webhook: (id) => guarded(world, `webhook ${id}`, webhookOf(world, id)),
+      registry: () => guarded(world, "registry", registryOf(world, until)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
     },
@@ -127,7 +135,9 @@ export function createWorld(...pools: string[]): FakeWorld {
     snapshots: new Map(),
     enrolled: [],
     ...registryTables(),
+    denied: [],
     webhooks: new Map(),
+    audited: [],
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -300,8 +310,10 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       .map(summaryOf)
       .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
   };
+  const audit = auditOf(world, name, until);
   const markOf = () => JSON.stringify(rows({ states: [...RUN_STATES], labels: {} }));
   return {
+    ...audit,
     view: async () => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return poolViewOf(name);
@@ -442,6 +454,41 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
+/** The audit log of one owner. The number of an entry is its place among all. */
+function auditOf(
+  world: FakeWorld,
+  pool: string | null,
+  until: Until,
+): Pick<PoolApi & RegistryApi, "audit" | "auditAfter"> {
+  const own = ({ by, actions, pools, run }: AuditFilter) =>
+    [...world.audited.entries()].filter(
+      ([, one]) =>
+        (one.target.kind === "pool" || one.pool === null ? null : one.pool) === pool &&
+        (by === undefined || `${one.actor.kind}:${one.actor.name}` === by) &&
+        (run === undefined || one.run === run) &&
+        (pools === undefined || pools.includes(one.pool ?? "")) &&
+        actions?.includes(one.action) !== false,
+    );
+  return {
+    audit: async (filter, { limit, cursor = "Infinity" }) => {
+      const older = own(filter)
+        .reverse()
+        .filter(([at]) => at < Number(cursor));
+      const items = older.slice(0, limit).map(([, one]) => one);
+      const next = older.length > limit ? String(older[limit - 1]?.[0]) : null;
+      return { items, next, latest: world.audited.length - 1 };
+    },
+    auditAfter: async (filter, after, waitMs) => {
+      const look = () => {
+        const items = own(filter).filter(([at]) => at > after);
+        return items.length === 0 ? undefined : items.map(([, one]) => one);
+      };
+      const items = (await until(waitMs, look)) ?? [];
+      return { items, next: world.audited.length - 1 };
+    },
+  };
+}
+
 /** The registry's own calls about tokens and sessions, over tables in memory. */
 function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
   let state: RegistryState = {
@@ -450,6 +497,7 @@ function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
+    audit: auditTable(),
   };
   const registry = {
     now: () => Date.now(),
@@ -485,7 +533,7 @@ function webhookOf(world: FakeWorld, id: string): WebhookApi {
   };
 }
 
-function registryOf(world: FakeWorld): RegistryApi {
+function registryOf(world: FakeWorld, until: Until): RegistryApi {
   return {
     async putPool(name, config) {
       const created = !world.pools.has(name);
@@ -525,6 +573,8 @@ function registryOf(world: FakeWorld): RegistryApi {
     },
     webhook: async (name) => webhookNamed(world, name),
     webhooks: async () => [...world.webhooks.values()],
+    ...auditOf(world, null, until),
+    noteDenied: async (denied) => void world.denied.push(denied),
     poke: async () => undefined,
   };
 }

@@ -1,4 +1,4 @@
-import type { WebhookRef } from "../../../src/objects/reads/webhook-calls.ts";
+import type { WebhookRef } from "../../../src/objects/registry/webhook-calls.ts";
 import type { HostSetup } from "../../../src/schema/host.ts";
 import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run/run.ts";

@@ -19,6 +19,7 @@ export function upsert(
   return {
     run,
     submittedAt: SUBMITTED_AT,
+    by: "admin",
     version,
     state,
     priority: 50,

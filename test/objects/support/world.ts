@@ -43,13 +43,13 @@ export async function makePool(more: Partial<PoolConfigInput> = {}, name = "defa
     probe: { interval: "10s", boot: "true" },
     ...more,
   });
-  await objects.registry().putPool(name, config);
+  await objects.registry().putPool(name, config, "admin");
 }
 
 /** Submits a run. */
 export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
   const spec = RunSpec.parse({ id, ...(more.tasks === undefined ? { argv: ["true"] } : {}), ...more });
-  return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec) });
+  return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec), by: "admin" });
 }
 
 /** Waits until `look` finds something. If it never does, the test's own time limit ends the wait. */

@@ -16,7 +16,7 @@ export interface Change {
 }
 
 /** The changes of a pool as readers see them. */
-export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted">;
+export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted" | "stamp">;
 
 /**
  * Gives each row of a pool the number of its latest visible change (api.md#pool-events). Numbers only grow.
@@ -76,6 +76,12 @@ export class Changes {
     return low;
   }
 
+  /** The next number, for something that is no change of a row. */
+  stamp(now: Instant): number {
+    this.#latest = Math.max(this.#latest + 1, now * NUMBERS_A_MS);
+    return this.#latest;
+  }
+
   /** Notes that a run was deleted, by a user or because its retention is over. */
   deleted(run: string, now: Instant): void {
     this.#note({ table: "deleted", key: run }, now);
@@ -86,7 +92,8 @@ export class Changes {
       `${state} ${exitCode} ${worker} ${opened} ${ended} ${startedAt}`;
     if (before !== undefined) this.#noteLabels(before.labels, after.labels, now);
     if (before !== undefined && seen(before) === seen(after)) return after;
-    return { ...after, number: this.#number({ table: "run", key }, before?.number, now) };
+    const number = this.#number({ table: "run", key }, before?.number, now);
+    return { ...after, number, arrival: after.arrival ?? number };
   }
 
   worker(after: WorkerRow, before: WorkerRow | undefined, key: string, now: Instant): WorkerRow {
@@ -110,7 +117,7 @@ export class Changes {
 
   /** Gives a change the next number. */
   #note(change: Change, now: Instant): number {
-    this.#latest = Math.max(this.#latest + 1, now * NUMBERS_A_MS);
+    this.stamp(now);
     this.#complete ??= this.#latest - 1;
     this.#recent.set(this.#latest, change);
     this.#numbers.push(this.#latest);

@@ -3,6 +3,7 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import type { RunRef } from "../../messages.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
@@ -58,12 +59,22 @@ export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunR
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
 
-/** Marks a run that a user deletes. A run that has not ended, as far as this pool knows, is not marked. */
-export function foldUnwanted(state: PoolState, { run, submittedAt }: RunRef, now: Instant): PoolState {
+/**
+ * Marks a run that a user deletes. A run that has not ended, as far as this pool knows, is not marked. The
+ * entry of the audit log says who had submitted the run, since the row that says so is about to go.
+ */
+export function foldUnwanted(
+  state: Configured,
+  { run: { run, submittedAt }, by }: { run: RunRef; by: string },
+  now: Instant,
+): PoolState {
   const key = runKey(submittedAt, run);
   const row = state.runs.get(key);
-  if (row !== undefined && isOver(row) && row.forget !== true)
-    state.runs.set(key, { ...row, forget: true }, now);
+  if (row === undefined || !isOver(row) || row.forget === true) return state;
+  state.runs.set(key, { ...row, forget: true }, now);
+  const about = { target: { kind: "run", id: run }, pool: state.record.name, run } as const;
+  const reason = `it was submitted by ${row.by} at ${iso(submittedAt)}`;
+  state.audit.add({ at: now, by, action: "run.delete", ...about, result: "ok", reason }, now);
   return state;
 }
 

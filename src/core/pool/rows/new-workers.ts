@@ -16,7 +16,11 @@ const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, pric
  * not count toward `maxInstances`, which limits provider machines. Repeating the invitation changes nothing.
  * If the limit of open invitations is reached, no row is written.
  */
-export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
+export function foldInvite(
+  state: Configured,
+  { worker, ttlMs, by }: { worker: string; ttlMs: Millis; by: string },
+  now: Instant,
+): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
   const { record } = state;
   const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
@@ -24,6 +28,8 @@ export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
+  const about = { target: { kind: "worker", id: worker }, pool: record.name, run: null } as const;
+  state.audit.add({ at: now, by, action: "enrollment.create", ...about, result: "ok" }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 

@@ -4,6 +4,9 @@ import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
+import { LATE_MS } from "../../audit/export.ts";
+import { newEntries } from "../../audit/outbox.ts";
+import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
 import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
@@ -83,7 +86,9 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   const row = state.runs.get(key);
   if (row === undefined) {
     if (upsert.wants === "place" && refusal(state, upsert, now) !== null) return state;
-    state.runs.set(key, { ...upsert, opened: upsert.ended, worker: null, heardAt: now }, now);
+    const fresh = { ...view(state, upsert, 0, now), ...submitted(state, upsert, now) };
+    state.runs.set(key, { ...fresh, opened: upsert.ended, worker: null, heardAt: now }, now);
+    state.audit.note(state.memo.changes.latest);
     return state;
   }
   if (upsert.epoch === row.opened) acknowledge(state, row);
@@ -91,11 +96,29 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
     const ended = Math.max(row.ended, upsert.ended);
     // The numbering continues after an ended epoch that this pool does not know (rule R1).
     const opened = Math.max(row.opened, ended);
-    state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
+    const seen = view(state, upsert, row.audited, now);
+    state.runs.set(key, { ...row, ...seen, ended, opened, heardAt: now }, now);
     if (ended >= row.opened) state.memo.index.unacknowledge(row);
     if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
   }
   return state;
+}
+
+/** The part of an upsert that the row stores. Stores the entries of the audit log that come with it. */
+function view({ record, audit: table }: PoolState, upsert: RunUpsert, audited = 0, now: Instant) {
+  const { audit, ...rest } = upsert;
+  if (audit === undefined) return rest;
+  const about = { target: { kind: "run", id: rest.run }, pool: record?.name ?? null, run: rest.run } as const;
+  const { entries, upTo } = newEntries(audit, audited, about);
+  for (const entry of entries) table.add(entry, now);
+  return { ...rest, audited: upTo };
+}
+
+/** A submission that comes too late for the export of its day gets an entry (audit.md#submissions). */
+function submitted({ record, audit }: PoolState, upsert: RunUpsert, now: Instant): { late?: true } {
+  if (record === null || upsert.submittedAt > now - LATE_MS) return {};
+  audit.add(submissionOf(upsert, record.name), now);
+  return { late: true };
 }
 
 /** The first and the longest pause of a worker. */

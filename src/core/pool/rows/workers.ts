@@ -1,6 +1,7 @@
 // What does a pool do with the news of a worker, and when does it let the worker stop?
 import type { Instance } from "../../../schema/provider.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { newEntries } from "../../audit/outbox.ts";
 import type { Answered, Kind } from "../../inbox.ts";
 import type { WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
 import { learn } from "../plan/learned.ts";
@@ -29,11 +30,11 @@ const ADOPTED = "a listing shows this machine, which no worker owned";
 
 /** Applies a worker's upsert. An upsert with an older version than the row is ignored. */
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
-  const row = state.workers.get(upsert.worker);
+  const row = withEntries(state, upsert, now);
   if (row === undefined || upsert.version < row.version) return state;
   // A worker that is marked gone can come back only to be destroyed.
   if (row.phase === "gone" && upsert.phase !== "shutdown") return state;
-  const { wantsStop, ...view } = upsert;
+  const { wantsStop, audit: _stored, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   const endingAt = endingOf(row, upsert, now);
   const heard = {
@@ -52,6 +53,18 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   const record = withHolds(state.record, row, next, now);
   return { ...state, record: learn(record, row, next) };
+}
+
+/** The row of a worker, after the entries of the audit log that come with its upsert are stored. */
+function withEntries(state: Configured, { worker, audit }: WorkerUpsert, now: Instant) {
+  const row = state.workers.get(worker);
+  if (row === undefined || audit === undefined) return row;
+  const about = { target: { kind: "worker", id: worker }, pool: state.record.name, run: null } as const;
+  const { entries, upTo } = newEntries(audit, row.audited, about);
+  if (entries.length === 0) return row;
+  for (const entry of entries) state.audit.add(entry, now);
+  state.workers.set(worker, { ...row, audited: upTo }, now);
+  return state.workers.get(worker);
 }
 
 /** When the worker began to end; later news does not change this time. Null: the worker is not ending. */

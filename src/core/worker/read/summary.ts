@@ -1,5 +1,6 @@
 // What does a worker tell its pool about itself?
 import type { Instant } from "../../../shared/machine.ts";
+import { owedField } from "../../audit/outbox.ts";
 import type { WorkerUpsert } from "../../messages.ts";
 import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
@@ -34,6 +35,7 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
     wantsStop: proposal !== undefined && now >= proposal,
     waits: callWaiting(record) ?? null,
     doubles: record.doubles,
+    ...owedField(record.audit),
   };
 }
 

@@ -35,10 +35,10 @@ export class TokenCalls {
     return this.read(token.id);
   }
 
-  rotate(id: string, digest: string, overlapMs: number): Token {
+  rotate(id: string, digest: string, overlapMs: number, by: string): Token {
     const refusal = refusalOfRotation(this.#row(id), this.#registry.now());
     if (refusal !== null) throw refusal;
-    this.#registry.enter({ type: "token_rotated", id, digest, overlapMs });
+    this.#registry.enter({ type: "token_rotated", id, digest, overlapMs, by });
     return this.read(id);
   }
 

@@ -1,0 +1,67 @@
+// Which entries of the audit log does a run owe its pool (audit.md#outbox)?
+import type { AuditDiff } from "../../schema/access/audit.ts";
+import type { RunSpec } from "../../schema/run/run.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { diffOf } from "../audit/diff.ts";
+import type { OwedEntry } from "../audit/entry.ts";
+import { withEntry } from "../audit/outbox.ts";
+import { type AllocationState, exists } from "./state.ts";
+import type { Abort } from "./stop.ts";
+import type { TaskRequest } from "./user/requests.ts";
+
+/** What a user can do to a run that exists. */
+export type UserEvent =
+  | ({ type: "abort" } & Abort)
+  | TaskRequest
+  | { type: "update"; spec: RunSpec; specIndex: number; by: string };
+
+const USER_EVENTS: readonly string[] = ["abort", "restart", "signal", "update"] satisfies UserEvent["type"][];
+
+function isUserEvent(event: { type: string }): event is UserEvent {
+  return USER_EVENTS.includes(event.type);
+}
+
+/**
+ * Adds the entry of what a user has done to a run, in the same step. `after`: the state after the event. An
+ * event that has changed nothing, such as a repeated abort, has no entry.
+ */
+export function noteAudit(
+  before: AllocationState,
+  after: AllocationState,
+  event: { type: string },
+  now: Instant,
+): AllocationState {
+  if (!isUserEvent(event) || !exists(before) || !exists(after) || before.record === after.record)
+    return after;
+  const entry = { at: now, ...entryOf(event, before.record.spec) };
+  const audit = withEntry(after.record.audit, entry);
+  return { ...after, record: { ...after.record, audit } };
+}
+
+function entryOf(event: UserEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> {
+  switch (event.type) {
+    case "abort": {
+      const { by, reason, force } = event;
+      return { by, action: "run.abort", reason: force === true ? `force; ${reason}` : reason };
+    }
+    case "restart": {
+      const { by, task, all } = event.request;
+      return { by, action: "run.restart", reason: all === true ? "all tasks" : ofTask(task) };
+    }
+    case "signal": {
+      const { by, task, signal } = event.request;
+      return { by, action: "run.signal", reason: `${signal} to ${ofTask(task)}` };
+    }
+    case "update":
+      return { by: event.by, action: "run.update", diff: diffOfSpecs(spec, event.spec) };
+  }
+}
+
+function ofTask(task: string | undefined): string {
+  return task === undefined ? "all running tasks" : `task ${task}`;
+}
+
+/** The difference of two specs, without the values of environments and standard input. */
+function diffOfSpecs(before: RunSpec, after: RunSpec): AuditDiff[] {
+  return diffOf(before, after, (pointer) => /^\/(env|stdin|tasks)(\/|$)/.test(pointer));
+}

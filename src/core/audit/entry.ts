@@ -1,0 +1,41 @@
+// What does an entry of the audit log say, and what does it never contain (audit.md#entries)?
+import type { AuditAction, AuditDiff, AuditTarget } from "../../schema/access/audit.ts";
+import type { Instant } from "../../shared/machine.ts";
+
+/** The most characters of a reason that an entry keeps. */
+export const MAX_REASON_CHARS = 500;
+
+/** What was done, before its owner has numbered it. */
+export interface NewEntry {
+  /** When it was done. */
+  at: Instant;
+  /** Who did it, as events name them (access.md#actors). */
+  by: string;
+  action: AuditAction;
+  target: AuditTarget;
+  /** The pool that it concerns; null: none. */
+  pool: string | null;
+  /** The run that it concerns; null: none. */
+  run: string | null;
+  /** Whether it was done, or refused. */
+  result: "ok" | "denied";
+  reason?: string;
+  diff?: AuditDiff[];
+}
+
+/** A stored entry. Rows are keyed by `number`. */
+export interface AuditRow extends NewEntry {
+  /** The instant at which its owner stored it, in thousandths of a millisecond. It only grows. */
+  number: number;
+}
+
+/** An entry as an allocation or a worker keeps it until its pool has it (`outbox.ts`). */
+export type OwedEntry = Pick<NewEntry, "at" | "by" | "action" | "diff" | "reason"> & {
+  /** Counts the entries of one sender, from 1. */
+  n: number;
+};
+
+/** A reason of bounded length, as the field of an entry; nothing for an empty reason. */
+export function reasonField(reason: string | undefined): Pick<NewEntry, "reason"> {
+  return reason === undefined || reason === "" ? {} : { reason: reason.slice(0, MAX_REASON_CHARS) };
+}

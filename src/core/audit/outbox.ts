@@ -1,0 +1,45 @@
+// Which entries of the audit log does an object owe its pool (audit.md#outbox)?
+import type { NewEntry, OwedEntry } from "./entry.ts";
+import { reasonField } from "./entry.ts";
+
+/** The most entries that wait for a pool. If more come, the oldest is dropped, and its number is missing. */
+export const MAX_OWED = 200;
+
+/** The entries that a pool has not confirmed. `last`: the number of the latest entry ever. */
+export interface Outbox {
+  last: number;
+  owed: OwedEntry[];
+}
+
+/** The outbox with another entry. */
+export function withEntry(outbox: Outbox | undefined, { reason, ...entry }: Omit<OwedEntry, "n">): Outbox {
+  const n = (outbox?.last ?? 0) + 1;
+  const owed = [...(outbox?.owed ?? []), { n, ...entry, ...reasonField(reason) }];
+  return { last: n, owed: owed.slice(-MAX_OWED) };
+}
+
+/** The outbox without the entries that were sent and confirmed. The same outbox if there are none. */
+export function confirmed(outbox: Outbox | undefined, sent: readonly OwedEntry[] = []): Outbox | undefined {
+  const upTo = sent.at(-1)?.n ?? 0;
+  if (outbox === undefined || (outbox.owed[0]?.n ?? Infinity) > upTo) return outbox;
+  return { ...outbox, owed: outbox.owed.filter(({ n }) => n > upTo) };
+}
+
+/** The field of a message with which the owed entries travel. Absent: there are none. */
+export function owedField(outbox: Outbox | undefined): { audit?: OwedEntry[] } {
+  return outbox === undefined || outbox.owed.length === 0 ? {} : { audit: outbox.owed };
+}
+
+/**
+ * The entries of a message that its receiver does not have yet, complete with what they are about. `upTo`:
+ * the number of the latest entry that the receiver has from this sender.
+ */
+export function newEntries(
+  sent: readonly OwedEntry[] = [],
+  upTo = 0,
+  about: Pick<NewEntry, "target" | "pool" | "run">,
+): { entries: NewEntry[]; upTo: number } {
+  const fresh = sent.filter(({ n }) => n > upTo);
+  const entries = fresh.map(({ n: _n, ...entry }) => ({ ...entry, ...about, result: "ok" as const }));
+  return { entries, upTo: fresh.at(-1)?.n ?? upTo };
+}

@@ -1,0 +1,20 @@
+// Which entry of the audit log follows from the row of a run (audit.md#submissions)?
+import type { RunRow } from "../pool/record.ts";
+import type { NewEntry } from "./entry.ts";
+
+/** The entry of a run's submission. It is stored nowhere, since the row of the run says all of it. */
+export function submissionOf(
+  { run, submittedAt, by }: Pick<RunRow, "run" | "submittedAt" | "by">,
+  pool: string,
+) {
+  const entry: NewEntry = {
+    at: submittedAt,
+    by,
+    action: "run.submit",
+    target: { kind: "run", id: run },
+    pool,
+    run,
+    result: "ok",
+  };
+  return entry;
+}

@@ -1,0 +1,167 @@
+// Which entries of the audit log does the registry write (audit.md#owners)?
+import type { PoolConfig } from "../../schema/pool.ts";
+import type { ErrorCode } from "../../shared/errors.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { diffOf } from "../audit/diff.ts";
+import type { NewEntry } from "../audit/entry.ts";
+import { ownValue } from "../own-value.ts";
+import type { ReadonlyRows } from "../rows.ts";
+import type { PoolsEvent, RegistryRecord } from "./pools.ts";
+import type { SessionEvent, SessionRow } from "./sessions.ts";
+import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
+import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
+
+type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> & Partial<Pick<NewEntry, "pool" | "result">>;
+
+/** The parts of the registry's state that say what an event changes. */
+interface Known {
+  record: RegistryRecord | null;
+  tokens: ReadonlyRows<TokenRow>;
+  sessions: ReadonlyRows<SessionRow>;
+  webhooks: ReadonlyRows<WebhookRow>;
+}
+
+/** Requests of a caller were refused: the latest of them, and how many there were (audit.md#denied). */
+export interface Denied {
+  by: string;
+  code: ErrorCode;
+  /** The method and the route, without the ids in its path. */
+  request: string;
+  count: number;
+}
+
+type DeniedEvent = { type: "denied" } & Denied;
+
+/** An event of the registry. Only the types of events that have entries are known here. */
+type Event =
+  | PoolsEvent
+  | TokenEvent
+  | SessionEvent
+  | WebhookEvent
+  | WebhookAnswered
+  | DeniedEvent
+  | { type: "tick" | "audit_exported" };
+
+/**
+ * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing
+ * that the log tells. Another action needs another case here, and nothing else.
+ */
+export function registryEntry(state: Known, event: Event, now: Instant): NewEntry | undefined {
+  const draft = draftOf(state, event, now);
+  return draft && { at: now, run: null, pool: null, result: "ok", ...draft };
+}
+
+function draftOf(
+  { record, tokens, sessions, webhooks }: Known,
+  event: Event,
+  now: Instant,
+): Draft | undefined {
+  switch (event.type) {
+    case "put": {
+      const { pool, config, by } = event;
+      const known = ownValue(record?.pools, pool);
+      const stays = known === undefined || known.gone === true ? undefined : known;
+      const diff = diffOfConfigs(stays?.wanted, config);
+      if (diff.length === 0 && stays?.remove === undefined) return undefined;
+      return { by, action: "pool.put", ...ofPool(pool), diff };
+    }
+    case "remove": {
+      const known = ownValue(record?.pools, event.pool);
+      if (known === undefined || known.gone === true) return undefined;
+      return { by: event.by, action: "pool.delete", ...ofPool(event.pool), reason: `how: ${event.how}` };
+    }
+    case "configure_answered": {
+      const { sent, answer } = event;
+      const known = ownValue(record?.pools, sent.pool);
+      if (answer.kind !== "refused" || known?.revision !== answer.revision) return undefined;
+      const action = known.remove === undefined ? "pool.put" : "pool.delete";
+      const { code, text } = answer;
+      return {
+        by: `pool:${sent.pool}`,
+        action,
+        ...ofPool(sent.pool),
+        result: "denied",
+        reason: `${code}: ${text}`,
+      };
+    }
+    case "token_created": {
+      const { createdBy, scopes, limits, expiresAt, ...token } = event.token;
+      const diff = diffOf({}, { scopes, limits, expiresAt });
+      return { by: createdBy, action: "token.create", ...ofToken(token), diff };
+    }
+    case "token_rotated": {
+      const row = activeToken(tokens.get(event.id), now);
+      return row && { by: event.by, action: "token.rotate", ...ofToken(row) };
+    }
+    case "token_revoked": {
+      const row = activeToken(tokens.get(event.id), now);
+      return row && { by: event.by, action: "token.revoke", ...ofToken(row) };
+    }
+    case "session_started": {
+      const { token } = event.owner;
+      const by = token === null ? "admin" : `token:${tokens.get(token)?.name ?? token}`;
+      return { by, action: "session.start", target: { kind: "session", id: event.id } };
+    }
+    case "session_ended":
+      if (sessions.get(event.id) === undefined) return undefined;
+      return { by: event.by, action: "session.end", target: { kind: "session", id: event.id } };
+    case "webhook_created": {
+      const { id, name, fields, by } = event;
+      return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };
+    }
+    case "webhook_changed": {
+      const row = livingWebhook(webhooks.get(event.id));
+      const diff = diffOfFields(row?.fields ?? {}, event.fields);
+      return row && { by: event.by, action: "webhook.change", ...ofWebhook(row), diff };
+    }
+    case "webhook_rotated":
+    case "webhook_deleted": {
+      const row = livingWebhook(webhooks.get(event.id));
+      const action = event.type === "webhook_rotated" ? "webhook.rotate" : "webhook.delete";
+      return row && { by: event.by, action, ...ofWebhook(row) };
+    }
+    case "denied": {
+      const { by, code, request, count } = event;
+      const times = count === 1 ? "" : `, ${count} times`;
+      const reason = `${code}: ${request}${times}`;
+      return { by, action: "request.denied", target: { kind: "caller", id: by }, result: "denied", reason };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The difference of an endpoint's fields. Its URL can contain a secret, as those of chat services do. */
+function diffOfFields(before: object, after: object) {
+  return diffOf(before, after, (pointer) => pointer === "/url");
+}
+
+function ofWebhook({ id, name }: Pick<WebhookRow, "id" | "name">) {
+  return { target: { kind: "webhook", id, name } } as const;
+}
+
+function livingWebhook(row: WebhookRow | undefined): WebhookRow | undefined {
+  return row?.deletedBy === null ? row : undefined;
+}
+
+function ofPool(pool: string) {
+  return { pool, target: { kind: "pool", id: pool } } as const;
+}
+
+function ofToken({ id, name }: Pick<TokenRow, "id" | "name">) {
+  return { target: { kind: "token", id, name } } as const;
+}
+
+function activeToken(row: TokenRow | undefined, now: Instant): TokenRow | undefined {
+  return row !== undefined && stateOf(row, now) === "active" ? row : undefined;
+}
+
+/** The difference of two configurations, without the secret of their provider (audit.md#entries). */
+function diffOfConfigs(before: PoolConfig | undefined, after: PoolConfig) {
+  return diffOf(before ?? {}, after, (pointer) => pointer.startsWith("/provider") && mayHoldSecret(pointer));
+}
+
+/** Whether the value of a provider's field is, or contains, its secret. */
+function mayHoldSecret(pointer: string): boolean {
+  return pointer === "/provider" || pointer.startsWith("/provider/secret");
+}

@@ -1,0 +1,78 @@
+// Which calls can the edge and other objects make to the registry?
+import type { Removal } from "../../core/messages.ts";
+import type { Denied } from "../../core/registry/audit.ts";
+import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts";
+import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
+import type { Session } from "../../schema/access/session.ts";
+import type { Token } from "../../schema/access/token.ts";
+import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
+import type { WebhookFields } from "../../schema/webhook/webhook.ts";
+import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
+import type { WebhookRef } from "./webhook-calls.ts";
+
+/** The methods of the registry for the edge. */
+export interface RegistryApi {
+  /** Creates or changes a pool; answers when the pool has the configuration. */
+  putPool(name: string, config: PutPoolConfig, by: string): Promise<{ created: boolean; view: PoolView }>;
+  /**
+   * Deletes a pool. `empty`: only if the pool is empty now. `drained`: once the pool is empty. `forced`: ends
+   * everything in the pool at once, and answers which machines may be left behind. Codes: `unknown_pool`,
+   * `pool_in_use`, `not_acknowledged`.
+   */
+  removePool(name: string, how: Removal, by: string): Promise<PoolDeletion>;
+  /** The names of all pools, sorted. */
+  pools(): Promise<string[]>;
+  /** Stores a new token. Codes: `token_exists`, `busy`. */
+  createToken(token: NewTokenRow): Promise<Token>;
+  /**
+   * Gives a token another secret. The previous secret stays valid for `overlapMs`. Codes: `unknown_token`,
+   * `token_ended`.
+   */
+  rotateToken(id: string, digest: string, overlapMs: number, by: string): Promise<Token>;
+  /** Ends a token. A token that has already ended stays as it is. Code: `unknown_token`. */
+  revokeToken(id: string, by: string): Promise<Token>;
+  /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
+  tokens(): Promise<Token[]>;
+  /** Code: `unknown_token`. */
+  token(id: string): Promise<Token>;
+  /**
+   * What the edge needs to judge requests with a token; null: there is no valid token with this id. If the
+   * digest is that of a valid secret, the use is noted.
+   */
+  grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Stores a code with which a browser can start a session. Code: `busy`. */
+  offerSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
+  /**
+   * Starts the session whose code has the digest `code`. `digest`: that of the session's secret. Code:
+   * `unauthorized` if the code cannot start a session.
+   */
+  redeemSession(id: string, code: string, digest: string): Promise<void>;
+  /** Starts a session without a code. Code: `busy`. */
+  startSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
+  /**
+   * What the edge needs to judge requests with a session's cookie; null: there is no active session with this
+   * id. If the digest is that of the session's secret, the use is noted.
+   */
+  sessionGrant(id: string, digest: string): Promise<SessionGrant | null>;
+  /** The active sessions, latest start first. */
+  sessions(): Promise<Session[]>;
+  /** Ends a session, or does nothing if there is no session with this id. */
+  endSession(id: string, by: string): Promise<void>;
+  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`. */
+  createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
+  /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
+  changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string>;
+  /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
+  rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string>;
+  removeWebhook(name: string, by: string): Promise<void>;
+  webhook(name: string): Promise<WebhookRef>;
+  webhooks(): Promise<WebhookRef[]>;
+  /** The entries of the audit log about tokens and pools' configurations, newest first. */
+  audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
+  /** Records that requests of a caller were refused (audit.md#denied). */
+  noteDenied(denied: Denied): Promise<void>;
+  /** As `auditAfter` of a pool. */
+  auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
+  /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
+  poke(all?: boolean): Promise<void>;
+}

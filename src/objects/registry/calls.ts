@@ -1,0 +1,63 @@
+// Which part of the registry answers which call?
+import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/registry/machine.ts";
+import { allowsLocalWebhooks, type Env } from "../env.ts";
+import { peersOf } from "../messages/stubs.ts";
+import type { AuditLog } from "../reads/audit-log.ts";
+import type { Shell } from "../shell.ts";
+import { sealSecret } from "../webhooks/secret-box.ts";
+import type { RegistryApi } from "./api.ts";
+import { PoolCalls } from "./pool-calls.ts";
+import { SessionCalls } from "./session-calls.ts";
+import { TokenCalls } from "./token-calls.ts";
+import { WebhookCalls } from "./webhook-calls.ts";
+
+/** What the calls of the registry work on. */
+export interface RegistryParts {
+  env: Env;
+  shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
+  audit: AuditLog;
+}
+
+/** The calls of the registry, each by the part that answers it. */
+export function registryCalls({ env, shell, audit }: RegistryParts): RegistryApi {
+  const pools = new PoolCalls(shell, () => peersOf(env));
+  const tokens = new TokenCalls(shell);
+  const sessions = new SessionCalls(shell);
+  const webhooks = new WebhookCalls(shell, allowsLocalWebhooks(env));
+  return {
+    putPool: (...args) => pools.put(...args),
+    removePool: (...args) => pools.remove(...args),
+    pools: async () => pools.names(),
+    poke: (all = false) => pools.poke(all),
+
+    createToken: async (...args) => tokens.create(...args),
+    rotateToken: async (...args) => tokens.rotate(...args),
+    revokeToken: async (...args) => tokens.revoke(...args),
+    tokens: async () => tokens.list(),
+    token: async (id) => tokens.read(id),
+    grant: async (...args) => tokens.grant(...args),
+
+    offerSession: async (...args) => sessions.offer(...args),
+    redeemSession: async (...args) => sessions.redeem(...args),
+    startSession: async (...args) => sessions.start(...args),
+    sessionGrant: async (...args) => sessions.grant(...args),
+    sessions: async () => sessions.list(),
+    endSession: async (...args) => sessions.end(...args),
+
+    createWebhook: async (webhook, secret, by) =>
+      webhooks.create({ ...webhook, sealed: await sealSecret(env, secret) }, by),
+    changeWebhook: async (...args) => webhooks.change(...args),
+    rotateWebhook: async (name, secret, overlapMs, by) =>
+      webhooks.rotate(name, await sealSecret(env, secret), overlapMs, by),
+    removeWebhook: async (...args) => webhooks.remove(...args),
+    webhook: async (name) => webhooks.find(name),
+    webhooks: async () => webhooks.list(),
+
+    audit: async (...args) => audit.page(shell.enter().audit, shell.now(), ...args),
+    noteDenied: async (denied) => void shell.enter({ type: "denied", ...denied }),
+    auditAfter(...args) {
+      shell.enter();
+      return audit.after(shell.actor, ...args);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+// What does the registry answer to calls about pools (api.md#pools)? `core/registry` decides.
+import { dayOf } from "../../core/audit/export.ts";
+import type { Removal } from "../../core/messages.ts";
+import { ownValue } from "../../core/own-value.ts";
+import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/registry/machine.ts";
+import { poolsOf } from "../../core/registry/pools.ts";
+import { withSecret } from "../../core/registry/secret.ts";
+import type { PoolDeletion, PutPoolConfig } from "../../schema/pool.ts";
+import { DroverError } from "../../shared/errors.ts";
+import type { Peers } from "../messages/stubs.ts";
+import type { RegistryApi } from "../rpc.ts";
+import type { Shell } from "../shell.ts";
+import { acknowledged } from "../waiting.ts";
+
+/** For how long after midnight deleted pools are woken, too. */
+const EXPORT_HOURS_MS = 3_600_000;
+/** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
+const SEED_CHARS = 4;
+
+/** The calls of `RegistryApi` about pools. */
+export class PoolCalls {
+  readonly #shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
+  readonly #peers: () => Peers;
+
+  constructor(shell: Shell<RegistryState, RegistryEvent, RegistryMessage>, peers: () => Peers) {
+    this.#shell = shell;
+    this.#peers = peers;
+  }
+
+  async put(name: string, wanted: PutPoolConfig, by: string): ReturnType<RegistryApi["putPool"]> {
+    const created = !this.#has(name);
+    const config = withSecret(wanted, created ? undefined : this.#entry(name)?.wanted);
+    if (config === undefined) throw secretMissing(created);
+    const seed = crypto.randomUUID().slice(0, SEED_CHARS);
+    this.#shell.enter({ type: "put", pool: name, config, seed, by });
+    await this.#awaitPool(name);
+    return { created, view: await this.#peers().pool(name).view() };
+  }
+
+  /**
+   * Waits until the pool has the present revision. Throws if the pool refuses the configuration, or does not
+   * answer.
+   */
+  async #awaitPool(name: string): Promise<void> {
+    const revision = this.#entry(name)?.revision ?? 0;
+    const accepted = () => this.#entry(name)?.accepted?.revision === revision;
+    const text =
+      "the configuration is stored, but the pool has not confirmed it in time; it will be tried again";
+    await acknowledged(this.#shell.actor, () => this.#entry(name) === undefined || accepted(), text);
+    const refusal = ownValue(this.#shell.actor.state.refusals, name);
+    if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
+  }
+
+  async remove(name: string, how: Removal, by: string): Promise<PoolDeletion> {
+    if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
+    this.#shell.enter({ type: "remove", pool: name, how, by });
+    await this.#awaitPool(name);
+    return { name, deleted: !this.#has(name), leftBehind: this.#entry(name)?.left };
+  }
+
+  names(): string[] {
+    return poolsOf(this.#shell.enter())
+      .map(([name]) => name)
+      .sort();
+  }
+
+  async poke(all: boolean): Promise<void> {
+    const now = this.#shell.now();
+    const { record } = this.#shell.enter();
+    // A deleted pool still has the entries of its last day to export.
+    const isExportTime = now - dayOf(now) < EXPORT_HOURS_MS;
+    const names = isExportTime ? Object.keys(record?.pools ?? {}) : poolsOf({ record }).map(([name]) => name);
+    const pokes = names.map((name) => this.#peers().pool(name).poke(all));
+    await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
+  }
+
+  #entry(name: string) {
+    return ownValue(this.#shell.actor.state.record?.pools, name);
+  }
+
+  #has(name: string): boolean {
+    return poolsOf(this.#shell.actor.state).some(([one]) => one === name);
+  }
+}
+
+function secretMissing(created: boolean): DroverError {
+  const why = created ? "the pool does not exist yet" : "the pool's provider has another `url`";
+  const detail = `is required: ${why}, so there is no secret that could stay`;
+  return new DroverError("invalid_request", `/provider/secret ${detail}`, {
+    fields: [{ pointer: "/provider/secret", detail }],
+  });
+}

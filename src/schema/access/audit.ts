@@ -1,0 +1,86 @@
+// What does `GET /v1/audit` answer (audit.md#entries)?
+import { z } from "zod";
+import { InstantText } from "../common.ts";
+import { ServiceStatus } from "../run/run.ts";
+
+/** What can be done, by name: the thing, and the verb. */
+export const AUDIT_ACTIONS = [
+  "run.submit",
+  "run.abort",
+  "run.restart",
+  "run.signal",
+  "run.update",
+  "run.delete",
+  "worker.hold",
+  "worker.drain",
+  "worker.resume",
+  "worker.kill",
+  "enrollment.create",
+  "pool.put",
+  "pool.delete",
+  "token.create",
+  "token.rotate",
+  "token.revoke",
+  "session.start",
+  "session.end",
+  "webhook.create",
+  "webhook.change",
+  "webhook.rotate",
+  "webhook.delete",
+  "request.denied",
+] as const;
+
+export const AuditAction = z.enum(AUDIT_ACTIONS).meta({ id: "AuditAction" });
+export type AuditAction = z.output<typeof AuditAction>;
+
+export const AuditActor = z
+  .object({
+    kind: z.string().describe("`admin` is the secret of the deployment; else `token`, `pool` and so on"),
+    name: z.string(),
+  })
+  .meta({ id: "AuditActor" });
+
+export const AuditTarget = z
+  .object({
+    kind: z.enum(["run", "worker", "pool", "token", "session", "webhook", "caller"]),
+    id: z.string(),
+    name: z.string().optional().describe("the name of a token or a webhook"),
+  })
+  .meta({ id: "AuditTarget" });
+export type AuditTarget = z.output<typeof AuditTarget>;
+
+export const AuditDiff = z
+  .object({
+    field: z.string().describe("a JSON pointer"),
+    from: z.string().nullable().describe("the value before, as JSON; null: there was none"),
+    to: z.string().nullable().describe("the value since then; null: there is none"),
+  })
+  .meta({ id: "AuditDiff" });
+export type AuditDiff = z.output<typeof AuditDiff>;
+
+export const AuditEntry = z
+  .object({
+    id: z.string(),
+    at: InstantText.describe("when it was done"),
+    recordedAt: InstantText.describe("when the log got it; lists are sorted by this"),
+    actor: AuditActor,
+    action: AuditAction,
+    target: AuditTarget,
+    pool: z.string().nullable(),
+    run: z.string().nullable().describe("the run that it concerns"),
+    result: z.enum(["ok", "denied"]),
+    reason: z.string().nullable(),
+    diff: z.array(AuditDiff).nullable().describe("what it changed, without secrets"),
+  })
+  .meta({ id: "AuditEntry" });
+export type AuditEntry = z.output<typeof AuditEntry>;
+
+export const AuditList = z
+  .object({
+    items: z.array(AuditEntry),
+    next: z.string().nullable().describe("the `cursor` of the older entries; null: there are none"),
+    follow: z.string().describe("the `after` with which a later request gets only what came since"),
+    service: z.array(ServiceStatus).describe("the pools that were asked, and their health"),
+  })
+  .meta({ id: "AuditList" });
+export type AuditList = z.output<typeof AuditList>;
