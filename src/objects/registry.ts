@@ -2,6 +2,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
+import { type Exchange, isLiveExchange } from "../core/registry/exchanged.ts";
 import {
   type RegistryEvent,
   type RegistryMessage,
@@ -11,14 +12,17 @@ import {
 import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
+import { isLiveRule, type TrustRow } from "../core/registry/trust.ts";
 import { Rows } from "../core/rows.ts";
 import type { Token } from "../schema/access/token.ts";
+import type { TrustRule } from "../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import type { Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
+import { TrustCalls } from "./reads/trust-calls.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
@@ -27,24 +31,29 @@ import { acknowledged } from "./waiting.ts";
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
-/** The one Durable Object that owns the pools' configurations and the tokens. */
+/** The one Durable Object that owns the pools' configurations, the tokens and the trust rules. */
 export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
+  readonly #exchanged = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "exchanged");
+  readonly #trust = new SqlRowDisk<TrustRow>(this.ctx.storage.sql, "trust");
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: new Rows(this.#tokens, isLiveToken),
+      exchanged: new Rows(this.#exchanged, isLiveExchange),
+      trust: new Rows(this.#trust, isLiveRule),
     }),
     save: (state) => {
-      state.tokens.flush();
+      for (const table of [state.tokens, state.exchanged, state.trust]) table.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => post(peersOf(this.env), message),
   });
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
+  readonly #trustCalls = new TrustCalls(this.#shell);
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -109,6 +118,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
 
   async grant(id: string, digest?: string): Promise<TokenGrant | null> {
     return this.#tokenCalls.grant(id, digest);
+  }
+
+  async putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }> {
+    return this.#trustCalls.put(rule);
+  }
+
+  async removeTrustRule(name: string, by: string): Promise<TrustRule> {
+    return this.#trustCalls.remove(name, by);
+  }
+
+  async trustRules(): Promise<TrustRule[]> {
+    return this.#trustCalls.list();
+  }
+
+  async trustRule(name: string): Promise<TrustRule> {
+    return this.#trustCalls.read(name);
+  }
+
+  async trustRulesOf(issuer: string): Promise<TrustRow[]> {
+    return this.#trustCalls.of(issuer);
+  }
+
+  async exchange(wanted: Exchange): Promise<void> {
+    this.#trustCalls.exchange(wanted);
   }
 
   #entry(name: string) {

@@ -6,9 +6,12 @@ import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
+import type { Exchange } from "../core/registry/exchanged.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
+import type { TrustRow } from "../core/registry/trust.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { Token } from "../schema/access/token.ts";
+import type { TrustRule } from "../schema/access/trust.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -28,6 +31,7 @@ import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
+export type { TrustRow } from "../core/registry/trust.ts";
 
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
@@ -316,6 +320,21 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Creates or replaces a trust rule. Code: `busy`. */
+  putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }>;
+  /** Deletes a trust rule, and ends the tokens that it gave. Code: `unknown_trust_rule`. */
+  removeTrustRule(name: string, by: string): Promise<TrustRule>;
+  /** All trust rules, by name. */
+  trustRules(): Promise<TrustRule[]>;
+  /** Code: `unknown_trust_rule`. */
+  trustRule(name: string): Promise<TrustRule>;
+  /** The rules that trust this issuer, by name, with their versions. */
+  trustRulesOf(issuer: string): Promise<TrustRow[]>;
+  /**
+   * Notes a token that is given for a token of an issuer. Codes: `unauthorized` (that one was exchanged
+   * before), `busy`, `unavailable` (the rule has just changed).
+   */
+  exchange(wanted: Exchange): Promise<void>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

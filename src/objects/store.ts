@@ -54,6 +54,9 @@ interface FieldFilter {
   values: readonly string[];
 }
 
+/** The tables of all objects. */
+type TableName = "runs" | "workers" | "placements" | "tokens" | "exchanged" | "trust" | "keys";
+
 /**
  * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With
  * text keys and no row ids, each write is billed as one row. The first write creates the table, so an object
@@ -64,7 +67,7 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #table: string;
   #exists: boolean;
 
-  constructor(sql: SqlStorage, table: "runs" | "workers" | "placements" | "tokens") {
+  constructor(sql: SqlStorage, table: TableName) {
     this.#sql = sql;
     this.#table = table;
     this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;

@@ -22,6 +22,10 @@ import { refuseLossyJson } from "./http/json-body.ts";
 import { renderError } from "./http/problem.ts";
 import { installMessages } from "./http/zod-messages.ts";
 import { metricsRoutes } from "./metrics.ts";
+import { exchangeRoute } from "./oidc/exchange.ts";
+import { IssuerKeys } from "./oidc/issuer-keys.ts";
+import { trustRuleRoutes } from "./oidc/trust-rules.ts";
+import { TrustedIssuers } from "./oidc/trusted-issuers.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
 import { PoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
@@ -45,6 +49,8 @@ const HOSTS = "/v1/hosts/*";
  */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
+/** Callers without a token of this Drover: they have one of an issuer, or of their attempt. */
+const OIDC = "/v1/oidc/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
@@ -67,7 +73,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
     // that opens a socket cannot be changed.
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
-  app.use("/v1/*", except(HOSTS, needsToken));
+  app.use("/v1/*", except([HOSTS, OIDC], needsToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
   app.use("/metrics", needsToken);
   app.use(HOSTS, signAnswers);
@@ -83,6 +89,9 @@ export function createApp(agent: AgentBundle): EdgeApp {
   workerRoutes(app);
   enrollmentRoutes(app);
   tokenRoutes(app);
+  const issuers = new TrustedIssuers();
+  trustRuleRoutes(app, issuers);
+  exchangeRoute(app, { issuers, keys: new IssuerKeys() });
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

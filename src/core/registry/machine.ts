@@ -1,10 +1,18 @@
-// What does the registry hold: which pools exist, and which tokens are valid?
+// What does the registry hold: which pools exist, which tokens are valid, and which issuers are trusted?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
+import {
+  type ExchangeEvent,
+  endExchangesOf,
+  exchangeForgottenAt,
+  foldExchange,
+  foldExchangeTime,
+  tableOf,
+} from "./exchanged.ts";
 import {
   configurationsOwed,
   foldPools,
@@ -15,12 +23,16 @@ import {
   type RegistryRecord,
 } from "./pools.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
+import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresAt } from "./trust.ts";
 
 export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
+  /** The tokens that were given for tokens of other issuers (oidc.md#exchange). */
+  exchanged: Rows<TokenRow>;
+  trust: Rows<TrustRow>;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent;
+export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | ExchangeEvent | TrustEvent;
 
 export type RegistryMessage = Letter<"pool", "configure">;
 
@@ -46,6 +58,8 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 
   apply(state, event, now: Instant) {
     foldTokenTime(state.tokens, now);
+    foldExchangeTime(state.exchanged, now);
+    foldTrustTime(state.trust, now);
     switch (event.type) {
       case "tick":
         return state;
@@ -54,15 +68,33 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       case "configure_answered":
         return withPools(state, foldPools(state, event, now));
       case "token_created":
+        foldToken(state.tokens, event, now);
+        return state;
       case "token_rotated":
       case "token_revoked":
       case "token_used":
-        foldToken(state.tokens, event, now);
+        foldToken(tableOf(state, event.id), event, now);
+        return state;
+      case "token_exchanged":
+        foldExchange(state.exchanged, event, now);
+        return state;
+      case "trust_put":
+        foldTrust(state.trust, event, now);
+        return state;
+      case "trust_removed":
+        foldTrust(state.trust, event, now);
+        endExchangesOf(state.exchanged, event.name, event.by, now);
         return state;
     }
   },
 
   due: configurationsOwed,
 
-  wakeAt: (state) => earliest(poolAskedAt(state), tokenExpiresAt(state.tokens)),
+  wakeAt: (state) =>
+    earliest(
+      poolAskedAt(state),
+      tokenExpiresAt(state.tokens),
+      exchangeForgottenAt(state.exchanged),
+      trustExpiresAt(state.trust),
+    ),
 };

@@ -8,6 +8,8 @@ import { TokenDirectory } from "./token-directory.ts";
 export const REQUEST_RATE: RatePolicy = { quota: 6_000, windowMs: 60_000 };
 /** The rate limit for wrong tokens from one address at one isolate. */
 export const WRONG_TOKEN_RATE: RatePolicy = { quota: 5, windowMs: 60_000 };
+/** The rate limit for tokens of other issuers that are refused, for one address at one isolate. */
+export const WRONG_EXCHANGE_RATE: RatePolicy = { quota: 10, windowMs: 60_000 };
 /** The most callers that one isolate remembers for each limit. */
 const MAX_CALLERS = 1_000;
 
@@ -39,4 +41,6 @@ export class Access {
   readonly tokens = new TokenDirectory();
   readonly requests = new RateLimiter(REQUEST_RATE);
   readonly wrongTokens = new RateLimiter(WRONG_TOKEN_RATE);
+  /** Tokens of other issuers that could not be exchanged (oidc.md#exchange). */
+  readonly exchanges = new RateLimiter(WRONG_EXCHANGE_RATE);
 }

@@ -19,6 +19,6 @@ export interface Caller {
 export const ADMIN: Caller = { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null };
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
-export function callerOf({ id, name, scopes, limits }: TokenGrant, expiresAt: Instant | null): Caller {
-  return { by: `token:${name}`, scopes, limits, expiresAt, token: id };
+export function callerOf({ id, name, rule, scopes, limits }: TokenGrant, expiresAt: Instant | null): Caller {
+  return { by: rule === null ? `token:${name}` : name, scopes, limits, expiresAt, token: id };
 }

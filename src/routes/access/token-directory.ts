@@ -19,8 +19,8 @@ interface Registry {
 
 /** The registry's answers about tokens, each at most 30 s old. Each app has its own directory. */
 export class TokenDirectory {
-  readonly #grants = new BoundedMap<string, { grant: TokenGrant; until: Instant }>(MAX_REMEMBERED);
-  readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
+  #grants = new BoundedMap<string, { grant: TokenGrant; until: Instant }>(MAX_REMEMBERED);
+  #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
   /** Incremented whenever a token is forgotten: a look-up that began earlier stores nothing. */
   #generation = 0;
 
@@ -55,6 +55,13 @@ export class TokenDirectory {
       this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS });
     }
     return grant;
+  }
+
+  /** Makes all next look-ups ask the registry. Call this after many tokens have ended at once. */
+  forgetAll(): void {
+    this.#generation += 1;
+    this.#grants = new BoundedMap(MAX_REMEMBERED);
+    this.#unknown = new BoundedMap(MAX_REMEMBERED);
   }
 
   /** Makes the next look-up ask the registry. Call this after changing a token. */

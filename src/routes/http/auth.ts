@@ -111,7 +111,7 @@ function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeC
 }
 
 /** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
-function addressOf(c: EdgeContext): string {
+export function addressOf(c: EdgeContext): string {
   return c.req.header("cf-connecting-ip") ?? "";
 }
 
@@ -128,7 +128,8 @@ const WHAT_IS_WRONG = {
   other: "this token is not valid here; it may belong to another Drover",
 };
 
-function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
+/** The error for a request beyond a rate limit. `what`: who sends too much of what. */
+export function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
   const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
   return new DroverError("too_many_requests", text, { retryAfterMs });
 }

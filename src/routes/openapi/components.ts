@@ -1,6 +1,7 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
 import * as token from "../../schema/access/token.ts";
+import * as trust from "../../schema/access/trust.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
 import * as pool from "../../schema/pool.ts";
@@ -57,4 +58,5 @@ export const COMPONENTS: readonly z.ZodType[] = [
   token.Scope,
   token.TokenState,
   token.TokenLimits,
+  trust.TrustRule,
 ];

@@ -1,10 +1,18 @@
+import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import { isLiveRule, type TrustRow } from "../../../src/core/registry/trust.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "./map-disk.ts";
 
-/** A registry right after loading, with this record and no tokens. */
+/** A registry right after loading, with this record, no tokens and no trust rules. */
 export function registryOf(record: RegistryRecord | null): RegistryState {
-  return { record, refusals: {}, tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken) };
+  return {
+    record,
+    refusals: {},
+    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    exchanged: new Rows(new MapDisk<TokenRow>(), isLiveExchange),
+    trust: new Rows(new MapDisk<TrustRow>(), isLiveRule),
+  };
 }

@@ -35,6 +35,8 @@ const NO_ASSETS: Assets = {
 
 /** The edge over objects in memory. */
 export interface Edge extends FakeWorld {
+  /** What this Drover believes to be its address. */
+  url: string;
   app: EdgeApp;
   send: Send;
   /** Sends with the token, and JSON if there is a body. */
@@ -61,6 +63,7 @@ export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
   const app = createApp(AGENT);
   const noFault = world.fault;
+  const made = Object.assign(world, { url: DROVER_URL });
   const send: Send = async (method, path, headers, body) => {
     const init = {
       method,
@@ -71,7 +74,7 @@ export function createEdge(...pools: string[]): Edge {
     const bindings = {
       adminToken: TOKEN,
       signingKey: SIGNING_KEY,
-      url: DROVER_URL,
+      url: made.url,
       objects: world.objects,
       assets: NO_ASSETS,
       now: () => Date.now(),
@@ -93,5 +96,5 @@ export function createEdge(...pools: string[]): Edge {
     if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
     return JSON.parse(text);
   };
-  return Object.assign(world, { app, send, call, json });
+  return Object.assign(made, { app, send, call, json });
 }

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
-import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
+import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
-import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
-import { Rows } from "../../../src/core/rows.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
+import { TrustCalls } from "../../../src/objects/reads/trust-calls.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -25,7 +24,7 @@ import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
-import { MapDisk } from "../../core/support/map-disk.ts";
+import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -75,8 +74,9 @@ export interface FakeWorld {
   /** The existing snapshots, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
-  /** The real table of tokens. */
+  /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
+  trust: TrustCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -111,7 +111,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     objectsInBucket: new Map(),
     snapshots: new Map(),
     enrolled: [],
-    tokens: tokenTable(),
+    ...tables(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -426,21 +426,18 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
-/** The registry's own calls about tokens, over a table in memory. */
-function tokenTable(): TokenCalls {
-  let state: RegistryState = {
-    record: null,
-    refusals: {},
-    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
-  };
-  return new TokenCalls({
+/** The registry's own calls about tokens and trust rules, over tables in memory. */
+function tables(): Pick<FakeWorld, "tokens" | "trust"> {
+  let state = emptyRegistry(null);
+  const registry = {
     now: () => Date.now(),
-    enter(event = { type: "tick" }) {
+    enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      state.tokens.flush();
+      for (const table of [state.tokens, state.exchanged, state.trust]) table.flush();
       return state;
     },
-  });
+  };
+  return { tokens: new TokenCalls(registry), trust: new TrustCalls(registry) };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -463,6 +460,12 @@ function registryOf(world: FakeWorld): RegistryApi {
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    putTrustRule: async (...args) => world.trust.put(...args),
+    removeTrustRule: async (...args) => world.trust.remove(...args),
+    trustRules: async () => world.trust.list(),
+    trustRule: async (...args) => world.trust.read(...args),
+    trustRulesOf: async (...args) => world.trust.of(...args),
+    exchange: async (...args) => world.trust.exchange(...args),
     poke: async () => undefined,
   };
 }
