@@ -11,6 +11,7 @@ import {
 } from "../core/registry/machine.ts";
 import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
+import { isLiveKey, type SigningKeyRow, type SigningKeys } from "../core/registry/signing-keys.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
 import { isLiveRule, type TrustRow } from "../core/registry/trust.ts";
 import { Rows } from "../core/rows.ts";
@@ -21,6 +22,7 @@ import { DroverError } from "../shared/errors.ts";
 import type { Env } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
+import { KeyCalls } from "./reads/key-calls.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
 import { TrustCalls } from "./reads/trust-calls.ts";
 import type { RegistryApi } from "./rpc.ts";
@@ -37,6 +39,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
   readonly #exchanged = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "exchanged");
   readonly #trust = new SqlRowDisk<TrustRow>(this.ctx.storage.sql, "trust");
+  readonly #keys = new SqlRowDisk<SigningKeyRow>(this.ctx.storage.sql, "keys");
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
@@ -44,9 +47,10 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
       tokens: new Rows(this.#tokens, isLiveToken),
       exchanged: new Rows(this.#exchanged, isLiveExchange),
       trust: new Rows(this.#trust, isLiveRule),
+      keys: new Rows(this.#keys, isLiveKey),
     }),
     save: (state) => {
-      for (const table of [state.tokens, state.exchanged, state.trust]) table.flush();
+      for (const table of [state.tokens, state.exchanged, state.trust, state.keys]) table.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => post(peersOf(this.env), message),
@@ -54,6 +58,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
   readonly #trustCalls = new TrustCalls(this.#shell);
+  readonly #keyCalls = new KeyCalls(this.#shell, this.env);
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -144,6 +149,10 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#trustCalls.exchange(wanted);
   }
 
+  async signingKeys(): Promise<SigningKeys> {
+    return this.#keyCalls.keys();
+  }
+
   #entry(name: string) {
     return ownValue(this.#actor.state.record?.pools, name);
   }
@@ -153,7 +162,9 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   }
 
   async poke(all = false): Promise<void> {
-    this.#shell.enter();
+    await this.#keyCalls.rotate().catch((error: unknown) => {
+      console.error({ event: "key_not_rotated", error: String(error) });
+    });
     const { pool } = peersOf(this.env);
     const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
     await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes

@@ -7,6 +7,7 @@ import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.t
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Exchange } from "../core/registry/exchanged.ts";
+import type { SigningKeys } from "../core/registry/signing-keys.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { TrustRow } from "../core/registry/trust.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
@@ -27,9 +28,11 @@ import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../sche
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
+import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
+export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 export type { TrustRow } from "../core/registry/trust.ts";
 
@@ -281,6 +284,11 @@ export interface CloudWorkerApi {
    * checks that the attempt was placed on this worker.
    */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>>;
+  /**
+   * Confirms that a request token is from an attempt that this worker's host is to run now. Code:
+   * `unauthorized`.
+   */
+  confirmAttempt(claim: AttemptClaim): Promise<void>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
@@ -335,6 +343,8 @@ export interface RegistryApi {
    * before), `busy`, `unavailable` (the rule has just changed).
    */
   exchange(wanted: Exchange): Promise<void>;
+  /** The keys with which Drover signs the tokens of runs; makes them in time. Code: `no_wrapping_key`. */
+  signingKeys(): Promise<SigningKeys>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

@@ -16,6 +16,7 @@ function send(token: string, method: string, path: string, body?: unknown): Prom
   const env = {
     adminToken: ADMIN,
     signingKey: "key",
+    wrappingKeys: {},
     url: "http://drover.test",
     objects,
     assets: { fetch: async () => new Response() },

@@ -22,6 +22,7 @@ import {
   poolAskedAt,
   type RegistryRecord,
 } from "./pools.ts";
+import { foldKey, foldKeyTime, type KeyEvent, keyDeletedAt, type SigningKeyRow } from "./signing-keys.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
 import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresAt } from "./trust.ts";
 
@@ -30,9 +31,17 @@ export interface RegistryState extends PoolsState {
   /** The tokens that were given for tokens of other issuers (oidc.md#exchange). */
   exchanged: Rows<TokenRow>;
   trust: Rows<TrustRow>;
+  /** The keys with which Drover signs the tokens of its runs (oidc.md#rotation). */
+  keys: Rows<SigningKeyRow>;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | ExchangeEvent | TrustEvent;
+export type RegistryEvent =
+  | { type: "tick" }
+  | PoolsEvent
+  | TokenEvent
+  | ExchangeEvent
+  | TrustEvent
+  | KeyEvent;
 
 export type RegistryMessage = Letter<"pool", "configure">;
 
@@ -60,6 +69,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     foldTokenTime(state.tokens, now);
     foldExchangeTime(state.exchanged, now);
     foldTrustTime(state.trust, now);
+    foldKeyTime(state.keys, now);
     switch (event.type) {
       case "tick":
         return state;
@@ -77,6 +87,9 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
         return state;
       case "token_exchanged":
         foldExchange(state.exchanged, event, now);
+        return state;
+      case "key_made":
+        foldKey(state.keys, event, now);
         return state;
       case "trust_put":
         foldTrust(state.trust, event, now);
@@ -96,5 +109,6 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       tokenExpiresAt(state.tokens),
       exchangeForgottenAt(state.exchanged),
       trustExpiresAt(state.trust),
+      keyDeletedAt(state.keys),
     ),
 };

@@ -23,7 +23,7 @@ const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
  */
 export function requireToken(access: Access) {
   return createMiddleware<EdgeTypes>(async (c, next) => {
-    const text = tokenOf(c);
+    const text = bearerOf(c);
     if (isSameSecret(text, c.env.adminToken)) {
       c.set("caller", ADMIN);
       return next();
@@ -56,7 +56,8 @@ export function requireScope(scope: Scope) {
   });
 }
 
-function tokenOf(c: EdgeContext): string {
+/** The token in the header of a request. Throws `unauthorized` if there is none. */
+export function bearerOf(c: EdgeContext): string {
   const header = c.req.header("authorization");
   if (header === undefined) {
     throw new DroverError(

@@ -5,17 +5,15 @@ import { TOKEN_RANDOM_BYTES, tokenId, tokenText } from "../../shared/access/toke
 import { DroverError } from "../../shared/errors.ts";
 import { iso } from "../../shared/time/instant.ts";
 import { contentDigest, digestBytes } from "../../signing/mac.ts";
-import type { RateLimiter } from "../access/access.ts";
 import { earlier } from "../access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { addressOf, tooMany } from "../http/auth.ts";
 import { invalid } from "../http/invalid.ts";
-import { hasCode } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { accepts, type Claims, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { CLOCK_TOLERANCE_MS, readJwt, refused, shown, type VerifiedJwt, verifyJwt } from "./jwt.ts";
+import { countingRefusals } from "./refusals.ts";
 import type { TrustedIssuers } from "./trusted-issuers.ts";
 
 /** Rules that are older than this are asked for again before a token is refused for its claims. */
@@ -45,28 +43,9 @@ export interface ExchangeMemory {
 
 /** Adds the route of the exchange (oidc.md#exchange). */
 export function exchangeRoute(app: EdgeApp, memory: ExchangeMemory): void {
-  app.openapi(exchange, async (c) => {
-    const limiter = c.var.access.exchanges;
-    const address = addressOf(c);
-    const verdict = limiter.take(address, c.env.now());
-    if (!verdict.allowed) {
-      throw tooMany("too many tokens from this address could not be exchanged", limiter, verdict);
-    }
-    try {
-      const given = await exchanged(c, memory, c.req.valid("json"));
-      limiter.giveBack(address);
-      return c.json(given, 200);
-    } catch (error) {
-      giveBackUnlessFault(limiter, address, error);
-      throw error;
-    }
-  });
-}
-
-/** A token that was not exchanged because of somebody else's fault does not count against its sender. */
-function giveBackUnlessFault(limiter: RateLimiter, address: string, error: unknown): void {
-  const isFault = hasCode(error, "unauthorized") || hasCode(error, "not_trusted");
-  if (!isFault) limiter.giveBack(address);
+  app.openapi(exchange, async (c) =>
+    countingRefusals(c, async () => c.json(await exchanged(c, memory, c.req.valid("json")), 200)),
+  );
 }
 
 async function exchanged(

@@ -1,6 +1,7 @@
 import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
+import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
 import { isLiveRule, type TrustRow } from "../../../src/core/registry/trust.ts";
 import { Rows } from "../../../src/core/rows.ts";
@@ -14,5 +15,6 @@ export function registryOf(record: RegistryRecord | null): RegistryState {
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
     exchanged: new Rows(new MapDisk<TokenRow>(), isLiveExchange),
     trust: new Rows(new MapDisk<TrustRow>(), isLiveRule),
+    keys: new Rows(new MapDisk<SigningKeyRow>(), isLiveKey),
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createApp } from "../../../src/routes/app.ts";
 import type { Assets, EdgeApp } from "../../../src/routes/edge.ts";
 import { DocumentCheck } from "./document.ts";
-import { createWorld, type FakeWorld } from "./fake-objects.ts";
+import { createWorld, type FakeWorld, WRAPPING_KEYS } from "./fake-objects.ts";
 
 /** Sends one request, unchanged, to what is tested: an app in this process, or a server. */
 export type Send = (
@@ -75,6 +75,7 @@ export function createEdge(...pools: string[]): Edge {
       adminToken: TOKEN,
       signingKey: SIGNING_KEY,
       url: made.url,
+      wrappingKeys: WRAPPING_KEYS,
       objects: world.objects,
       assets: NO_ASSETS,
       now: () => Date.now(),

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
 import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
+import { KeyCalls } from "../../../src/objects/reads/key-calls.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
 import { TrustCalls } from "../../../src/objects/reads/trust-calls.ts";
 import type {
@@ -56,6 +57,9 @@ export interface FakeRun {
 /** The key that signs the answers to hosts. */
 export const ANSWER_KEY = Buffer.alloc(32, 9).toString("base64");
 
+/** The keys that seal what these objects store. */
+export const WRAPPING_KEYS = { DROVER_KEK_1: Buffer.alloc(32, 7).toString("base64") };
+
 /** When these objects hand out codes. */
 export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
 
@@ -77,6 +81,8 @@ export interface FakeWorld {
   /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
   trust: TrustCalls;
+  /** Drover's own keys, sealed with `WRAPPING_KEYS`. */
+  keys: KeyCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -367,6 +373,9 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     async admit() {
       return { answerKey: ANSWER_KEY, value: null };
     },
+    async confirmAttempt() {
+      throw new DroverError("unauthorized", "this is not the request token of an attempt here");
+    },
     async fetch() {
       const refused = { code: "unavailable", message: "no sockets here" };
       return Response.json({ refused }, { status: 503 });
@@ -427,17 +436,21 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
 }
 
 /** The registry's own calls about tokens and trust rules, over tables in memory. */
-function tables(): Pick<FakeWorld, "tokens" | "trust"> {
+function tables(): Pick<FakeWorld, "tokens" | "trust" | "keys"> {
   let state = emptyRegistry(null);
   const registry = {
     now: () => Date.now(),
     enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      for (const table of [state.tokens, state.exchanged, state.trust]) table.flush();
+      for (const table of [state.tokens, state.exchanged, state.trust, state.keys]) table.flush();
       return state;
     },
   };
-  return { tokens: new TokenCalls(registry), trust: new TrustCalls(registry) };
+  return {
+    tokens: new TokenCalls(registry),
+    trust: new TrustCalls(registry),
+    keys: new KeyCalls(registry, WRAPPING_KEYS),
+  };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -465,6 +478,7 @@ function registryOf(world: FakeWorld): RegistryApi {
     trustRules: async () => world.trust.list(),
     trustRule: async (...args) => world.trust.read(...args),
     trustRulesOf: async (...args) => world.trust.of(...args),
+    signingKeys: () => world.keys.keys(),
     exchange: async (...args) => world.trust.exchange(...args),
     poke: async () => undefined,
   };
