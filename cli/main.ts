@@ -26,6 +26,7 @@ import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTokens } from "./verbs/tokens.ts";
+import { addTrust } from "./verbs/trust.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
 import { addWhy } from "./verbs/why.ts";
@@ -84,6 +85,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addApply(program, io);
   addSnapshots(program, io);
   addTokens(program, io);
+  addTrust(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

@@ -10,6 +10,7 @@ import { callOf } from "./transport/operations.ts";
 import { fetchFor } from "./transport/proven-fetch.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./transport/retry.ts";
 import { ServerClock } from "./transport/server-clock.ts";
+import { trustOf } from "./trust.ts";
 
 export interface ClientOptions {
   /** Where Drover listens, without a path: `https://drover.example.com`. */
@@ -57,6 +58,7 @@ export function createClient(options: ClientOptions) {
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
+    trust: trustOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

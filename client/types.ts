@@ -10,5 +10,6 @@ export type WorkerState = WorkerSummary["state"];
 export type SignalName = Signal;
 export type EnrollmentRequest = Operations["createEnrollment"]["body"];
 export type TokenRequest = Operations["createToken"]["body"];
+export type TrustRuleRequest = Operations["putTrustRule"]["body"];
 /** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

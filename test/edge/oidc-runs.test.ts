@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { createRemoteJWKSet, decodeJwt, type JWTPayload, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "./support/edge.ts";
@@ -11,9 +10,7 @@ import { type Server, startServer } from "./support/server.ts";
 let server: Server;
 let issuer: Issuer;
 beforeAll(async () => {
-  process.env.DROVER_KEK_1 = randomBytes(32).toString("base64");
   server = await startServer();
-  delete process.env.DROVER_KEK_1;
   issuer = await Issuer.start();
 });
 afterAll(async () => {
