@@ -3,7 +3,7 @@ import type { CallOptions, Target } from "./transport/http.ts";
 import { ask } from "./transport/operations.ts";
 import type { TrustRuleRequest } from "./types.ts";
 
-/** The routes of trust rules (oidc.md#trust-rules). Each call rejects with `ApiError` or `UnreachableError`. */
+/** The routes of trust rules (oidc.md#trust-rules). Calls reject with `ApiError` or `UnreachableError`. */
 export function trustOf(target: Target) {
   return {
     /** Creates the rule with this name, or replaces it. Repeating the call is harmless. */

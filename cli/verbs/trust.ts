@@ -135,8 +135,7 @@ function listView(rules: readonly TrustRule[], io: Io): string {
     rule.lifetime,
     rule.createdBy,
   ]);
-  const empty =
-    "No trust rules. Make one: drover trust set ci --issuer github --claim repository_id=… --preset submitter";
+  const empty = "No trust rules. `drover trust set --help` shows how to make one.";
   return listText(io, headings, rows, empty);
 }
 

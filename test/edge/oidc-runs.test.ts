@@ -132,7 +132,7 @@ describe("a job of a trusted issuer", () => {
     return { status: answer.status, body: (await answer.json()) as Json };
   };
 
-  test("submits a run with the labels of its commit, is named by it, and asks for a token there", async () => {
+  test("submits a run with the labels of its commit, which asks for a token with them", async () => {
     await trust("ci");
     const jwt = await issuer.token(server.url);
     const { status, body } = await send(jwt);

@@ -10,7 +10,7 @@ import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
-import { accepts, type Claims, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
+import { accepts, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { CLOCK_TOLERANCE_MS, readJwt, refused, shown, type VerifiedJwt, verifyJwt } from "./jwt.ts";
 import { countingRefusals } from "./refusals.ts";
@@ -28,9 +28,9 @@ const exchange = operation({
   codes: ["unauthorized", "not_trusted", "busy", "too_many_requests", "issuer_unavailable", "unavailable"],
   summary: "Exchange a token of a trusted issuer for a token of this Drover",
   description:
-    "For CI systems and clouds that give their jobs a token (OpenID Connect): no secret of this Drover need " +
-    "be stored there. The token must be signed by the issuer, be for the audience that a trust rule names, " +
-    "and have the claims of that rule. Each token is good for one exchange.",
+    "For CI systems and clouds that give their jobs a token (OpenID Connect): no secret of this Drover " +
+    "need be stored there. The token must be signed by the issuer, be for the audience that a trust rule " +
+    "names, and have the claims of that rule. Each token is good for one exchange.",
   request: { body: jsonBody(ExchangeRequest) },
   responses: { 200: jsonAnswer("the token for this Drover", ExchangedToken) },
 });
@@ -98,7 +98,7 @@ function chosenRule(
     (rule) =>
       (wanted === undefined || rule.name === wanted) &&
       audiences.includes(rule.audience) &&
-      accepts(rule, claims as Claims), // claims are JSON
+      accepts(rule, claims), // claims are JSON
   );
   if (fitting.length <= 1) return fitting[0];
   const names = fitting.map(({ name }) => name).join(", ");
@@ -117,7 +117,7 @@ function notTrusted(
     return refused(`is for another audience (\`aud\`); ask its issuer for one for ${wanted.sort()[0]}`);
   }
   const text =
-    `no trust rule accepts this token of ${issuer}; it has ${shownClaims(issuer, rules, claims as Claims)}. ` +
+    `no trust rule accepts this token of ${issuer}; it has ${shownClaims(issuer, rules, claims)}. ` +
     "`drover trust list` shows what the rules ask for";
   return new DroverError("not_trusted", text);
 }
@@ -125,8 +125,8 @@ function notTrusted(
 /** Stores and answers the token for this Drover. Its id is derived from the token of the issuer. */
 async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsAt }: VerifiedJwt) {
   const now = c.env.now();
-  const limits = limitsFrom(rule, claims as Claims);
-  const name = nameFrom(rule, claims as Claims);
+  const limits = limitsFrom(rule, claims);
+  const name = nameFrom(rule, claims);
   const id = tokenId(digestBytes(rule.issuer, "\n", nonceOf(jwt, claims.jti)));
   const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
   const expiresAt = earlier(now + rule.lifetimeMs, rule.expiresAt) ?? now + rule.lifetimeMs;

@@ -1,4 +1,4 @@
-// Which keys does an issuer sign with? They are found by discovery, and remembered for minutes (oidc.md#keys).
+// With which keys does an issuer sign? They are found by discovery, and remembered (oidc.md#keys).
 import type { JSONWebKeySet } from "jose";
 import { z } from "zod";
 import { DroverError } from "../../shared/errors.ts";

@@ -29,7 +29,7 @@ const PROFILES: readonly Profile[] = [
     name: "GitHub",
     owners: ["repository_id", "repository_owner_id"],
     unfit: {
-      sub: "has more than one format there, and changes with the name of the repository; use ref, environment…",
+      sub: "has several formats there, and changes with the name of the repository; use ref, environment…",
     },
     subjects: ["repository", "sub"],
     labels: { "gh.repo": "repository", "gh.sha": "sha", "gh.run": "run_id" },

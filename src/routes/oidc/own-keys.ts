@@ -9,7 +9,7 @@ import { NoWrappingKey, open, type WrappingKeys } from "../../signing/envelope.t
 export const OWN_ALGORITHM = "RS256";
 /** What the private key in a row is sealed as (`objects/reads/key-calls.ts`). */
 const KEY_CONTEXT = "signing-key";
-/** How long the edge uses what the registry has said of the keys. Keys are published a day before they sign. */
+/** How long the edge uses what the registry has said of the keys. A key is published before it signs. */
 const KEPT_MS: Millis = 300_000;
 
 /** How the keys are reached. */

@@ -70,7 +70,7 @@ export function runTokenRoute(app: EdgeApp, keys: OwnKeys): void {
   });
 }
 
-/** The attempt that asks and its run, if it is to run now and its task may ask. Throws `unauthorized` else. */
+/** The attempt that asks, and its run. Throws `unauthorized` if it is not to run now, or may not ask. */
 async function askerOf(c: EdgeContext): Promise<{ claim: AttemptClaim; status: RunStatus }> {
   const text = bearerOf(c);
   const claim = readRequestToken(text);

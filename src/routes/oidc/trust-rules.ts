@@ -29,7 +29,8 @@ const put = operation({
   summary: "Trust an issuer: its tokens with these claims can be exchanged for tokens of this Drover",
   description:
     "A rule can only give what its creator has: scopes, and limits that are as narrow. It ends with the " +
-    "token of its creator. A change does not touch tokens that were given before; deleting the rule ends them.",
+    "token of its creator. A change does not touch tokens that were given before; deleting the rule " +
+    "ends them.",
   request: { params: RuleParams, body: jsonBody(TrustRuleRequest) },
   responses: {
     200: jsonAnswer("changed", TrustRule),
@@ -113,7 +114,7 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
   });
 }
 
-/** The rule that a request describes. Throws `invalid_request` if it makes no sense, or is beyond the caller. */
+/** The rule that a request describes. Throws `invalid_request` for a bad one, or one beyond the caller. */
 function ruleFrom(request: TrustRuleRequest, caller: Caller, droverUrl: string) {
   const { issuer, claims, preset, scopes: more, limits, lifetime, audience = droverUrl } = request;
   const trust = faultsOfTrust({ issuer, claims }, droverUrl);

@@ -57,7 +57,7 @@ export const TrustRuleRequest = z
       )
       .optional()
       .describe(
-        "by label: the claim whose value each run gets there, and without which no run exists for the token. " +
+        "by label: the claim whose value each run gets there; other runs do not exist for the token. " +
           "If absent, what fits the issuer, such as `gh.repo`, `gh.sha` and `gh.run`",
       ),
     lifetime: Duration.refine(

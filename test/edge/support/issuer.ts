@@ -61,7 +61,7 @@ export class Issuer {
     this.keys.splice(0, this.keys.length, { ...(await exportJWK(publicKey)), kid, alg, use: "sig" });
   }
 
-  /** A token with these claims; by default of a job, for this Drover, valid now. `undefined` drops a claim. */
+  /** A token with these claims, by default of a job and valid now. `undefined` drops a claim. */
   async token(
     audience: string,
     claims: JWTPayload = {},
