@@ -78,6 +78,8 @@ export interface FakeWorld {
   /** The existing snapshots, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
+  /** The attempts that are to run, whoever asks for them. */
+  live: Set<string>;
   /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
   trust: TrustCalls;
@@ -119,6 +121,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     enrolled: [],
     ...tables(),
     invited: new Set(),
+    live: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
     addRun(id, over = {}) {
@@ -373,7 +376,8 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     async admit() {
       return { answerKey: ANSWER_KEY, value: null };
     },
-    async confirmAttempt() {
+    async confirmAttempt({ attempt }) {
+      if (world.live.has(attempt)) return;
       throw new DroverError("unauthorized", "this is not the request token of an attempt here");
     },
     async fetch() {
