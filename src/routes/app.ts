@@ -54,6 +54,8 @@ const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 /** Callers without a token of this Drover: they have one of an issuer, or of their attempt. */
 const OIDC = "/v1/oidc/*";
+/** The largest body that strangers may send: a token of an issuer fits. */
+const MAX_OPEN_BODY_BYTES = 64 * 1024;
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
@@ -77,7 +79,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except([HOSTS, OIDC], needsToken));
-  app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
+  app.use("/v1/*", except([HOSTS, SNAPSHOTS, OIDC], limitBody(MAX_BODY_BYTES), refuseLossyJson));
+  app.use(OIDC, limitBody(MAX_OPEN_BODY_BYTES), refuseLossyJson);
   app.use("/metrics", needsToken);
   app.use(HOSTS, signAnswers);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));

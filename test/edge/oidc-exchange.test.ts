@@ -320,6 +320,12 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
     expect(edge.runs.size).toBe(0);
   });
 
+  test("a body that no token needs is refused before it is read as one", async () => {
+    const body = JSON.stringify({ token: "x".repeat(64 * 1024) });
+    const answer = await edge.send("POST", "/v1/oidc/exchange", { "content-type": "application/json" }, body);
+    expect(answer.status).toBe(413);
+  });
+
   test("a clock that is off by less than a minute is forgiven", async () => {
     await trust();
     expect((await exchange({ exp: seconds(-50_000) })).status).toBe(200);

@@ -73,7 +73,7 @@ describe("Drover as an issuer (oidc.md#out)", () => {
     });
   });
 
-  test("changes its key after 30 days, and tokens of either key are verified (oidc.md#rotation)", async () => {
+  test("changes its key after 30 days, and tokens of both are verified (oidc.md#rotation)", async () => {
     setIdentity(true);
     const first = await ask();
     const [old] = await kids();
