@@ -9,6 +9,8 @@ const secrets = {
   DROVER_ADMIN_TOKEN: "drv_admin_token_of_the_object_tests",
   DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
 };
+/** The key that seals what object tests store. */
+const kek = Buffer.alloc(32, 7).toString("base64");
 /** Every step of every object is checked (shell.md#assertions). */
 const checks = { DROVER_CHECK_EVERY: "1" };
 Object.assign(process.env, checkoutEnv(), secrets, checks);
@@ -62,7 +64,9 @@ export default defineConfig({
             // What an object throws on purpose would fill the screen.
             verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: { ...secrets, ...checks, DROVER_URL: "http://drover.test" } },
+            miniflare: {
+              bindings: { ...secrets, ...checks, DROVER_URL: "http://drover.test", DROVER_KEK_1: kek },
+            },
           }),
         ],
         test: {

@@ -27,6 +27,7 @@ import { Journal } from "./journal.ts";
 import { stateDirFault } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
+import { identityIn } from "./plane/identity.ts";
 import { joinControlPlane } from "./plane/join.ts";
 import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
@@ -130,7 +131,7 @@ function openHostFiles(stateDir: string) {
 /** Creates the agent, and recovers the attempts of earlier starts. `keep` writes the journal. */
 async function startAgent(
   files: ReturnType<typeof openHostFiles>,
-  { stateDir, powerOff, notice }: Settings,
+  { url, stateDir, powerOff, notice }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
   const { store, allocs, journal, groups, ids } = files;
@@ -138,7 +139,9 @@ async function startAgent(
   const now = makeClock();
   const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
   const snapshots = () => agent.snapshots;
-  const prestart = new Prestart({ ...files, instance, worker: () => agent.worker, snapshots });
+  const identityOf = (id: string) => (url === undefined ? undefined : identityIn(stateDir, url, id));
+  const worker = () => agent.worker;
+  const prestart = new Prestart({ ...files, instance, worker, identityOf, snapshots });
   const sticky = new StickyData(allocs);
   const supervisor = new Supervisor({
     store,

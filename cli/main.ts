@@ -28,6 +28,7 @@ import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTokens } from "./verbs/tokens.ts";
+import { addTrust } from "./verbs/trust.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
 import { addWebhooks } from "./verbs/webhooks.ts";
@@ -90,6 +91,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addSessions(program, io);
   addWebhooks(program, io, exitWith);
   addAudit(program, io);
+  addTrust(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

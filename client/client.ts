@@ -12,6 +12,7 @@ import { callOf } from "./transport/operations.ts";
 import { fetchFor } from "./transport/proven-fetch.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./transport/retry.ts";
 import { ServerClock } from "./transport/server-clock.ts";
+import { trustOf } from "./trust.ts";
 import { webhooksOf } from "./webhooks.ts";
 
 export interface ClientOptions {
@@ -63,6 +64,7 @@ export function createClient(options: ClientOptions) {
     sessions: sessionsOf(target),
     webhooks: webhooksOf(target),
     audit: auditOf(target),
+    trust: trustOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -14,5 +14,6 @@ export type WebhookFields = Operations["putWebhook"]["body"];
 export type ReplayRequest = Operations["replayDeliveries"]["body"];
 export type AuditQuery = NonNullable<Operations["listAudit"]["query"]>;
 export type TokenRequest = Operations["createToken"]["body"];
+export type TrustRuleRequest = Operations["putTrustRule"]["body"];
 /** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

@@ -95,6 +95,12 @@ export async function up(options: UpOptions = {}): Promise<Up> {
 
 type ResolvedOptions = UpOptions & { worker: { script: string; options: string }; stateDir: string };
 
+/** The key that seals Drover's own keys, if the caller's environment has one (oidc.md#sealed-keys). */
+function wrappingKey(): Record<string, string> {
+  const { DROVER_KEK_1: key } = process.env;
+  return key ? { DROVER_KEK_1: key } : {};
+}
+
 async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
@@ -136,7 +142,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     ...worker,
     stateDir,
     port,
-    vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
+    vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url, ...wrappingKey() },
     allowLocalWebhooks: options.allowLocalWebhooks === true,
     aheadMs: clock.aheadMs(),
     onLog(level, text) {

@@ -4,6 +4,7 @@ import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/messages/stubs.ts";
 import { createApp } from "./routes/app.ts";
 import { CLOCK_WAS_SET, confirmedBy } from "./shared/time/clock.ts";
+import { wrappingKeysIn } from "./signing/envelope.ts";
 
 export { Allocation } from "./objects/allocation.ts";
 export { CloudWorker } from "./objects/cloud-worker.ts";
@@ -17,7 +18,15 @@ export default {
   fetch(request, env, ctx) {
     const objects = objectsOf(env);
     const secrets = { adminToken: env.DROVER_ADMIN_TOKEN, signingKey: env.DROVER_SIGNING_KEY ?? "" };
-    const bindings = { ...secrets, url: urlOf(env), objects, assets: env.ASSETS, now: droverNow };
+    const wrappingKeys = wrappingKeysIn(env);
+    const bindings = {
+      ...secrets,
+      wrappingKeys,
+      url: urlOf(env),
+      objects,
+      assets: env.ASSETS,
+      now: droverNow,
+    };
     return app.fetch(request, bindings, ctx);
   },
   async scheduled({ cron }, env) {

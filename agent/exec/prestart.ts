@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { readIfThere, replaceFile } from "../../posix/files.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
+import type { Identity } from "../plane/identity.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
@@ -22,6 +23,8 @@ export interface PrestartOptions {
   boot: string;
   /** The id of this host's worker, once it has joined. */
   worker: () => string | undefined;
+  /** Where an attempt gets tokens that say which run it is; undefined if this host is not enrolled. */
+  identityOf: (id: string) => Identity | undefined;
   /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
   snapshots: () => Snapshots | undefined;
 }
@@ -79,9 +82,10 @@ export class Prestart {
 
   /** The directories of a task, its references resolved, and its user; undefined: the agent's own. */
   async #setUp(id: string, task: TaskSpec, signal: AbortSignal) {
-    const { allocs, instance, worker } = this.#options;
+    const { allocs, instance, worker, identityOf } = this.#options;
     const dirs = allocs.make(id);
-    const around = { id, dirs, instance, node: readNode(worker()) };
+    const identity = task.identity === true ? identityOf(id) : undefined;
+    const around = { id, dirs, instance, identity, node: readNode(worker()) };
     const ready = readyTask(task, { ...around, base: baseEnvironment() });
     if (ready.user === undefined) return { dirs, ready, account: undefined };
     const account = await accountOf(ready.user, { signal });

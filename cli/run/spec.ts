@@ -25,6 +25,8 @@ export interface SpecFlags {
   /** A local file, or `-`. Once the file is read, `input` holds its content. */
   stdin?: string;
   input?: string;
+  /** The command may ask for tokens that say which run it is. */
+  identity?: boolean;
 }
 
 /** A submission with an id that this command has chosen. */
@@ -58,6 +60,7 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     snapshot: flags.snapshot,
     outputs: flags.out,
     stdin: flags.input,
+    identity: flags.identity,
     ...(cpus === undefined && memory === undefined ? {} : { resources: { vcpus: cpus, memory } }),
   };
 }
@@ -121,6 +124,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/snapshot", "--snapshot", "snapshot"],
   ["/outputs", "--out", "out"],
   ["/stdin", "--stdin", "stdin"],
+  ["/identity", "--identity", "identity"],
   ["/id", "--id", "id"],
 ];
 

@@ -117,6 +117,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
+    .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "print neither what the run waits for nor that it has a result")
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()

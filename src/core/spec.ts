@@ -94,6 +94,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   const umask = task.umask ?? spec.umask;
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
+  const identity = task.identity ?? spec.identity ?? false;
   return {
     name: task.name,
     argv: task.argv,
@@ -111,6 +112,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(stdin === undefined ? {} : { stdin }),
     ...(outputs === undefined ? {} : { outputs }),
+    ...(identity ? { identity } : {}),
     ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
   };
 }

@@ -19,6 +19,7 @@ import {
 import { type HostSetup, type Orders, Report } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
+import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
@@ -115,6 +116,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>> {
     this.#shell.count();
     return this.#auth.admit(call, attempt);
+  }
+
+  async confirmAttempt(claim: AttemptClaim): Promise<void> {
+    this.#shell.count();
+    this.#auth.confirmAttempt(claim);
   }
 
   /** The host's request for a socket. Nothing changes before the host's first frame. */

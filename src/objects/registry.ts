@@ -1,5 +1,6 @@
 // Which storage does the registry have? Its decisions are in `core/registry`, its calls in `registry/`.
 import { DurableObject } from "cloudflare:workers";
+import { isLiveExchange } from "../core/registry/exchanged.ts";
 import {
   type RegistryEvent,
   type RegistryMessage,
@@ -8,7 +9,9 @@ import {
 } from "../core/registry/machine.ts";
 import type { RegistryRecord } from "../core/registry/pools.ts";
 import type { SessionRow } from "../core/registry/sessions.ts";
+import { isLiveKey, type SigningKeyRow } from "../core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../core/registry/tokens.ts";
+import { isLiveRule, type TrustRow } from "../core/registry/trust.ts";
 import type { WebhookRow } from "../core/registry/webhooks.ts";
 import { Rows } from "../core/rows.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -29,12 +32,16 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       record: this.#store.read(),
       refusals: {},
       tokens: this.#rows<TokenRow>("tokens", isLiveToken),
+      exchanged: this.#rows<TokenRow>("exchanged", isLiveExchange),
+      trust: this.#rows<TrustRow>("trust", isLiveRule),
+      keys: this.#rows<SigningKeyRow>("keys", isLiveKey),
       sessions: this.#rows<SessionRow>("sessions"),
       webhooks: this.#rows<WebhookRow>("webhooks"),
       audit: this.#audit.load(),
     }),
     save: (state) => {
-      for (const rows of [state.tokens, state.sessions, state.webhooks, state.audit.rows]) rows.flush();
+      const { tokens, exchanged, trust, keys, sessions, webhooks, audit } = state;
+      for (const rows of [tokens, exchanged, trust, keys, sessions, webhooks, audit.rows]) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: async (message): Promise<RegistryEvent> =>

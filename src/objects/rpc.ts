@@ -14,6 +14,7 @@ import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../sche
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
+import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 import type { RegistryApi } from "./registry/api.ts";
@@ -21,7 +22,9 @@ import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
+export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
+export type { TrustRow } from "../core/registry/trust.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 export type { RegistryApi } from "./registry/api.ts";
 
@@ -279,6 +282,11 @@ export interface CloudWorkerApi {
    * checks that the attempt was placed on this worker.
    */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>>;
+  /**
+   * Confirms that a request token is from an attempt that this worker's host is to run now. Code:
+   * `unauthorized`.
+   */
+  confirmAttempt(claim: AttemptClaim): Promise<void>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;

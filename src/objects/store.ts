@@ -63,7 +63,10 @@ export type TableName =
   | "sessions"
   | "webhooks"
   | "deliveries"
-  | "audit";
+  | "audit"
+  | "exchanged"
+  | "trust"
+  | "keys";
 
 /**
  * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With

@@ -24,6 +24,13 @@ import { renderError } from "./http/problem.ts";
 import { setSafeHeaders } from "./http/safe-headers.ts";
 import { installMessages } from "./http/zod-messages.ts";
 import { metricsRoutes } from "./metrics.ts";
+import { exchangeRoute } from "./oidc/exchange.ts";
+import { IssuerKeys } from "./oidc/issuer-keys.ts";
+import { ownIssuerRoutes } from "./oidc/own-issuer.ts";
+import { OwnKeys } from "./oidc/own-keys.ts";
+import { runTokenRoute } from "./oidc/run-token.ts";
+import { trustRuleRoutes } from "./oidc/trust-rules.ts";
+import { TrustedIssuers } from "./oidc/trusted-issuers.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
 import { PoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
@@ -50,6 +57,10 @@ const HOSTS = "/v1/hosts/*";
  */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
+/** Callers without a token of this Drover: they have one of an issuer, or of their attempt. */
+const OIDC = "/v1/oidc/*";
+/** The largest body that strangers may send: a token of an issuer fits. */
+const MAX_OPEN_BODY_BYTES = 64 * 1024;
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
@@ -77,6 +88,9 @@ export function createApp(agent: AgentBundle): EdgeApp {
   app.use("/v1/*", except(HOSTS, needsToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
   app.use("/ui/session", limitBody(MAX_BODY_BYTES), refuseLossyJson);
+  app.use("/v1/*", except([HOSTS, OIDC], needsToken));
+  app.use("/v1/*", except([HOSTS, SNAPSHOTS, OIDC], limitBody(MAX_BODY_BYTES), refuseLossyJson));
+  app.use(OIDC, limitBody(MAX_OPEN_BODY_BYTES), refuseLossyJson);
   app.use("/metrics", needsToken);
   app.use(HOSTS, signAnswers);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
@@ -95,6 +109,12 @@ export function createApp(agent: AgentBundle): EdgeApp {
   webhookRoutes(app);
   deliveryRoutes(app);
   auditRoutes(app);
+  const issuers = new TrustedIssuers();
+  trustRuleRoutes(app, issuers);
+  exchangeRoute(app, { issuers, keys: new IssuerKeys() });
+  const ownKeys = new OwnKeys();
+  ownIssuerRoutes(app, ownKeys);
+  runTokenRoute(app, ownKeys);
   hostRoutes(app);
   hostLogRoutes(app);
   snapshotRoutes(app);

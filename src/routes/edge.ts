@@ -3,6 +3,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
+import type { WrappingKeys } from "../signing/envelope.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller } from "./access/caller.ts";
 import type { PoolNames } from "./pool-directory.ts";
@@ -18,6 +19,8 @@ export interface EdgeBindings {
   adminToken: string;
   /** The key that signs enrollment codes. */
   signingKey: string;
+  /** The keys that seal Drover's own keys (oidc.md#sealed-keys). */
+  wrappingKeys: WrappingKeys;
   /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
   url: string;
   /** Stubs for this request: a stub must not outlive its request. */

@@ -14,6 +14,7 @@ export const STATUS_OF_CODE = {
   missing_scope: 403,
   cross_site: 403,
   beyond_limits: 403,
+  not_trusted: 403,
   not_found: 404,
   unknown_run: 404,
   unknown_task: 404,
@@ -24,6 +25,7 @@ export const STATUS_OF_CODE = {
   unknown_token: 404,
   unknown_webhook: 404,
   unknown_delivery: 404,
+  unknown_trust_rule: 404,
   method_not_allowed: 405,
   run_exists: 409,
   not_running: 409,
@@ -55,8 +57,10 @@ export const STATUS_OF_CODE = {
   too_many_requests: 429,
   internal: 500,
   no_bucket: 501,
+  no_wrapping_key: 501,
   not_acknowledged: 503,
   unavailable: 503,
+  issuer_unavailable: 503,
 } as const;
 
 /** The stable name of an error, for programs. */

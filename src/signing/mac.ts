@@ -49,6 +49,13 @@ export function hexDigest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
+/** The SHA-256 of concatenated texts, as bytes. */
+export function digestBytes(...texts: string[]): Uint8Array {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(text);
+  return keyOf(hash.digest("base64"));
+}
+
 /** The value of `Content-Digest` for a known digest in base64. */
 export function digestField(base64: string): string {
   return `sha-256=:${base64}:`;

@@ -104,6 +104,7 @@ async function weakToken(): Promise<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
+const OIDC_TEST = "test/edge/oidc-exchange.test.ts";
 const DELETE_TEST = "test/edge/delete.test.ts";
 /** Nobody listens there, and nothing is sent. */
 const RECEIVER = "https://receiver.example/hook";
@@ -134,6 +135,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
       origin: "https://elsewhere.example",
     }),
   beyond_limits: async () => ask("POST", "/v1/runs", { argv, pool: "own", priority: 2 }, await weakToken()),
+  not_trusted: { not: "it takes an issuer", but: OIDC_TEST },
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),
   unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),
@@ -141,6 +143,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unknown_pool: () => ask("GET", "/v1/pools/nobody"),
   unknown_worker: () => ask("GET", "/v1/workers/nobody"),
   unknown_snapshot: () => ask("GET", NO_SNAPSHOT),
+  unknown_trust_rule: () => ask("GET", "/v1/trust-rules/nobody"),
   unknown_token: () => ask("GET", "/v1/tokens/0123456789"),
   token_exists: async () => {
     await server.json(201, "POST", "/v1/tokens", { name: "taken", preset: "viewer" });
@@ -263,6 +266,9 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     return faulty(new TypeError("a mistake")).call("GET", "/v1/runs/a");
   },
+  no_wrapping_key: () =>
+    faulty(new DroverError("no_wrapping_key", "there is none")).call("GET", "/v1/tokens"),
+  issuer_unavailable: { not: "it takes an issuer that is away", but: OIDC_TEST },
   no_bucket: () => faulty(new DroverError("no_bucket", "there is none")).call("GET", NO_SNAPSHOT),
   not_acknowledged: () => {
     const silent = new DroverError("not_acknowledged", "the pool was silent");

@@ -14,6 +14,7 @@ const app = createApp(AGENT);
 const environment = () => ({
   adminToken: ADMIN,
   signingKey: "key",
+  wrappingKeys: {},
   url: "http://drover.test",
   objects,
   assets: { fetch: async () => new Response() },

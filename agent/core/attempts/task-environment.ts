@@ -19,6 +19,8 @@ export interface Surroundings {
   node: Record<string, string>;
   /** Marks every process of this host (`DROVER_INSTANCE`). */
   instance: string | undefined;
+  /** Where the attempt gets tokens that say which run it is, and how it asks; undefined: it gets none. */
+  identity: { url: string; token: string } | undefined;
 }
 
 /** The fields of a task with all references resolved. */
@@ -41,12 +43,13 @@ const MEBIBYTE = 1024 * 1024;
  * `meta` and of `env` can refer to previous layers, but not to each other: they have no order.
  */
 export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask {
-  const { id, base, dirs, node, instance } = surroundings;
+  const { id, base, dirs, node, instance, identity } = surroundings;
   const marks = {
     DROVER_RUN_ID: id.slice(0, id.indexOf("/")),
     DROVER_ATTEMPT_ID: id,
     DROVER_TASK_DIR: dirs.local,
     ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }),
+    ...(identity && { DROVER_OIDC_URL: identity.url, DROVER_OIDC_REQUEST_TOKEN: identity.token }),
   };
   const drover = { ...droverVariables(task, surroundings), ...marks };
   const nomad = task.compat === "nomad" ? nomadVariables(task, marks.DROVER_RUN_ID, drover) : {};

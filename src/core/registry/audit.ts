@@ -6,9 +6,12 @@ import { diffOf } from "../audit/diff.ts";
 import type { NewEntry } from "../audit/entry.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows } from "../rows.ts";
+import type { ExchangeEvent } from "./exchanged.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
+import type { KeyEvent } from "./signing-keys.ts";
 import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
+import type { TrustEvent, TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
 
 type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> & Partial<Pick<NewEntry, "pool" | "result">>;
@@ -17,6 +20,8 @@ type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> & Partial<Pick<New
 interface Known {
   record: RegistryRecord | null;
   tokens: ReadonlyRows<TokenRow>;
+  exchanged: ReadonlyRows<TokenRow>;
+  trust: ReadonlyRows<TrustRow>;
   sessions: ReadonlyRows<SessionRow>;
   webhooks: ReadonlyRows<WebhookRow>;
 }
@@ -36,6 +41,9 @@ type DeniedEvent = { type: "denied" } & Denied;
 type Event =
   | PoolsEvent
   | TokenEvent
+  | ExchangeEvent
+  | TrustEvent
+  | KeyEvent
   | SessionEvent
   | WebhookEvent
   | WebhookAnswered
@@ -51,11 +59,11 @@ export function registryEntry(state: Known, event: Event, now: Instant): NewEntr
   return draft && { at: now, run: null, pool: null, result: "ok", ...draft };
 }
 
-function draftOf(
-  { record, tokens, sessions, webhooks }: Known,
-  event: Event,
-  now: Instant,
-): Draft | undefined {
+function draftOf(known: Known, event: Event, now: Instant): Draft | undefined {
+  return draftOfPool(known, event) ?? draftOfAccess(known, event, now) ?? draftOfWebhook(known, event);
+}
+
+function draftOfPool({ record }: Known, event: Event): Draft | undefined {
   switch (event.type) {
     case "put": {
       const { pool, config, by } = event;
@@ -84,6 +92,17 @@ function draftOf(
         reason: `${code}: ${text}`,
       };
     }
+    default:
+      return undefined;
+  }
+}
+
+function draftOfAccess(
+  { tokens, exchanged, trust, sessions }: Known,
+  event: Event,
+  now: Instant,
+): Draft | undefined {
+  switch (event.type) {
     case "token_created": {
       const { createdBy, scopes, limits, expiresAt, ...token } = event.token;
       const diff = diffOf({}, { scopes, limits, expiresAt });
@@ -94,9 +113,22 @@ function draftOf(
       return row && { by: event.by, action: "token.rotate", ...ofToken(row) };
     }
     case "token_revoked": {
-      const row = activeToken(tokens.get(event.id), now);
+      const row = activeToken(tokens.get(event.id) ?? exchanged.get(event.id), now);
       return row && { by: event.by, action: "token.revoke", ...ofToken(row) };
     }
+    case "token_exchanged": {
+      const { name, scopes, limits, expiresAt, ...token } = event.token;
+      const diff = diffOf({}, { scopes, limits, expiresAt });
+      return { by: name, action: "token.exchange", ...ofToken({ ...token, name }), diff };
+    }
+    case "trust_put": {
+      const { rule } = event;
+      const diff = diffOf(trust.get(rule.name) ?? {}, rule);
+      return { by: rule.createdBy, action: "trust.put", ...ofRule(rule.name), diff };
+    }
+    case "trust_removed":
+      if (trust.get(event.name) === undefined) return undefined;
+      return { by: event.by, action: "trust.delete", ...ofRule(event.name) };
     case "session_started": {
       const { token } = event.owner;
       const by = token === null ? "admin" : `token:${tokens.get(token)?.name ?? token}`;
@@ -105,6 +137,19 @@ function draftOf(
     case "session_ended":
       if (sessions.get(event.id) === undefined) return undefined;
       return { by: event.by, action: "session.end", target: { kind: "session", id: event.id } };
+    case "denied": {
+      const { by, code, request, count } = event;
+      const times = count === 1 ? "" : `, ${count} times`;
+      const reason = `${code}: ${request}${times}`;
+      return { by, action: "request.denied", target: { kind: "caller", id: by }, result: "denied", reason };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function draftOfWebhook({ webhooks }: Known, event: Event): Draft | undefined {
+  switch (event.type) {
     case "webhook_created": {
       const { id, name, fields, by } = event;
       return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };
@@ -120,12 +165,6 @@ function draftOf(
       const action = event.type === "webhook_rotated" ? "webhook.rotate" : "webhook.delete";
       return row && { by: event.by, action, ...ofWebhook(row) };
     }
-    case "denied": {
-      const { by, code, request, count } = event;
-      const times = count === 1 ? "" : `, ${count} times`;
-      const reason = `${code}: ${request}${times}`;
-      return { by, action: "request.denied", target: { kind: "caller", id: by }, result: "denied", reason };
-    }
     default:
       return undefined;
   }
@@ -134,6 +173,10 @@ function draftOf(
 /** The difference of an endpoint's fields. Its URL can contain a secret, as those of chat services do. */
 function diffOfFields(before: object, after: object) {
   return diffOf(before, after, (pointer) => pointer === "/url");
+}
+
+function ofRule(name: string) {
+  return { target: { kind: "trust", id: name } } as const;
 }
 
 function ofWebhook({ id, name }: Pick<WebhookRow, "id" | "name">) {

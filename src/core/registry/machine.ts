@@ -1,4 +1,4 @@
-// What does the registry hold: which pools and webhooks exist, and which tokens and sessions are valid?
+// What does the registry hold: pools, webhooks, and who may do what?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
 import type { NewEntry } from "../audit/entry.ts";
@@ -16,6 +16,14 @@ import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
 import { type Denied, registryEntry } from "./audit.ts";
 import {
+  type ExchangeEvent,
+  endExchangesOf,
+  exchangeForgottenAt,
+  foldExchange,
+  foldExchangeTime,
+  tableOf,
+} from "./exchanged.ts";
+import {
   configurationsOwed,
   foldPools,
   type PoolEntry,
@@ -32,7 +40,9 @@ import {
   type SessionRow,
   sessionEndsAt,
 } from "./sessions.ts";
+import { foldKey, foldKeyTime, type KeyEvent, keyDeletedAt, type SigningKeyRow } from "./signing-keys.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
+import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresAt } from "./trust.ts";
 import {
   foldWebhook,
   foldWebhookAnswer,
@@ -45,6 +55,11 @@ import {
 
 export interface RegistryState extends PoolsState {
   tokens: Rows<TokenRow>;
+  /** The tokens that were given for tokens of other issuers (oidc.md#exchange). */
+  exchanged: Rows<TokenRow>;
+  trust: Rows<TrustRow>;
+  /** The keys with which Drover signs the tokens of its runs (oidc.md#rotation). */
+  keys: Rows<SigningKeyRow>;
   sessions: Rows<SessionRow>;
   webhooks: Rows<WebhookRow>;
   /** Its part of the audit log. */
@@ -55,6 +70,9 @@ export type RegistryEvent =
   | { type: "tick" }
   | PoolsEvent
   | TokenEvent
+  | ExchangeEvent
+  | TrustEvent
+  | KeyEvent
   | SessionEvent
   | WebhookEvent
   | WebhookAnswered
@@ -79,8 +97,9 @@ function withEntry(state: RegistryState, entry: NewEntry, now: Instant): Registr
 }
 
 /**
- * The registry's state machine. It owns the tokens, the browser sessions, the pools' configurations and the
- * settings of webhooks, and sends each configuration until its object has confirmed it.
+ * The registry's state machine. It owns who may do what (tokens, trust rules, browser sessions), Drover's own
+ * keys, and the configurations of pools and webhooks, and sends each of these until its object has confirmed
+ * it.
  */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
@@ -95,10 +114,13 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 
   apply(before, event, now: Instant) {
     foldTokenTime(before.tokens, now);
-    foldSessionTime(before.sessions, before.tokens, now);
+    foldExchangeTime(before.exchanged, now);
+    foldTrustTime(before.trust, now);
+    foldKeyTime(before.keys, now);
+    foldSessionTime(before.sessions, before, now);
     const entry = registryEntry(before, event, now);
     const state = fold(before, event, now);
-    foldSessionTime(state.sessions, state.tokens, now);
+    foldSessionTime(state.sessions, state, now);
     followPools(
       state.webhooks,
       poolsOf(state).map(([name]) => name),
@@ -114,7 +136,14 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
   ],
 
   wakeAt: (state) =>
-    earliest(poolAskedAt(state), tokenExpiresAt(state.tokens), sessionEndsAt(state.sessions)),
+    earliest(
+      poolAskedAt(state),
+      tokenExpiresAt(state.tokens),
+      exchangeForgottenAt(state.exchanged),
+      trustExpiresAt(state.trust),
+      keyDeletedAt(state.keys),
+      sessionEndsAt(state.sessions),
+    ),
 };
 
 function fold(state: RegistryState, event: RegistryEvent, now: Instant): RegistryState {
@@ -127,10 +156,25 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "configure_answered":
       return withPools(state, foldPools(state, event, now));
     case "token_created":
+      foldToken(state.tokens, event, now);
+      return state;
     case "token_rotated":
     case "token_revoked":
     case "token_used":
-      foldToken(state.tokens, event, now);
+      foldToken(tableOf(state, event.id), event, now);
+      return state;
+    case "token_exchanged":
+      foldExchange(state.exchanged, event, now);
+      return state;
+    case "key_made":
+      foldKey(state.keys, event, now);
+      return state;
+    case "trust_put":
+      foldTrust(state.trust, event, now);
+      return state;
+    case "trust_removed":
+      foldTrust(state.trust, event, now);
+      endExchangesOf(state.exchanged, event.name, event.by, now);
       return state;
     case "session_offered":
     case "session_started":

@@ -4,7 +4,14 @@ import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import { tableOf } from "./exchanged.ts";
 import { grantOf, type TokenGrant, type TokenRow } from "./tokens.ts";
+
+/** The tables in which the token of a session's owner can be. */
+interface TokenTables {
+  tokens: ReadonlyRows<TokenRow>;
+  exchanged: ReadonlyRows<TokenRow>;
+}
 
 /** The most sessions that can exist at the same time, including codes that nobody has used yet. */
 export const MAX_SESSIONS = 1_000;
@@ -94,13 +101,9 @@ function activeUntil(startedAt: Instant, usedAt: Instant): Instant {
 }
 
 /** Removes the sessions whose time is over, and those whose owner's secret is not valid any more. */
-export function foldSessionTime(
-  sessions: Rows<SessionRow>,
-  tokens: ReadonlyRows<TokenRow>,
-  now: Instant,
-): void {
+export function foldSessionTime(sessions: Rows<SessionRow>, tables: TokenTables, now: Instant): void {
   for (const row of [...sessions.live()]) {
-    if (row.until <= now || ownerGrant(row, tokens, now) === undefined) sessions.delete(row.id);
+    if (row.until <= now || ownerGrant(row, tables, now) === undefined) sessions.delete(row.id);
   }
 }
 
@@ -112,11 +115,11 @@ export function sessionEndsAt(sessions: ReadonlyRows<SessionRow>): Instant | und
 /** The grant of the owner's token; null: the break-glass secret; undefined: the owner's secret has ended. */
 function ownerGrant(
   { token, secret }: SessionOwner,
-  tokens: ReadonlyRows<TokenRow>,
+  tables: TokenTables,
   now: Instant,
 ): TokenGrant | null | undefined {
   if (token === null) return null;
-  const grant = grantOf(tokens, token, now);
+  const grant = grantOf(tableOf(tables, token), token, now);
   const isValid = grant?.digests.some(({ digest }) => digest === secret) === true;
   return isValid && grant !== null ? grant : undefined;
 }
@@ -124,13 +127,13 @@ function ownerGrant(
 /** The grant of an active session. Null: there is no active session with this id. */
 export function sessionGrantOf(
   sessions: ReadonlyRows<SessionRow>,
-  tokens: ReadonlyRows<TokenRow>,
+  tables: TokenTables,
   id: string,
   now: Instant,
 ): SessionGrant | null {
   const row = sessions.get(id);
   if (row === undefined || row.state !== "active" || row.until <= now) return null;
-  const grant = ownerGrant(row, tokens, now);
+  const grant = ownerGrant(row, tables, now);
   if (grant === undefined) return null;
   const { digest, until, token, secret } = row;
   return { id, digest, until, owner: { token, secret }, token: grant };
@@ -157,14 +160,14 @@ export function refusalOfNewSession(sessions: ReadonlyRows<SessionRow>): DroverE
 }
 
 /** The active sessions, latest start first. */
-export function sessionViews(sessions: ReadonlyRows<SessionRow>, tokens: ReadonlyRows<TokenRow>): Session[] {
+export function sessionViews(sessions: ReadonlyRows<SessionRow>, tables: TokenTables): Session[] {
   return [...sessions.live()]
     .filter(({ state }) => state === "active")
     .sort((a, b) => b.startedAt - a.startedAt)
     .map(({ id, token, startedAt, usedAt, until }) => ({
       id,
       token,
-      name: token === null ? "admin" : (tokens.get(token)?.name ?? token),
+      name: token === null ? "admin" : (tableOf(tables, token).get(token)?.name ?? token),
       startedAt: iso(startedAt),
       lastUsedAt: iso(usedAt),
       expiresAt: iso(until),

@@ -37,6 +37,11 @@ export interface TokenRow {
   ended: { how: "expired" } | { how: "revoked"; by: string } | null;
   /** When the token ended or, before its end, when it was created. */
   at: Instant;
+  /**
+   * The trust rule that gave it for a token of another issuer, and until when it is remembered
+   * (oidc.md#exchange). Null: somebody created it.
+   */
+  given: { rule: string; keptUntil: Instant } | null;
 }
 
 /** What the edge must know about a token to judge the requests that carry it. */
@@ -45,12 +50,14 @@ export interface TokenGrant {
   name: string;
   scopes: Scope[];
   limits: TokenLimits;
+  /** The trust rule that gave it (oidc.md#exchange). Null: somebody created it. */
+  rule: string | null;
   /** The digests of the valid secrets, and until when each secret is valid. Null: until the token ends. */
   digests: { digest: string; until: Instant | null }[];
 }
 
 /** What is known of a token when it is created. */
-export type NewTokenRow = Omit<TokenRow, "old" | "rotatedAt" | "usedOn" | "ended" | "at">;
+export type NewTokenRow = Omit<TokenRow, "old" | "rotatedAt" | "usedOn" | "ended" | "at" | "given">;
 
 export type TokenEvent =
   | { type: "token_created"; token: NewTokenRow }
@@ -66,7 +73,7 @@ export function isLiveToken({ ended }: TokenRow): boolean {
 /** Applies an event of a token to the table (access.md#tokens). Only an active token can change. */
 export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instant): void {
   if (event.type === "token_created") {
-    const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now };
+    const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now, given: null };
     tokens.set(event.token.id, { ...event.token, ...fresh }, now);
     tokens.forget(now - ENDED_TOKEN_KEPT_MS);
     return;
@@ -84,6 +91,7 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
       tokens.set(row.id, { ...row, ended: { how: "revoked", by: event.by }, at: now }, now);
       return;
     case "token_used": {
+      if (row.given !== null) return; // it was given to be used at once
       if (!digestsOf(row, now).some(({ digest }) => digest === event.digest)) return;
       const usedOn = iso(now).slice(0, "YYYY-MM-DD".length);
       if (row.usedOn !== usedOn) tokens.set(row.id, { ...row, usedOn }, now);
@@ -119,8 +127,8 @@ export function stateOf({ ended, expiresAt }: TokenRow, now: Instant): Token["st
 export function grantOf(tokens: ReadonlyRows<TokenRow>, id: string, now: Instant): TokenGrant | null {
   const row = tokens.get(id);
   if (row === undefined || stateOf(row, now) !== "active") return null;
-  const { name, scopes, limits } = row;
-  return { id, name, scopes, limits, digests: digestsOf(row, now) };
+  const { name, scopes, limits, given } = row;
+  return { id, name, scopes, limits, rule: given?.rule ?? null, digests: digestsOf(row, now) };
 }
 
 /** The digests of the secrets that are valid, the present one first. */
@@ -143,6 +151,10 @@ export function refusalOfNewToken(tokens: ReadonlyRows<TokenRow>, name: string):
 
 /** Why a token cannot get another secret; null: it can. */
 export function refusalOfRotation(row: TokenRow, now: Instant): DroverError | null {
+  if (row.given !== null) {
+    const text = `the token "${row.id}" was given for a token of another issuer; exchange another one`;
+    return new DroverError("token_ended", text);
+  }
   const state = stateOf(row, now);
   if (state === "active") return null;
   return new DroverError("token_ended", `the token "${row.id}" is ${state}; create another one`);
@@ -158,6 +170,7 @@ export function tokenView(row: TokenRow, now: Instant): Token {
     scopes,
     limits,
     state: stateOf(row, now),
+    rule: row.given?.rule ?? null,
     createdAt: iso(createdAt),
     createdBy,
     expiresAt: isoOrNull(row.expiresAt),
@@ -169,11 +182,19 @@ export function tokenView(row: TokenRow, now: Instant): Token {
   };
 }
 
-/** All tokens, newest first, including tokens that ended lately. */
-export function tokenViews(tokens: ReadonlyRows<TokenRow>, now: Instant): Token[] {
+/**
+ * All tokens, newest first, including created tokens that ended lately. Of the exchanged tokens only those
+ * that are valid.
+ */
+export function tokenViews(
+  tokens: ReadonlyRows<TokenRow>,
+  exchanged: ReadonlyRows<TokenRow>,
+  now: Instant,
+): Token[] {
   const ended = [...tokens.ended(MAX_TOKENS)]
     .map(([, row]) => row)
     .filter(({ at }) => at > now - ENDED_TOKEN_KEPT_MS);
-  const rows = [...tokens.live(), ...ended].sort((a, b) => b.createdAt - a.createdAt);
+  const given = [...exchanged.live()].filter((row) => stateOf(row, now) === "active");
+  const rows = [...tokens.live(), ...ended, ...given].sort((a, b) => b.createdAt - a.createdAt);
   return rows.map((row) => tokenView(row, now));
 }

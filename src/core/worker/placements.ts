@@ -111,6 +111,15 @@ export function isPlaced(state: ReadonlyExistingWorker, attempt: string): boolea
   return state.memo.reported[key] !== undefined || isGiven(state)(key);
 }
 
+/** Whether this worker's host is to run an attempt, by the present orders (oidc.md#request-tokens). */
+export function isOrdered({ placements, record }: ReadonlyExistingWorker, attempt: string): boolean {
+  const parts = parseAttemptId(attempt);
+  if (parts === undefined || record.phase === "gone") return false;
+  const row = placements.get(placementKey(parts.run, parts.epoch));
+  const attempts = row?.state === "live" ? (row.order?.attempts ?? []) : [];
+  return attempts.some(({ id, want }) => id === attempt && want === "run");
+}
+
 /** Why a new placement is refused; null: it is accepted. */
 function refusal(state: ReadonlyExistingWorker, order: Order, now: Instant): string | null {
   const { record } = state;

@@ -6,12 +6,13 @@ import {
   isRefusedClone,
   isSupersededJoin,
 } from "../../core/worker/host/enrollment.ts";
-import { isPlaced } from "../../core/worker/placements.ts";
+import { isOrdered, isPlaced } from "../../core/worker/placements.ts";
 import type { ExistingWorker } from "../../core/worker/state.ts";
 import { EnrollRequest, type HostSetup, JoinRequest } from "../../schema/host.ts";
 import { DroverError, notKnown, otherBody } from "../../shared/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../../shared/limits.ts";
 import { answerKey } from "../../signing/answer.ts";
+import { type AttemptClaim, isProven } from "../../signing/attempt-token.ts";
 import { hostSecret } from "../../signing/code.ts";
 import { sessionKey } from "../../signing/frame.ts";
 import { contentDigest, type Key, keyOf } from "../../signing/mac.ts";
@@ -117,6 +118,21 @@ export class HostAuth {
       }
       return null;
     });
+  }
+
+  /**
+   * Confirms that a request token was made with the host's secret, for an attempt that is to run now
+   * (oidc.md#request-tokens). Throws `unauthorized`.
+   */
+  confirmAttempt(claim: AttemptClaim): void {
+    const { record } = this.#actor.state;
+    const key = record?.secret ? keyOf(record.secret) : NO_KEY;
+    if (!isProven(key, claim) || key === NO_KEY || claim.worker !== this.#name) {
+      throw new DroverError("unauthorized", "this is not the request token of an attempt here");
+    }
+    if (isOrdered(this.#worker(), claim.attempt)) return;
+    const text = `the attempt "${claim.attempt}" is over, or is being stopped, so it gets no more tokens`;
+    throw new DroverError("unauthorized", text);
   }
 
   /**

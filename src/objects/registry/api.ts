@@ -1,10 +1,14 @@
 // Which calls can the edge and other objects make to the registry?
 import type { Removal } from "../../core/messages.ts";
 import type { Denied } from "../../core/registry/audit.ts";
+import type { Exchange } from "../../core/registry/exchanged.ts";
 import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts";
+import type { SigningKeys } from "../../core/registry/signing-keys.ts";
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
+import type { TrustRow } from "../../core/registry/trust.ts";
 import type { Session } from "../../schema/access/session.ts";
 import type { Token } from "../../schema/access/token.ts";
+import type { TrustRule } from "../../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
@@ -40,6 +44,23 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Creates or replaces a trust rule. Code: `busy`. */
+  putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }>;
+  /** Deletes a trust rule, and ends the tokens that it gave. Code: `unknown_trust_rule`. */
+  removeTrustRule(name: string, by: string): Promise<TrustRule>;
+  /** All trust rules, by name. */
+  trustRules(): Promise<TrustRule[]>;
+  /** Code: `unknown_trust_rule`. */
+  trustRule(name: string): Promise<TrustRule>;
+  /** The rules that trust this issuer, by name, with their versions. */
+  trustRulesOf(issuer: string): Promise<TrustRow[]>;
+  /**
+   * Notes a token that is given for a token of an issuer. Codes: `unauthorized` (that one was exchanged
+   * before), `busy`, `unavailable` (the rule has just changed).
+   */
+  exchange(wanted: Exchange): Promise<void>;
+  /** The keys with which Drover signs the tokens of runs; makes them in time. Code: `no_wrapping_key`. */
+  signingKeys(): Promise<SigningKeys>;
   /** Stores a code with which a browser can start a session. Code: `busy`. */
   offerSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
   /**

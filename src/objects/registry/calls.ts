@@ -6,9 +6,11 @@ import type { AuditLog } from "../reads/audit-log.ts";
 import type { Shell } from "../shell.ts";
 import { sealSecret } from "../webhooks/secret-box.ts";
 import type { RegistryApi } from "./api.ts";
+import { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { TokenCalls } from "./token-calls.ts";
+import { TrustCalls } from "./trust-calls.ts";
 import { WebhookCalls } from "./webhook-calls.ts";
 
 /** What the calls of the registry work on. */
@@ -22,13 +24,20 @@ export interface RegistryParts {
 export function registryCalls({ env, shell, audit }: RegistryParts): RegistryApi {
   const pools = new PoolCalls(shell, () => peersOf(env));
   const tokens = new TokenCalls(shell);
+  const trust = new TrustCalls(shell);
+  const keys = new KeyCalls(shell, env);
   const sessions = new SessionCalls(shell);
   const webhooks = new WebhookCalls(shell, allowsLocalWebhooks(env));
   return {
     putPool: (...args) => pools.put(...args),
     removePool: (...args) => pools.remove(...args),
     pools: async () => pools.names(),
-    poke: (all = false) => pools.poke(all),
+    async poke(all = false) {
+      await keys.rotate().catch((error: unknown) => {
+        console.error({ event: "key_not_rotated", error: String(error) });
+      });
+      await pools.poke(all);
+    },
 
     createToken: async (...args) => tokens.create(...args),
     rotateToken: async (...args) => tokens.rotate(...args),
@@ -36,6 +45,14 @@ export function registryCalls({ env, shell, audit }: RegistryParts): RegistryApi
     tokens: async () => tokens.list(),
     token: async (id) => tokens.read(id),
     grant: async (...args) => tokens.grant(...args),
+
+    putTrustRule: async (...args) => trust.put(...args),
+    removeTrustRule: async (...args) => trust.remove(...args),
+    trustRules: async () => trust.list(),
+    trustRule: async (name) => trust.read(name),
+    trustRulesOf: async (issuer) => trust.of(issuer),
+    exchange: async (wanted) => trust.exchange(wanted),
+    signingKeys: () => keys.keys(),
 
     offerSession: async (...args) => sessions.offer(...args),
     redeemSession: async (...args) => sessions.redeem(...args),

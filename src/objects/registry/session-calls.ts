@@ -14,7 +14,7 @@ import type { Instant } from "../../shared/machine.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
-  enter(event?: RegistryEvent): Pick<RegistryState, "sessions" | "tokens">;
+  enter(event?: RegistryEvent): Pick<RegistryState, "sessions" | "tokens" | "exchanged">;
   now(): Instant;
 }
 
@@ -47,13 +47,13 @@ export class SessionCalls {
   }
 
   grant(id: string, digest: string): SessionGrant | null {
-    const { sessions, tokens } = this.#registry.enter({ type: "session_used", id, digest });
-    return sessionGrantOf(sessions, tokens, id, this.#registry.now());
+    const state = this.#registry.enter({ type: "session_used", id, digest });
+    return sessionGrantOf(state.sessions, state, id, this.#registry.now());
   }
 
   list(): Session[] {
-    const { sessions, tokens } = this.#registry.enter();
-    return sessionViews(sessions, tokens);
+    const state = this.#registry.enter();
+    return sessionViews(state.sessions, state);
   }
 
   end(id: string, by: string): void {

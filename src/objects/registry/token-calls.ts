@@ -1,4 +1,5 @@
 // What does the registry answer to calls about tokens (access.md#tokens)? `core/registry` decides.
+import { tableOf } from "../../core/registry/exchanged.ts";
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
   grantOf,
@@ -16,7 +17,7 @@ import type { Instant } from "../../shared/machine.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
-  enter(event?: RegistryEvent): Pick<RegistryState, "tokens">;
+  enter(event?: RegistryEvent): Pick<RegistryState, "tokens" | "exchanged">;
   now(): Instant;
 }
 
@@ -49,7 +50,8 @@ export class TokenCalls {
   }
 
   list(): Token[] {
-    return tokenViews(this.#registry.enter().tokens, this.#registry.now());
+    const { tokens, exchanged } = this.#registry.enter();
+    return tokenViews(tokens, exchanged, this.#registry.now());
   }
 
   read(id: string): Token {
@@ -58,11 +60,11 @@ export class TokenCalls {
 
   grant(id: string, digest?: string): TokenGrant | null {
     const used = digest === undefined ? undefined : ({ type: "token_used", id, digest } as const);
-    return grantOf(this.#registry.enter(used).tokens, id, this.#registry.now());
+    return grantOf(tableOf(this.#registry.enter(used), id), id, this.#registry.now());
   }
 
   #row(id: string): TokenRow {
-    const row = this.#registry.enter().tokens.get(id);
+    const row = tableOf(this.#registry.enter(), id).get(id);
     if (row !== undefined) return row;
     throw new DroverError("unknown_token", `there is no token "${id}"; \`drover tokens list\` shows all`);
   }

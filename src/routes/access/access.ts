@@ -9,6 +9,10 @@ import { sessionDirectory, tokenDirectory } from "./grant-directory.ts";
 export const REQUEST_RATE: RatePolicy = { quota: 6_000, windowMs: 60_000 };
 /** The rate limit for wrong tokens from one address at one isolate. */
 export const WRONG_TOKEN_RATE: RatePolicy = { quota: 5, windowMs: 60_000 };
+/** The rate limit for tokens of other issuers and of attempts that are refused, from one address. */
+export const REFUSAL_RATE: RatePolicy = { quota: 10, windowMs: 60_000 };
+/** The rate limit for the tokens of one attempt, which live for minutes. */
+export const RUN_TOKEN_RATE: RatePolicy = { quota: 60, windowMs: 60_000 };
 /** The most callers that one isolate remembers for each limit. */
 const MAX_CALLERS = 1_000;
 
@@ -28,6 +32,11 @@ export class RateLimiter {
     return verdict;
   }
 
+  /** Judges a request without counting it. */
+  judge(caller: string, now: Instant): RateVerdict {
+    return judgeRate(this.policy, this.#states.get(caller), now);
+  }
+
   /** Takes back one request, which turned out not to count. */
   giveBack(caller: string): void {
     const state = this.#states.get(caller);
@@ -42,4 +51,8 @@ export class Access {
   readonly denials = new Denials();
   readonly requests = new RateLimiter(REQUEST_RATE);
   readonly wrongTokens = new RateLimiter(WRONG_TOKEN_RATE);
+  /** Tokens that commands ask for (oidc.md#out). */
+  readonly runTokens = new RateLimiter(RUN_TOKEN_RATE);
+  /** Tokens of other issuers, and of attempts, that were refused (oidc.md#exchange). */
+  readonly refusals = new RateLimiter(REFUSAL_RATE);
 }

@@ -24,11 +24,11 @@ export function adminCaller(secret: string): Caller {
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
 export function callerOf(
-  { id, name, scopes, limits }: TokenGrant,
+  { id, name, rule, scopes, limits }: TokenGrant,
   secret: string,
   expiresAt: Instant | null,
 ): Caller {
-  return { by: `token:${name}`, scopes, limits, expiresAt, token: id, secret };
+  return { by: rule === null ? `token:${name}` : name, scopes, limits, expiresAt, token: id, secret };
 }
 
 /**

@@ -26,8 +26,8 @@ interface Kind<Grant> {
 /** The registry's answers about one kind of grant, each at most 30 s old. Each app has its own. */
 export class GrantDirectory<Grant> {
   readonly #kind: Kind<Grant>;
-  readonly #grants = new BoundedMap<string, { grant: Grant; until: Instant }>(MAX_REMEMBERED);
-  readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
+  #grants = new BoundedMap<string, { grant: Grant; until: Instant }>(MAX_REMEMBERED);
+  #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
   /** Incremented whenever a grant is forgotten: a look-up that began earlier stores nothing. */
   #generation = 0;
 
@@ -67,6 +67,13 @@ export class GrantDirectory<Grant> {
       this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS });
     }
     return grant;
+  }
+
+  /** Makes all next look-ups ask the registry. Call this after many tokens have ended at once. */
+  forgetAll(): void {
+    this.#generation += 1;
+    this.#grants = new BoundedMap(MAX_REMEMBERED);
+    this.#unknown = new BoundedMap(MAX_REMEMBERED);
   }
 
   /** Makes the next look-up ask the registry. Call this after changing a token or a session. */

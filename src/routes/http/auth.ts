@@ -29,7 +29,7 @@ export function requireToken(access: Access) {
   return createMiddleware<EdgeTypes>(async (c, next) => {
     const cookie = c.req.header("authorization") === undefined ? sessionSecretOf(c) : undefined;
     if (cookie !== undefined) refuseCrossSite(c);
-    const text = cookie ?? tokenOf(c);
+    const text = cookie ?? bearerOf(c);
     const identify = () => (cookie === undefined ? holderWith(c, access, text) : ownerWith(c, access, text));
     const caller = await identify();
     c.set("caller", caller);
@@ -81,7 +81,8 @@ export function requireScope(scope: Scope) {
   });
 }
 
-function tokenOf(c: EdgeContext): string {
+/** The token in the header of a request. Throws `unauthorized` if there is none. */
+export function bearerOf(c: EdgeContext): string {
   const header = c.req.header("authorization");
   if (header === undefined) {
     throw new DroverError(
@@ -184,7 +185,7 @@ function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeC
 }
 
 /** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
-function addressOf(c: EdgeContext): string {
+export function addressOf(c: EdgeContext): string {
   return c.req.header("cf-connecting-ip") ?? "";
 }
 
@@ -194,7 +195,8 @@ const WHAT_IS_WRONG = {
   other: "this token is not valid here; it may belong to another Drover",
 };
 
-function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
+/** The error for a request beyond a rate limit. `what`: who sends too much of what. */
+export function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
   const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
   return new DroverError("too_many_requests", text, { retryAfterMs });
 }

@@ -5,6 +5,7 @@ import { formatSize } from "../../shared/size.ts";
 /** Response headers that matter to clients, for the document. */
 const HEADERS = {
   "Accept-Ranges": "`bytes`: a part can be requested by `Range`",
+  "Cache-Control": "for how long the answer may be kept, and by whom",
   "Content-Digest": "the SHA-256 of the body (RFC 9530)",
   "Content-Length": "how many bytes the body has, or would have for HEAD",
   "Content-Range": "which bytes these are; in an error, how many there are",

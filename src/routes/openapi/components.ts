@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import * as audit from "../../schema/access/audit.ts";
 import * as token from "../../schema/access/token.ts";
+import * as trust from "../../schema/access/trust.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
 import * as pool from "../../schema/pool.ts";
@@ -67,4 +68,5 @@ export const COMPONENTS: readonly z.ZodType[] = [
   audit.AuditActor,
   audit.AuditTarget,
   audit.AuditDiff,
+  trust.TrustRule,
 ];

@@ -21,6 +21,9 @@ export const AUDIT_ACTIONS = [
   "token.create",
   "token.rotate",
   "token.revoke",
+  "token.exchange",
+  "trust.put",
+  "trust.delete",
   "session.start",
   "session.end",
   "webhook.create",
@@ -42,7 +45,7 @@ export const AuditActor = z
 
 export const AuditTarget = z
   .object({
-    kind: z.enum(["run", "worker", "pool", "token", "session", "webhook", "caller"]),
+    kind: z.enum(["run", "worker", "pool", "token", "trust", "session", "webhook", "caller"]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
   })

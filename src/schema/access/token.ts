@@ -85,6 +85,10 @@ export const Token = z
     scopes: z.array(Scope),
     limits: TokenLimits,
     state: TokenState,
+    rule: z
+      .string()
+      .nullable()
+      .describe("the trust rule that gave it for a token of another issuer; null: somebody created it"),
     createdAt: InstantText,
     createdBy: z.string(),
     expiresAt: InstantText.nullable(),

@@ -136,6 +136,14 @@ export const Artifact = z
   .meta({ id: "Artifact" });
 export type Artifact = z.output<typeof Artifact>;
 
+/** Whether a command can get tokens of Drover that say which run it is (oidc.md#out). */
+export const Identity = z
+  .boolean()
+  .describe(
+    "the command can get tokens that prove to others which run it is: `DROVER_OIDC_URL` and " +
+      "`DROVER_OIDC_REQUEST_TOKEN` are in its environment",
+  );
+
 /** The files that become the result of a run: globs, relative to the task's directory. */
 export const Outputs = z
   .array(RelativePath.max(1_024))
@@ -197,6 +205,7 @@ export const TaskInput = z
     artifacts: z.array(Artifact).max(64).optional(),
     snapshot: SnapshotId.optional(),
     stdin: z.string().optional(),
+    identity: Identity.optional(),
   })
   .meta({ id: "Task" });
 export type TaskInput = z.output<typeof TaskInput>;
@@ -232,6 +241,8 @@ export interface TaskSpec {
   snapshot?: string;
   /** The standard input; empty if absent. */
   stdin?: string;
+  /** Whether the task can get tokens that say which run it is. */
+  identity?: true;
   /** The globs of the task's result, which is collected once the task has ended by itself. */
   outputs?: string[];
 }

@@ -57,6 +57,14 @@ export function tokenText(
   return { id: id ?? chosen.slice(0, TOKEN_ID_CHARS), text: `${body}${checksum(body)}` };
 }
 
+/**
+ * The id that follows from these bytes, at least 32 and as good as random: the same bytes, the same id
+ * (oidc.md#exchange).
+ */
+export function tokenId(bytes: Uint8Array): string {
+  return tokenText(Uint8Array.from([...bytes, ...bytes, ...bytes])).id;
+}
+
 /** The CRC-32 of a text, in base62 with leading zeros. */
 function checksum(text: string): string {
   let rest = crc32(text);

@@ -14,7 +14,7 @@ import { task } from "./drive.ts";
 const dirs = { alloc: "/a/alloc", local: "/a/main/local", secrets: "/a/main/secrets", tmp: "/a/main/tmp" };
 const base = { PATH: "/usr/bin:/bin", HOME: "/root", USER: "root", LANG: "C.UTF-8" };
 const node = { "node.unique.id": "w-7", "attr.cpu.arch": "x64" };
-const around = { id: "build-17/main/2.3", base, dirs, node, instance: "here" };
+const around = { id: "build-17/main/2.3", base, dirs, node, instance: "here", identity: undefined };
 
 const ready = (more: Partial<TaskSpec>) => readyTask(task(more), around);
 

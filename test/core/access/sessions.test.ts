@@ -40,8 +40,8 @@ function registry() {
   at(T0, { type: "token_created", token });
   return {
     at,
-    grant: (now: number, id = "s") => sessionGrantOf(at(now).sessions, state.tokens, id, now),
-    views: (now: number) => sessionViews(at(now).sessions, state.tokens),
+    grant: (now: number, id = "s") => sessionGrantOf(at(now).sessions, state, id, now),
+    views: (now: number) => sessionViews(at(now).sessions, state),
     endsAt: () => sessionEndsAt(state.sessions),
     written: () => state.sessions.flush(),
   };

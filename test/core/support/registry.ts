@@ -1,13 +1,16 @@
+import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
+import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
+import { isLiveRule, type TrustRow } from "../../../src/core/registry/trust.ts";
 import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { auditTable } from "./audit.ts";
 import { MapDisk } from "./map-disk.ts";
 
-/** A registry right after loading, with this record, no tokens and no sessions. */
+/** A registry right after loading, with this record and empty tables. */
 export function registryOf(record: RegistryRecord | null): RegistryState {
   return {
     record,
@@ -16,5 +19,8 @@ export function registryOf(record: RegistryRecord | null): RegistryState {
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
     audit: auditTable(),
+    exchanged: new Rows(new MapDisk<TokenRow>(), isLiveExchange),
+    trust: new Rows(new MapDisk<TrustRow>(), isLiveRule),
+    keys: new Rows(new MapDisk<SigningKeyRow>(), isLiveKey),
   };
 }

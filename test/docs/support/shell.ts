@@ -27,8 +27,10 @@ export interface Reader {
  * What is never run from a document: it needs an account, a cloud or a terminal of its own, or it would
  * change this very checkout, which contains the reader's folder and where `npm` would find it.
  */
-export const NOT_HERE =
-  /\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|example\.(?:com|dev)|workers\.dev)\b/;
+export const NOT_HERE = new RegExp(
+  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|aws|DROVER_OIDC_URL|` +
+    String.raw`example\.(?:com|dev)|workers\.dev)\b`,
+);
 
 /** Tools that change a checkout. The reader gets a command that fails in place of each. */
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createApp } from "../../../src/routes/app.ts";
 import type { Assets, EdgeApp } from "../../../src/routes/edge.ts";
 import { DocumentCheck } from "./document.ts";
-import { createWorld, type FakeWorld } from "./fake-objects.ts";
+import { createWorld, type FakeWorld, WRAPPING_KEYS } from "./fake-objects.ts";
 
 /** Sends one request, unchanged, to what is tested: an app in this process, or a server. */
 export type Send = (
@@ -35,6 +35,8 @@ const NO_ASSETS: Assets = {
 
 /** The edge over objects in memory. */
 export interface Edge extends FakeWorld {
+  /** What this Drover believes to be its address. */
+  url: string;
   app: EdgeApp;
   send: Send;
   /** Sends with the token, and JSON if there is a body. */
@@ -61,6 +63,7 @@ export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
   const app = createApp(AGENT);
   const noFault = world.fault;
+  const made = Object.assign(world, { url: DROVER_URL });
   const send: Send = async (method, path, headers, body) => {
     const init = {
       method,
@@ -71,7 +74,8 @@ export function createEdge(...pools: string[]): Edge {
     const bindings = {
       adminToken: TOKEN,
       signingKey: SIGNING_KEY,
-      url: DROVER_URL,
+      url: made.url,
+      wrappingKeys: WRAPPING_KEYS,
       objects: world.objects,
       assets: NO_ASSETS,
       now: () => Date.now(),
@@ -93,5 +97,5 @@ export function createEdge(...pools: string[]): Edge {
     if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
     return JSON.parse(text);
   };
-  return Object.assign(world, { app, send, call, json });
+  return Object.assign(made, { app, send, call, json });
 }

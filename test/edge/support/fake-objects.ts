@@ -2,18 +2,12 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
 import type { Denied } from "../../../src/core/registry/audit.ts";
-import {
-  type RegistryEvent,
-  type RegistryState,
-  registryMachine,
-} from "../../../src/core/registry/machine.ts";
+import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
-import type { SessionRow } from "../../../src/core/registry/sessions.ts";
-import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
-import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";
-import { Rows } from "../../../src/core/rows.ts";
+import { KeyCalls } from "../../../src/objects/registry/key-calls.ts";
 import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
+import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
 import type { WebhookRef } from "../../../src/objects/registry/webhook-calls.ts";
 import type {
   AllocationApi,
@@ -37,8 +31,7 @@ import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
-import { auditTable } from "../../core/support/audit.ts";
-import { MapDisk } from "../../core/support/map-disk.ts";
+import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -72,6 +65,9 @@ export interface FakeRun {
 /** The key that signs the answers to hosts. */
 export const ANSWER_KEY = Buffer.alloc(32, 9).toString("base64");
 
+/** The keys that seal what these objects store. */
+export const WRAPPING_KEYS = { DROVER_KEK_1: Buffer.alloc(32, 7).toString("base64") };
+
 /** When these objects hand out codes. */
 export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
 
@@ -90,7 +86,9 @@ export interface FakeWorld {
   /** The existing snapshots, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
-  /** The real table of tokens. */
+  /** The attempts that are to run, whoever asks for them. */
+  live: Set<string>;
+  /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
   sessions: SessionCalls;
   /** What the audit log was told of refused requests. */
@@ -99,6 +97,9 @@ export interface FakeWorld {
   webhooks: Map<string, WebhookRef>;
   /** The entries of the audit log, oldest first. Those without a pool are the registry's. */
   audited: AuditEntry[];
+  trust: TrustCalls;
+  /** Drover's own keys, sealed with `WRAPPING_KEYS`. */
+  keys: KeyCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -139,6 +140,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     webhooks: new Map(),
     audited: [],
     invited: new Set(),
+    live: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
     addRun(id, over = {}) {
@@ -395,6 +397,10 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     async admit() {
       return { answerKey: ANSWER_KEY, value: null };
     },
+    async confirmAttempt({ attempt }) {
+      if (world.live.has(attempt)) return;
+      throw new DroverError("unauthorized", "this is not the request token of an attempt here");
+    },
     async fetch() {
       const refused = { code: "unavailable", message: "no sockets here" };
       return Response.json({ refused }, { status: 503 });
@@ -489,26 +495,24 @@ function auditOf(
   };
 }
 
-/** The registry's own calls about tokens and sessions, over tables in memory. */
-function registryTables(): Pick<FakeWorld, "tokens" | "sessions"> {
-  let state: RegistryState = {
-    record: null,
-    refusals: {},
-    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
-    sessions: new Rows(new MapDisk<SessionRow>(), () => true),
-    webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
-    audit: auditTable(),
-  };
+/** The registry's own calls about who may do what, over tables in memory. */
+function registryTables(): Pick<FakeWorld, "tokens" | "sessions" | "trust" | "keys"> {
+  let state = emptyRegistry(null);
   const registry = {
     now: () => Date.now(),
     enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      state.tokens.flush();
-      state.sessions.flush();
+      for (const rows of [state.tokens, state.exchanged, state.trust, state.keys, state.sessions])
+        rows.flush();
       return state;
     },
   };
-  return { tokens: new TokenCalls(registry), sessions: new SessionCalls(registry) };
+  return {
+    tokens: new TokenCalls(registry),
+    sessions: new SessionCalls(registry),
+    trust: new TrustCalls(registry),
+    keys: new KeyCalls(registry, WRAPPING_KEYS),
+  };
 }
 
 function webhookNamed({ webhooks }: FakeWorld, name: string): WebhookRef {
@@ -574,6 +578,13 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     webhook: async (name) => webhookNamed(world, name),
     webhooks: async () => [...world.webhooks.values()],
     ...auditOf(world, null, until),
+    putTrustRule: async (...args) => world.trust.put(...args),
+    removeTrustRule: async (...args) => world.trust.remove(...args),
+    trustRules: async () => world.trust.list(),
+    trustRule: async (...args) => world.trust.read(...args),
+    trustRulesOf: async (...args) => world.trust.of(...args),
+    signingKeys: () => world.keys.keys(),
+    exchange: async (...args) => world.trust.exchange(...args),
     noteDenied: async (denied) => void world.denied.push(denied),
     poke: async () => undefined,
   };

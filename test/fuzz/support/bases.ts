@@ -75,6 +75,21 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       limits: { pools: [QUEUE], labels: { team: "x" }, maxPriority: 50, sources: ["10.0.0.0/8"] },
     },
   ],
+  "PUT /v1/trust-rules/{name}": () => [
+    {
+      issuer: "https://ci.example.com/a",
+      audience: "drover",
+      claims: { project: "7", ref: "main*" },
+      preset: "submitter",
+      scopes: ["runs:env"],
+      limits: { maxPriority: 50 },
+      labels: { project: "project" },
+      lifetime: "30m",
+    },
+  ],
+  "POST /v1/oidc/exchange": () => [
+    { token: "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpLmV4YW1wbGUuY29tL2IifQ.AAAA", rule: "ci" },
+  ],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
   "POST /ui/session": () => [
     { code: "drvc_012345678901234567890123456789012345678901234567" },

@@ -1,0 +1,82 @@
+// Which tokens of which issuers are trusted, and for what (oidc.md#trust-rules)?
+import type { TokenLimits } from "../../schema/access/token.ts";
+import type { TrustRule } from "../../schema/access/trust.ts";
+import type { Scope } from "../../shared/access/scopes.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
+import { iso, isoOrNull } from "../../shared/time/instant.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
+
+/** How many trust rules there can be. */
+export const MAX_TRUST_RULES = 1_000;
+
+/** A stored trust rule. */
+export interface TrustRow {
+  name: string;
+  /** Another one after each change, so that no token is given by a rule that has changed meanwhile. */
+  version: string;
+  issuer: string;
+  audience: string;
+  /** By the name of a claim: the pattern that its value must match. */
+  claims: Record<string, string>;
+  scopes: Scope[];
+  limits: TokenLimits;
+  /** By the name of a label: the claim whose value every run of the token gets there. */
+  labels: Record<string, string>;
+  lifetimeMs: Millis;
+  createdAt: Instant;
+  /** Who made its present version. */
+  createdBy: string;
+  /** When the token of its creator ends, and so the rule (access.md#tokens). */
+  expiresAt: Instant | null;
+}
+
+export type TrustEvent =
+  | { type: "trust_put"; rule: TrustRow }
+  | { type: "trust_removed"; name: string; by: string };
+
+/** Every rule is in memory: a rule that has ended is deleted. */
+export function isLiveRule(): boolean {
+  return true;
+}
+
+/** Applies a change of a rule to the table (oidc.md#trust-rules). */
+export function foldTrust(rules: Rows<TrustRow>, event: TrustEvent, now: Instant): void {
+  if (event.type === "trust_put") rules.set(event.rule.name, event.rule, now);
+  else if (rules.get(event.name) !== undefined) rules.delete(event.name);
+}
+
+/** Deletes the rules whose time is over (oidc.md#trust-rules). */
+export function foldTrustTime(rules: Rows<TrustRow>, now: Instant): void {
+  for (const { name, expiresAt } of [...rules.live()]) {
+    if (expiresAt !== null && expiresAt <= now) rules.delete(name);
+  }
+}
+
+/** When the next rule ends. */
+export function trustExpiresAt(rules: ReadonlyRows<TrustRow>): Instant | undefined {
+  return earliest(...[...rules.live()].map(({ expiresAt }) => expiresAt ?? undefined));
+}
+
+/** Why a rule cannot be stored; null: it can. */
+export function refusalOfRule(rules: ReadonlyRows<TrustRow>, name: string): DroverError | null {
+  if (rules.get(name) !== undefined || [...rules.live()].length < MAX_TRUST_RULES) return null;
+  const text = `there are ${MAX_TRUST_RULES} trust rules already; delete those that are not used any more`;
+  return new DroverError("busy", text);
+}
+
+/** A rule as its owner sees it. */
+export function ruleView({ version: _, lifetimeMs, createdAt, expiresAt, ...rule }: TrustRow): TrustRule {
+  return {
+    ...rule,
+    lifetime: formatDuration(lifetimeMs),
+    createdAt: iso(createdAt),
+    expiresAt: isoOrNull(expiresAt),
+  };
+}
+
+/** All rules, by name. */
+export function ruleRows(rules: ReadonlyRows<TrustRow>): TrustRow[] {
+  return [...rules.live()].sort((one, other) => (one.name < other.name ? -1 : 1));
+}

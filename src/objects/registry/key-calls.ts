@@ -1,0 +1,67 @@
+// How does the registry make the keys of Drover, and what does it answer about them (oidc.md#rotation)?
+import { exportJWK, exportPKCS8, generateKeyPair } from "jose";
+import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import {
+  keyOwed,
+  type NewSigningKey,
+  type SigningKeys,
+  signingKeysAt,
+} from "../../core/registry/signing-keys.ts";
+import { DroverError } from "../../shared/errors.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { NoWrappingKey, seal, type WrappingKeys, wrappingKeysIn } from "../../signing/envelope.ts";
+
+/** The registry as these calls use it: `enter` applies an event, and returns the new state. */
+interface Entered {
+  enter(event?: RegistryEvent): Pick<RegistryState, "keys">;
+  now(): Instant;
+}
+
+const ALGORITHM = "RS256";
+
+/** What the private key in a row is sealed as. */
+const KEY_CONTEXT = "signing-key";
+
+/** The calls of `RegistryApi` about the keys with which Drover signs. */
+export class KeyCalls {
+  readonly #registry: Entered;
+  readonly #wrapping: WrappingKeys;
+
+  constructor(registry: Entered, env: object) {
+    this.#registry = registry;
+    this.#wrapping = wrappingKeysIn(env);
+  }
+
+  /** The keys of now. Makes the first one, and each next one in time. */
+  async keys(): Promise<SigningKeys> {
+    await this.#makeOwed();
+    const found = signingKeysAt(this.#registry.enter().keys, this.#registry.now());
+    if (found === null) throw new Error("there is no key although one was made");
+    return found;
+  }
+
+  /** Makes the next key in time, if there are keys: a Drover that never signs has none. */
+  async rotate(): Promise<void> {
+    if (keyOwed(this.#registry.enter().keys, this.#registry.now()) !== "none") await this.#makeOwed();
+  }
+
+  async #makeOwed(): Promise<void> {
+    const owed = keyOwed(this.#registry.enter().keys, this.#registry.now());
+    if (owed === undefined) return;
+    const key = await madeKey(this.#wrapping);
+    this.#registry.enter({ type: "key_made", key, replaces: owed === "none" ? null : owed });
+  }
+}
+
+/** Makes and seals a key pair. Throws `no_wrapping_key`. */
+async function madeKey(wrapping: WrappingKeys): Promise<NewSigningKey> {
+  const kid = crypto.randomUUID();
+  const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
+  const { n = "", e = "" } = await exportJWK(publicKey);
+  const secret = new TextEncoder().encode(await exportPKCS8(privateKey));
+  try {
+    return { kid, n, e, sealed: await seal(wrapping, `${KEY_CONTEXT} ${kid}`, secret) };
+  } catch (error) {
+    throw error instanceof NoWrappingKey ? new DroverError("no_wrapping_key", error.message) : error;
+  }
+}

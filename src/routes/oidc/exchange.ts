@@ -1,0 +1,151 @@
+// The route that exchanges a token of a trusted issuer for a token of this Drover (oidc.md#exchange).
+import type { TrustRow } from "../../objects/rpc.ts";
+import { ExchangedToken, ExchangeRequest } from "../../schema/access/trust.ts";
+import { TOKEN_RANDOM_BYTES, tokenId, tokenText } from "../../shared/access/token-text.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { iso } from "../../shared/time/instant.ts";
+import { contentDigest, digestBytes } from "../../signing/mac.ts";
+import { earlier } from "../access/token-rules.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { invalid } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import { jsonAnswer, jsonBody } from "../openapi/params.ts";
+import { accepts, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+import { CLOCK_TOLERANCE_MS, readJwt, refused, shown, type VerifiedJwt, verifyJwt } from "./jwt.ts";
+import { countingRefusals } from "./refusals.ts";
+import type { TrustedIssuers } from "./trusted-issuers.ts";
+
+/** Rules that are older than this are asked for again before a token is refused for its claims. */
+const FRESH_RULES_MS = 5_000;
+
+const exchange = operation({
+  tag: "Tokens",
+  access: "open",
+  method: "post",
+  path: "/v1/oidc/exchange",
+  operationId: "exchangeToken",
+  codes: ["unauthorized", "not_trusted", "busy", "too_many_requests", "issuer_unavailable", "unavailable"],
+  summary: "Exchange a token of a trusted issuer for a token of this Drover",
+  description:
+    "For CI systems and clouds that give their jobs a token (OpenID Connect): no secret of this Drover " +
+    "need be stored there. The token must be signed by the issuer, be for the audience that a trust rule " +
+    "names, and have the claims of that rule. Each token is good for one exchange.",
+  request: { body: jsonBody(ExchangeRequest) },
+  responses: { 200: jsonAnswer("the token for this Drover", ExchangedToken) },
+});
+
+/** What the exchange remembers between requests. */
+export interface ExchangeMemory {
+  issuers: TrustedIssuers;
+  keys: IssuerKeys;
+}
+
+/** Adds the route of the exchange (oidc.md#exchange). */
+export function exchangeRoute(app: EdgeApp, memory: ExchangeMemory): void {
+  app.openapi(exchange, async (c) =>
+    countingRefusals(c, async () => c.json(await exchanged(c, memory, c.req.valid("json")), 200)),
+  );
+}
+
+async function exchanged(
+  c: EdgeContext,
+  { issuers, keys }: ExchangeMemory,
+  { token, rule: wanted }: { token: string; rule?: string | undefined },
+) {
+  const { issuer } = readJwt(token);
+  const known = await issuers.rulesOf(issuer, c.env);
+  if (known.length === 0) {
+    throw refused(
+      `is from ${shown(issuer)}, which no trust rule names; \`drover trust list\` shows the rules`,
+    );
+  }
+  const verified = await verifiedBy(c, keys, token, issuer);
+  const chosen =
+    chosenRule(known, verified, wanted) ??
+    chosenRule(await issuers.rulesOf(issuer, c.env, FRESH_RULES_MS), verified, wanted);
+  if (chosen === undefined) throw notTrusted(issuer, known, verified);
+  return give(c, token, chosen, verified);
+}
+
+/** The claims of a token, by the keys of its issuer, which are read again once if it names an unknown key. */
+async function verifiedBy(
+  c: EdgeContext,
+  keys: IssuerKeys,
+  token: string,
+  issuer: string,
+): Promise<VerifiedJwt> {
+  const asking = { droverUrl: c.env.url, now: c.env.now };
+  for (const again of [false, true]) {
+    const set = await keys.of(issuer, asking, again);
+    if (set === undefined) break;
+    const verified = await verifyJwt(token, issuer, set, c.env.now());
+    if (verified !== "unknown key") return verified;
+  }
+  throw refused(`names a key that ${shown(issuer)} does not publish (\`kid\`)`);
+}
+
+/**
+ * The rule that accepts a token; undefined if none does. Throws `invalid_request` if several do and the
+ * request does not say which.
+ */
+function chosenRule(
+  rules: readonly TrustRow[],
+  { claims, audiences }: VerifiedJwt,
+  wanted: string | undefined,
+): TrustRow | undefined {
+  const fitting = rules.filter(
+    (rule) =>
+      (wanted === undefined || rule.name === wanted) &&
+      audiences.includes(rule.audience) &&
+      accepts(rule, claims), // claims are JSON
+  );
+  if (fitting.length <= 1) return fitting[0];
+  const names = fitting.map(({ name }) => name).join(", ");
+  throw invalid([{ pointer: "/rule", detail: `is required: the rules ${names} accept this token` }]);
+}
+
+function notTrusted(
+  issuer: string,
+  rules: readonly TrustRow[],
+  { claims, audiences }: VerifiedJwt,
+): DroverError {
+  const wanted = [...new Set(rules.map(({ audience }) => audience))].filter(
+    (one) => !audiences.includes(one),
+  );
+  if (wanted.length > 0 && !rules.some(({ audience }) => audiences.includes(audience))) {
+    return refused(`is for another audience (\`aud\`); ask its issuer for one for ${wanted.sort()[0]}`);
+  }
+  const text =
+    `no trust rule accepts this token of ${issuer}; it has ${shownClaims(issuer, rules, claims)}. ` +
+    "`drover trust list` shows what the rules ask for";
+  return new DroverError("not_trusted", text);
+}
+
+/** Stores and answers the token for this Drover. Its id is derived from the token of the issuer. */
+async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsAt }: VerifiedJwt) {
+  const now = c.env.now();
+  const limits = limitsFrom(rule, claims);
+  const name = nameFrom(rule, claims);
+  const id = tokenId(digestBytes(rule.issuer, "\n", nonceOf(jwt, claims.jti)));
+  const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
+  const expiresAt = earlier(now + rule.lifetimeMs, rule.expiresAt) ?? now + rule.lifetimeMs;
+  const keptUntil = Math.max(expiresAt, endsAt + CLOCK_TOLERANCE_MS);
+  const { scopes } = rule;
+  const token = { id, name, scopes, limits, digest: contentDigest(text), createdAt: now, expiresAt };
+  const given = { rule: rule.name, keptUntil };
+  await c.env.objects
+    .registry()
+    .exchange({ token: { ...token, createdBy: `trust:${rule.name}`, given }, version: rule.version });
+  // The id may have been asked for while nobody had it.
+  c.var.access.tokens.forget(id);
+  return { token: text, by: name, rule: rule.name, scopes, limits, expiresAt: iso(expiresAt) };
+}
+
+/**
+ * What makes a token of an issuer different from all others: its `jti`, or what is signed. The signature does
+ * not count: some signatures can be written in two ways.
+ */
+function nonceOf(jwt: string, jti: unknown): string {
+  return typeof jti === "string" && jti !== "" ? `jti ${jti}` : `jwt ${jwt.slice(0, jwt.lastIndexOf("."))}`;
+}
