@@ -21,6 +21,7 @@ import { addQueue } from "./verbs/queue.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
+import { addSecrets } from "./verbs/secrets.ts";
 import { addSignal } from "./verbs/signal.ts";
 import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
@@ -84,6 +85,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addApply(program, io);
   addSnapshots(program, io);
   addTokens(program, io);
+  addSecrets(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

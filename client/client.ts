@@ -3,6 +3,7 @@ import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
+import { secretsOf } from "./secrets.ts";
 import { snapshotsOf } from "./snapshots.ts";
 import { tokensOf } from "./tokens.ts";
 import { type CallOptions, callStreamPatiently, type Target } from "./transport/http.ts";
@@ -57,6 +58,7 @@ export function createClient(options: ClientOptions) {
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
     tokens: tokensOf(target),
+    secrets: secretsOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -9,6 +9,7 @@ export type EndedRun = Exclude<RunStatus, { state: "pending" | "running" }>;
 export type WorkerState = WorkerSummary["state"];
 export type SignalName = Signal;
 export type EnrollmentRequest = Operations["createEnrollment"]["body"];
+export type SecretValue = Operations["putSecret"]["body"];
 export type TokenRequest = Operations["createToken"]["body"];
 /** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

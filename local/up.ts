@@ -118,7 +118,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   undo.add(() => (endsMachines ? cloud.endAll() : cloud.detach()));
   const identity = await identityOf(stateDir, options.port, adopted);
   await portsAreFree(identity);
-  const { port, cloudPort, token, signingKey, providerSecret } = identity;
+  const { port, cloudPort, token, providerSecret } = identity;
   const server = await serveCloud({ cloud, port: cloudPort, secret: providerSecret });
   undo.add(() => {
     server.close();
@@ -134,7 +134,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     ...worker,
     stateDir,
     port,
-    vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
+    vars: varsOf(identity, url),
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);
@@ -173,6 +173,16 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     return endRuns({ client: ours, machines: new Set(cloud.living()), onRuns });
   };
   return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop: undo.run };
+}
+
+/** What the Worker gets as its secrets and settings. */
+function varsOf({ token, signingKey, wrappingKey }: Identity, url: string): Record<string, string> {
+  return {
+    DROVER_ADMIN_TOKEN: token,
+    DROVER_SIGNING_KEY: signingKey,
+    DROVER_KEK_1: wrappingKey,
+    DROVER_URL: url,
+  };
 }
 
 /** Says that the clock was set, and how Drover's time differs from it now. */

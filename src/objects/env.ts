@@ -1,8 +1,9 @@
 // Which bindings does the Worker have?
 import type { RunUsage } from "../core/worker/read/usage.ts";
+import type { HostSecrets } from "../schema/access/secret.ts";
 import type { Why } from "../schema/why.ts";
 import type { Mailbox } from "./messages/post.ts";
-import type { AllocationApi, CloudWorkerApi, PoolApi, RegistryApi } from "./rpc.ts";
+import type { AllocationApi, CloudWorkerApi, PoolApi, RegistryApi, SecretsFor } from "./rpc.ts";
 
 /** The objects of a class, by name. */
 export interface Namespace<Stub> {
@@ -29,6 +30,15 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
   violated(machine: string, count: number): Promise<void>;
 }
 
+/** The methods of the registry for the edge and other objects. */
+export interface RegistryStub extends RegistryApi {
+  /**
+   * Seals secrets for a host (secrets.md#handed). Codes: `unknown_secret`, `secrets_too_large`,
+   * `no_wrapping_key`.
+   */
+  handSecrets(request: SecretsFor): Promise<HostSecrets>;
+}
+
 /**
  * The bindings of `wrangler.toml`. The platform's stub types are not used: they expand every result type at
  * every call, give up on deep types, and would make all classes import each other.
@@ -37,7 +47,7 @@ export interface Env {
   ALLOCATION: Namespace<AllocationStub>;
   CLOUD_WORKER: Namespace<CloudWorkerStub>;
   POOL: Namespace<PoolStub>;
-  REGISTRY: Namespace<RegistryApi>;
+  REGISTRY: Namespace<RegistryStub>;
   /**
    * The bucket for logs and snapshots. Without a bucket there are no snapshots, and all logs travel in
    * reports and are stored in rows, as small logs always are.
@@ -49,6 +59,11 @@ export interface Env {
   DROVER_ADMIN_TOKEN: string;
   /** The key that signs enrollment codes. */
   DROVER_SIGNING_KEY: string;
+  /**
+   * The keys that wrap the keys of secrets are `DROVER_KEK_1`, `DROVER_KEK_2` and so on
+   * (secrets.md#rotation). Their number is open, so `objects/secrets/vault.ts` looks for them by name.
+   */
+  DROVER_KEK_1?: string;
   /** The URL at which hosts reach this Worker. */
   DROVER_URL?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */

@@ -10,16 +10,20 @@ import {
 } from "../core/registry/machine.ts";
 import { poolsOf, type RegistryRecord } from "../core/registry/pools.ts";
 import { withSecret } from "../core/registry/secret.ts";
+import { type DataKeyRow, isLiveRow, type SecretRow } from "../core/registry/secrets.ts";
 import { isLiveToken, type NewTokenRow, type TokenGrant, type TokenRow } from "../core/registry/tokens.ts";
 import { Rows } from "../core/rows.ts";
+import type { HostSecrets, SecretList, StoredSecret } from "../schema/access/secret.ts";
 import type { Token } from "../schema/access/token.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
-import type { Env } from "./env.ts";
+import type { Env, RegistryStub } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { TokenCalls } from "./reads/token-calls.ts";
-import type { RegistryApi } from "./rpc.ts";
+import type { SecretsFor } from "./rpc.ts";
+import { SecretCalls } from "./secrets/secret-calls.ts";
+import { Vault } from "./secrets/vault.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { acknowledged } from "./waiting.ts";
@@ -27,24 +31,32 @@ import { acknowledged } from "./waiting.ts";
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
-/** The one Durable Object that owns the pools' configurations and the tokens. */
-export class Registry extends DurableObject<Env> implements RegistryApi {
+/** The one Durable Object that owns the pools' configurations, the tokens and the secrets. */
+export class Registry extends DurableObject<Env> implements RegistryStub {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
   readonly #tokens = new SqlRowDisk<TokenRow>(this.ctx.storage.sql, "tokens");
+  readonly #secrets = new SqlRowDisk<SecretRow>(this.ctx.storage.sql, "secrets");
+  readonly #dataKeys = new SqlRowDisk<DataKeyRow>(this.ctx.storage.sql, "data_keys");
+  readonly #vault = new Vault(this.env);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: new Rows(this.#tokens, isLiveToken),
+      secrets: new Rows(this.#secrets, isLiveRow),
+      dataKeys: new Rows(this.#dataKeys, isLiveRow),
+      keks: this.#vault.numbers,
     }),
     save: (state) => {
-      state.tokens.flush();
+      for (const rows of [state.tokens, state.secrets, state.dataKeys]) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
-    send: (message) => post(peersOf(this.env), message),
+    send: (message) =>
+      message.object === "vault" ? this.#vault.rewrap(message.body) : post(peersOf(this.env), message),
   });
   readonly #actor = this.#shell.actor;
   readonly #tokenCalls = new TokenCalls(this.#shell);
+  readonly #secretCalls = new SecretCalls(this.#shell, this.#vault);
 
   override async alarm(): Promise<void> {
     this.#shell.alarm();
@@ -109,6 +121,26 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
 
   async grant(id: string, digest?: string): Promise<TokenGrant | null> {
     return this.#tokenCalls.grant(id, digest);
+  }
+
+  async setSecret(name: string, value: Uint8Array, by: string): Promise<StoredSecret> {
+    return this.#secretCalls.set(name, value, by);
+  }
+
+  async removeSecret(name: string, by: string): Promise<void> {
+    this.#secretCalls.remove(name, by);
+  }
+
+  async secrets(): Promise<Omit<SecretList, "next">> {
+    return this.#secretCalls.list();
+  }
+
+  async missingSecrets(names: string[]): Promise<string[]> {
+    return this.#secretCalls.missing(names);
+  }
+
+  async handSecrets(request: SecretsFor): Promise<HostSecrets> {
+    return this.#secretCalls.hand(request);
   }
 
   #entry(name: string) {

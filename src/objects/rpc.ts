@@ -8,6 +8,7 @@ import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { NewTokenRow, TokenGrant } from "../core/registry/tokens.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
+import type { HostSecrets, SecretList, StoredSecret } from "../schema/access/secret.ts";
 import type { Token } from "../schema/access/token.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
@@ -277,6 +278,11 @@ export interface CloudWorkerApi {
    * checks that the attempt was placed on this worker.
    */
   admit(call: ClaimedRequest, attempt?: string): Promise<SignedAnswer<null>>;
+  /**
+   * The secrets of an attempt that is about to start, sealed for this host (secrets.md#handed). Codes:
+   * `unknown_attempt`, `unknown_secret`, `secrets_too_large`, `no_wrapping_key`, `forbidden`.
+   */
+  secrets(call: SignedCall): Promise<SignedAnswer<HostSecrets>>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
@@ -284,6 +290,17 @@ export interface CloudWorkerApi {
   /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off the worker. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
   kill(request: Kill): Promise<WorkerStatus>;
+}
+
+/** A request of a worker for the secrets of one attempt. */
+export interface SecretsFor {
+  /** The name of each secret, by the name that the task has for it. */
+  secrets: Record<string, string>;
+  run: string;
+  attempt: string;
+  worker: string;
+  /** The public key of the worker's host, in base64. */
+  publicKey: string;
 }
 
 /** The methods of the registry for the edge. */
@@ -316,6 +333,14 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Stores a secret, or another value for it. Codes: `no_wrapping_key`, `busy`. */
+  setSecret(name: string, value: Uint8Array, by: string): Promise<StoredSecret>;
+  /** Code: `unknown_secret`. */
+  removeSecret(name: string, by: string): Promise<void>;
+  /** All secrets by name, without their values, and the state of the wrapping keys. */
+  secrets(): Promise<Omit<SecretList, "next">>;
+  /** The names among these for which there is no secret. */
+  missingSecrets(names: string[]): Promise<string[]>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
 }

@@ -64,7 +64,10 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #table: string;
   #exists: boolean;
 
-  constructor(sql: SqlStorage, table: "runs" | "workers" | "placements" | "tokens") {
+  constructor(
+    sql: SqlStorage,
+    table: "runs" | "workers" | "placements" | "tokens" | "secrets" | "data_keys",
+  ) {
     this.#sql = sql;
     this.#table = table;
     this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;

@@ -46,7 +46,16 @@ export const PROTOCOL = PROTOCOLS.length - 1;
  * `umask` with every command. If it were listed, hosts that are shell scripts would get none of these
  * commands.
  */
-export const AGENT_FIELDS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin", "user"] as const;
+export const AGENT_FIELDS = [
+  "artifacts",
+  "compat",
+  "fake",
+  "outputs",
+  "secrets",
+  "snapshot",
+  "stdin",
+  "user",
+] as const;
 
 /** The lowest protocol that a host must speak to run these tasks (compat.md#hosts). */
 export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], unknown>>[]): number {

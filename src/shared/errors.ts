@@ -21,6 +21,7 @@ export const STATUS_OF_CODE = {
   unknown_worker: 404,
   unknown_snapshot: 404,
   unknown_token: 404,
+  unknown_secret: 404,
   method_not_allowed: 405,
   run_exists: 409,
   not_running: 409,
@@ -47,10 +48,12 @@ export const STATUS_OF_CODE = {
   digest_mismatch: 422,
   host_paths_not_allowed: 422,
   fake_driver_not_allowed: 422,
+  secrets_too_large: 422,
   busy: 429,
   too_many_requests: 429,
   internal: 500,
   no_bucket: 501,
+  no_wrapping_key: 501,
   not_acknowledged: 503,
   unavailable: 503,
 } as const;
@@ -111,6 +114,7 @@ export const START_ERROR_CODES = [
   "user_not_found",
   "artifact_failed",
   "snapshot_failed",
+  "secrets_failed",
   "start_failed",
 ] as const;
 

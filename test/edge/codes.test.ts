@@ -134,6 +134,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unknown_pool: () => ask("GET", "/v1/pools/nobody"),
   unknown_worker: () => ask("GET", "/v1/workers/nobody"),
   unknown_snapshot: () => ask("GET", NO_SNAPSHOT),
+  unknown_secret: () => ask("DELETE", "/v1/secrets/nobody"),
   unknown_token: () => ask("GET", "/v1/tokens/0123456789"),
   token_exists: async () => {
     await server.json(201, "POST", "/v1/tokens", { name: "taken", preset: "viewer" });
@@ -238,6 +239,10 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     server.send("PUT", NO_SNAPSHOT, { ...BYTES, authorization: `Bearer ${server.token}` }, "others"),
   host_paths_not_allowed: () => run({ dir: "/" }),
   fake_driver_not_allowed: () => run({ argv: undefined, tasks: [{ name: "main", argv, driver: "fake" }] }),
+  secrets_too_large: {
+    not: "only a host is told, before it starts such a task",
+    but: "test/objects/secrets.test.ts",
+  },
   busy: async () => {
     await submitted({ pool: "queue" });
     return run({ pool: "queue" });
@@ -248,6 +253,10 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     return faulty(new TypeError("a mistake")).call("GET", "/v1/runs/a");
   },
   no_bucket: () => faulty(new DroverError("no_bucket", "there is none")).call("GET", NO_SNAPSHOT),
+  no_wrapping_key: {
+    not: "`drover up` makes a wrapping key itself",
+    but: "test/objects/secrets.test.ts",
+  },
   not_acknowledged: () => {
     const silent = new DroverError("not_acknowledged", "the pool was silent");
     return faulty(silent, "submit").call("POST", "/v1/runs", { argv });

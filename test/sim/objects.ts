@@ -242,7 +242,10 @@ export class Objects {
           disk.value = record;
         },
         stored: () => undefined,
-        send: (message) => post(this.#mailboxes("registry"), message),
+        send: async (message) => {
+          if (message.object === "vault") throw new Error("the simulator has no wrapping keys");
+          return post(this.#mailboxes("registry"), message);
+        },
       },
     );
   }

@@ -1,4 +1,4 @@
-// What does the registry hold: which pools exist, and which tokens are valid?
+// What does the registry hold: which pools exist, which tokens are valid, and which secrets are there?
 import type { Instant, Machine } from "../../shared/machine.ts";
 import { earliest } from "../../shared/machine.ts";
 import type { Letter } from "../inbox.ts";
@@ -14,15 +14,16 @@ import {
   poolAskedAt,
   type RegistryRecord,
 } from "./pools.ts";
+import { foldSecret, type Rewrap, rewrapsOwed, type SecretEvent, type SecretsState } from "./secrets.ts";
 import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
 
-export interface RegistryState extends PoolsState {
+export interface RegistryState extends PoolsState, SecretsState {
   tokens: Rows<TokenRow>;
 }
 
-export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent;
+export type RegistryEvent = { type: "tick" } | PoolsEvent | TokenEvent | SecretEvent;
 
-export type RegistryMessage = Letter<"pool", "configure">;
+export type RegistryMessage = Letter<"pool", "configure"> | Rewrap;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
@@ -30,8 +31,8 @@ function withPools(state: RegistryState, pools: PoolsState): RegistryState {
 }
 
 /**
- * The registry's state machine. It owns the tokens and the pools' configurations, and sends each
- * configuration until the pool has confirmed it.
+ * The registry's state machine. It owns the tokens, the secrets and the pools' configurations, and sends
+ * each configuration until the pool has confirmed it.
  */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
   name: "registry",
@@ -59,10 +60,17 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       case "token_used":
         foldToken(state.tokens, event, now);
         return state;
+      case "secret_set":
+      case "secret_removed":
+      case "secret_handed":
+      case "data_key_made":
+      case "data_key_rewrapped":
+        foldSecret(state, event, now);
+        return state;
     }
   },
 
-  due: configurationsOwed,
+  due: (state, now) => [...configurationsOwed(state, now), ...rewrapsOwed(state)],
 
   wakeAt: (state) => earliest(poolAskedAt(state), tokenExpiresAt(state.tokens)),
 };

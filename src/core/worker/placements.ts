@@ -111,6 +111,23 @@ export function isPlaced(state: ReadonlyExistingWorker, attempt: string): boolea
   return state.memo.reported[key] !== undefined || isGiven(state)(key);
 }
 
+/**
+ * The secrets of an attempt that this worker's host is to start, by the names that its task has for them.
+ * Undefined: the attempt is not in the present orders, has begun, or has no secrets (secrets.md#handed).
+ */
+export function secretsOrdered(
+  { placements }: ReadonlyExistingWorker,
+  attempt: string,
+): Record<string, string> | undefined {
+  const parts = parseAttemptId(attempt);
+  const row = parts && placements.get(placementKey(parts.run, parts.epoch));
+  if (row === undefined || row.state !== "live") return undefined;
+  const order = row.order?.attempts.find(({ id }) => id === attempt);
+  const uses = order?.want === "run" ? order.task?.secrets : undefined;
+  if (uses === undefined) return undefined;
+  return Object.fromEntries(Object.entries(uses).map(([key, { secret }]) => [key, secret]));
+}
+
 /** Why a new placement is refused; null: it is accepted. */
 function refusal(state: ReadonlyExistingWorker, order: Order, now: Instant): string | null {
   const { record } = state;

@@ -16,6 +16,7 @@ export function peersOf(env: Env) {
     allocation: (run: string) => env.ALLOCATION.getByName(run),
     worker: (id: string) => env.CLOUD_WORKER.getByName(id),
     pool: (name: string) => env.POOL.getByName(name),
+    registry: () => env.REGISTRY.getByName(REGISTRY_NAME),
   };
 }
 export type Peers = ReturnType<typeof peersOf>;
@@ -36,7 +37,6 @@ export function countViolations(env: Env, pool: string | undefined, machine: str
 export function objectsOf(env: Env): Objects {
   return {
     ...peersOf(env),
-    registry: () => env.REGISTRY.getByName(REGISTRY_NAME),
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
     snapshots: () => new Snapshots(env.LOGS),
   };

@@ -1,5 +1,6 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
+import * as secret from "../../schema/access/secret.ts";
 import * as token from "../../schema/access/token.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
@@ -35,6 +36,7 @@ export const COMPONENTS: readonly z.ZodType[] = [
   task.Artifact,
   task.StartErrorCode,
   task.FakeInput,
+  task.SecretUse,
   task.TaskInput,
   run.RunSpec,
   run.RunState,
@@ -57,4 +59,6 @@ export const COMPONENTS: readonly z.ZodType[] = [
   token.Scope,
   token.TokenState,
   token.TokenLimits,
+  secret.Secret,
+  secret.WrappingKey,
 ];

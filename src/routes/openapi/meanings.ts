@@ -18,6 +18,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   unknown_worker: "there is no such worker",
   unknown_snapshot: "there is no such snapshot",
   unknown_token: "there is no such token",
+  unknown_secret: "there is no such secret",
   method_not_allowed: "the route does not support this method",
   run_exists: "a run with this id exists, from a different submission",
   not_running: "none of the requested tasks is running",
@@ -44,11 +45,13 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   digest_mismatch: "the bytes do not match their digest; nothing is stored",
   host_paths_not_allowed: "the pool does not allow absolute directories",
   fake_driver_not_allowed: "the pool does not allow the fake driver",
+  secrets_too_large: "the secrets of one task are too large together",
   busy: "the pool's queue is full, it has too many unused codes, or the host sends too much",
   too_many_requests:
     "too many requests, or wrong tokens, in a short time; `Retry-After` says how long to wait",
   internal: "Drover failed; its log has the details under the `instance`",
   no_bucket: "this deployment has no bucket, so it can store neither snapshots nor large logs",
+  no_wrapping_key: "this deployment lacks a key with which secrets are encrypted; `detail` says what to do",
   not_acknowledged: "the request may have taken effect, but was not confirmed in time: retry it",
   unavailable: "a part of Drover could not be reached: retry the same request",
 };

@@ -19,6 +19,7 @@ export const TAGS = {
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
   Tokens: "Who may do what: tokens with scopes and limits.",
+  Secrets: "Values that runs get and that nothing shows: passwords, keys, tokens of other services.",
   Hosts: "The calls of agents to the control plane, signed by their hosts.",
   Service: "Health, metrics, and the files that Drover serves.",
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",

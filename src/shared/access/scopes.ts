@@ -11,6 +11,8 @@ export const SCOPES = [
   "workers:write",
   "enroll",
   "tokens:write",
+  "secrets:use",
+  "secrets:write",
   "metrics:read",
   "admin",
 ] as const;
@@ -29,16 +31,31 @@ export const GRANTABLE_SCOPES = SCOPES.filter((scope): scope is GrantableScope =
  * The only scopes that a token can use if its limits name labels. Every other scope shows or changes
  * something that all runs of a pool share (access.md#limits).
  */
-export const SCOPES_OF_RUNS: readonly Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
+export const SCOPES_OF_RUNS: readonly Scope[] = [
+  "runs:read",
+  "runs:logs",
+  "runs:env",
+  "runs:write",
+  "secrets:use",
+];
 
 /** The scopes that cannot be limited to some pools (access.md#limits). */
-export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write"];
+export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "secrets:write"];
 
 /** Bundles of scopes for common purposes (access.md#presets). */
 export const PRESETS = {
   viewer: ["runs:read", "runs:logs", "pools:read"],
-  submitter: ["runs:read", "runs:logs", "runs:write", "pools:read"],
-  operator: ["runs:read", "runs:logs", "runs:write", "pools:read", "workers:write", "enroll", "metrics:read"],
+  submitter: ["runs:read", "runs:logs", "runs:write", "secrets:use", "pools:read"],
+  operator: [
+    "runs:read",
+    "runs:logs",
+    "runs:write",
+    "secrets:use",
+    "pools:read",
+    "workers:write",
+    "enroll",
+    "metrics:read",
+  ],
   scraper: ["metrics:read"],
 } as const satisfies Record<string, readonly Scope[]>;
 

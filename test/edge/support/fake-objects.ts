@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
-import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
+import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
-import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
-import { Rows } from "../../../src/core/rows.ts";
 import { TokenCalls } from "../../../src/objects/reads/token-calls.ts";
 import type {
   AllocationApi,
@@ -21,11 +19,13 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
+import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
+import { Vault } from "../../../src/objects/secrets/vault.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
-import { MapDisk } from "../../core/support/map-disk.ts";
+import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -77,6 +77,7 @@ export interface FakeWorld {
   enrolled: EnrollCall[];
   /** The real table of tokens. */
   tokens: TokenCalls;
+  secrets: SecretCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Called before each call; the call throws what this throws. */
@@ -111,7 +112,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     objectsInBucket: new Map(),
     snapshots: new Map(),
     enrolled: [],
-    tokens: tokenTable(),
+    ...tables(),
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -367,6 +368,10 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     async admit() {
       return { answerKey: ANSWER_KEY, value: null };
     },
+    async secrets(call) {
+      world.signedCalls.push(call);
+      return { answerKey: ANSWER_KEY, value: { items: [] } };
+    },
     async fetch() {
       const refused = { code: "unavailable", message: "no sockets here" };
       return Response.json({ refused }, { status: 503 });
@@ -426,21 +431,20 @@ function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   };
 }
 
-/** The registry's own calls about tokens, over a table in memory. */
-function tokenTable(): TokenCalls {
-  let state: RegistryState = {
-    record: null,
-    refusals: {},
-    tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
-  };
-  return new TokenCalls({
+/** The registry's own calls about tokens and secrets, over tables in memory. */
+function tables(): Pick<FakeWorld, "tokens" | "secrets"> {
+  const kek = Buffer.alloc(32, 1).toString("base64");
+  const vault = new Vault({ DROVER_KEK_1: kek });
+  let state = emptyRegistry(null, vault.numbers);
+  const registry = {
     now: () => Date.now(),
-    enter(event = { type: "tick" }) {
+    enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      state.tokens.flush();
+      for (const rows of [state.tokens, state.secrets, state.dataKeys]) rows.flush();
       return state;
     },
-  });
+  };
+  return { tokens: new TokenCalls(registry), secrets: new SecretCalls(registry, vault) };
 }
 
 function registryOf(world: FakeWorld): RegistryApi {
@@ -463,6 +467,10 @@ function registryOf(world: FakeWorld): RegistryApi {
     tokens: async () => world.tokens.list(),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    setSecret: async (...args) => world.secrets.set(...args),
+    removeSecret: async (...args) => world.secrets.remove(...args),
+    secrets: async () => world.secrets.list(),
+    missingSecrets: async (names) => world.secrets.missing(names),
     poke: async () => undefined,
   };
 }

@@ -1,0 +1,19 @@
+// The client's calls about secrets. The operation determines the type of an answer.
+import type { CallOptions, Target } from "./transport/http.ts";
+import { ask } from "./transport/operations.ts";
+import type { SecretValue } from "./types.ts";
+
+/** The routes of secrets (secrets.md#api). Each call rejects with `ApiError` or `UnreachableError`. */
+export function secretsOf(target: Target) {
+  return {
+    /** Stores a value. A retry stores it once more, as another version. */
+    set: (name: string, value: SecretValue, options?: CallOptions) =>
+      ask(target, "putSecret", { path: { name }, body: value }, { ...options, repeatable: true }),
+
+    /** All secrets, without their values, and the state of the wrapping keys. */
+    list: (options?: CallOptions) => ask(target, "listSecrets", {}, options),
+
+    /** Removes a secret for good. */
+    remove: (name: string, options?: CallOptions) => ask(target, "deleteSecret", { path: { name } }, options),
+  };
+}
