@@ -8,6 +8,7 @@ import { checkoutEnv } from "./scripts/env.mjs";
 const secrets = {
   DROVER_ADMIN_TOKEN: "drv_admin_token_of_the_object_tests",
   DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
+  DROVER_KEK_1: Buffer.alloc(32, "wrapping key of the object tests").toString("base64"),
 };
 /** Every step of every object is checked (shell.md#assertions). */
 const checks = { DROVER_CHECK_EVERY: "1" };

@@ -105,6 +105,15 @@ export class DroverError extends Error {
   }
 }
 
+/** A DroverError after it has crossed an object's boundary: its properties without its class. */
+export type PlainError = Omit<DroverError, "stack" | "cause">;
+
+/** Whether an error is a `DroverError`, even if it has lost its class at an object's boundary. */
+export function isDroverError(error: unknown): error is PlainError {
+  if (!(error instanceof Error) || error.name !== "DroverError" || !("code" in error)) return false;
+  return typeof error.code === "string" && Object.hasOwn(STATUS_OF_CODE, error.code);
+}
+
 /** Why a command could not be started. Each of these codes is also a failure code. */
 export const START_ERROR_CODES = [
   "command_not_found",

@@ -116,12 +116,15 @@ export function isPlaced(state: ReadonlyExistingWorker, attempt: string): boolea
  * Undefined: the attempt is not in the present orders, has begun, or has no secrets (secrets.md#handed).
  */
 export function secretsOrdered(
-  { placements }: ReadonlyExistingWorker,
+  { placements, memo }: ReadonlyExistingWorker,
   attempt: string,
 ): Record<string, string> | undefined {
   const parts = parseAttemptId(attempt);
-  const row = parts && placements.get(placementKey(parts.run, parts.epoch));
-  if (row === undefined || row.state !== "live") return undefined;
+  const key = parts && placementKey(parts.run, parts.epoch);
+  const row = key === undefined ? undefined : placements.get(key);
+  if (key === undefined || row === undefined || row.state !== "live") return undefined;
+  const reported = memo.reported[key]?.attempts.find(({ id }) => id === attempt);
+  if (reported !== undefined && reported.state !== "preparing") return undefined;
   const order = row.order?.attempts.find(({ id }) => id === attempt);
   const uses = order?.want === "run" ? order.task?.secrets : undefined;
   if (uses === undefined) return undefined;

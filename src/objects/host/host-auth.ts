@@ -9,7 +9,7 @@ import {
 import { isPlaced } from "../../core/worker/placements.ts";
 import type { ExistingWorker } from "../../core/worker/state.ts";
 import { EnrollRequest, type HostSetup, JoinRequest } from "../../schema/host.ts";
-import { DroverError, notKnown, otherBody } from "../../shared/errors.ts";
+import { DroverError, isDroverError, notKnown, otherBody } from "../../shared/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../../shared/limits.ts";
 import { answerKey } from "../../signing/answer.ts";
 import { hostSecret } from "../../signing/code.ts";
@@ -141,7 +141,8 @@ export class HostAuth {
       if (call.purpose !== "hello") await this.recordRefusals(async () => this.#check(call));
       return { ...signed, value: await work(key) };
     } catch (error) {
-      if (!(error instanceof DroverError)) throw error;
+      // A refusal of another object has lost its class.
+      if (!isDroverError(error)) throw error;
       const { code, message, retryAfterMs, fields, extra } = error;
       return { ...signed, refused: { code, message, retryAfterMs, fields, extra } };
     }
