@@ -53,7 +53,8 @@ export class TaskSecrets {
   }
 
   /** Writes the files of an attempt, and returns its variables. Throws a `StartFault`. */
-  give(id: string, { secrets: uses = {} }: TaskSpec, owner: Owner | undefined): Record<string, string> {
+  give(id: string, { secrets: uses }: TaskSpec, owner: Owner | undefined): Record<string, string> {
+    if (uses === undefined) return {};
     const values = this.#options.secrets.valuesOf(id);
     const files = new Map<string, Uint8Array>();
     const env: Record<string, string> = {};
