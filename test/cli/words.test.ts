@@ -15,7 +15,7 @@ afterAll(() => bench.close());
 const RUNS = /^\/v1\/runs$/;
 const VERBS = (
   "up run ps stats status logs pull abort restart signal rm why workers hold drain resume kill enroll " +
-  "pools events apply snapshots tokens provider version help"
+  "pools events apply snapshots tokens secrets provider version help"
 ).split(" ");
 const BELOW = [
   "pools delete",
@@ -25,6 +25,9 @@ const BELOW = [
   "tokens list",
   "tokens rotate",
   "tokens revoke",
+  "secrets set",
+  "secrets list",
+  "secrets rm",
   "provider test",
 ];
 

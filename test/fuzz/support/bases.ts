@@ -73,6 +73,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       limits: { pools: [QUEUE], labels: { team: "x" }, maxPriority: 50, sources: ["10.0.0.0/8"] },
     },
   ],
+  "PUT /v1/secrets/{name}": () => [{ value: "a value" }, { base64: "AAEC" }],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
   "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
   "POST /v1/hosts/enroll": () => [
@@ -83,6 +84,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 },
     },
   ],
+  "POST /v1/hosts/{worker}/secrets": () => [{ attempt: "held/main/1.1", publicKey: salt }],
   "POST /v1/hosts/{worker}/join": () => [{ start: "a-start-of-the-agent", bootId: "boot-1" }],
   "POST /v1/hosts/{worker}/reports": (_, speaker) => {
     speaker.seq += 1;

@@ -127,6 +127,7 @@ export class World {
     const from = (...all: string[]) => all[pick % all.length] ?? "";
     if (name === "task") return "main";
     if (name === "stream") return from("stdout", "stderr");
+    if (operation.includes("/v1/secrets/")) return from("one", "two", "nobody");
     if (name === "name") return from(...POOLS);
     if (name === "snapshot") return SNAPSHOT;
     if (name === "attempt") return this.attempt;
