@@ -135,7 +135,7 @@ describe("a task gets its secrets (secrets.md#tasks)", () => {
 });
 
 describe("whatever becomes of the agent", () => {
-  test("the next one masks what it has masked, and removes the files at the end (secrets.md#files)", async () => {
+  test("the next one masks the same, and removes the files at the end (secrets.md#files)", async () => {
     const first = bench.start();
     bench.plane.order([sh(`echo $WORD; ${then("echo $WORD")}`)]);
     await bench.plane.until("the first line is stored", () => stored() === `${STARS}\n`);
@@ -164,7 +164,7 @@ describe("whatever becomes of the agent", () => {
     await until("the sealed values are gone", () => sealedFiles().length === 0 || undefined);
   });
 
-  test("if it cannot open them any more, all that is not sent yet is masked (redaction.md#secrets)", async () => {
+  test("if it cannot open them, all that is not sent yet is masked (redaction.md#secrets)", async () => {
     const first = bench.start();
     bench.plane.order([sh(`echo before; ${then("echo after $WORD")}`)]);
     await bench.plane.until("the first line is stored", () => stored() === "before\n");

@@ -16,8 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+const line = () => randomBytes(24).toString("base64");
 const SECRETS: Record<string, string> = {
-  "file-one": `-----BEGIN KEY-----\n${randomBytes(24).toString("base64")}\n${randomBytes(24).toString("base64")}\n-----END`,
+  "file-one": `-----BEGIN KEY-----\n${line()}\n${line()}\n-----END`,
   "env-one": `p"a's$s\\w/${randomBytes(9).toString("hex")}+&<é>`,
   both: `tok_${randomBytes(16).toString("base64url")}`,
 };
@@ -87,7 +88,8 @@ const memoryDirs = () =>
 const SCRIPT = `
 import { readFileSync, existsSync, writeFileSync } from "node:fs";
 const dir = process.env.DROVER_SECRETS_DIR + "/";
-const values = [readFileSync(dir + "one", "utf8"), process.env.TWO, readFileSync(dir + "three", "utf8"), process.env.FOUR];
+const file = (name) => readFileSync(dir + name, "utf8");
+const values = [file("one"), process.env.TWO, file("three"), process.env.FOUR];
 for (const stream of [process.stdout, process.stderr]) {
   for (const value of values) {
     const bytes = Buffer.from(value);
@@ -118,7 +120,7 @@ async function submit(): Promise<string> {
   return id;
 }
 
-test("after a run with three secrets nothing that Drover has stored or logged has any form of them", async () => {
+test("after a run with three secrets nothing that Drover stores or logs has any form of them", async () => {
   const id = await submit();
   const started = await until("the command has printed", () =>
     filesIn(server.stateDir).find((file) => file.endsWith("/local/started")),

@@ -28,7 +28,8 @@ const set = (name: string, value = VALUE, by = "test") =>
 async function withKeks<T>(keks: Record<string, string>, work: (one: Registry) => Promise<T>): Promise<T> {
   return runInDurableObject(stub(), async (_, state) => {
     const { DROVER_KEK_1: _none, ...others } = bindings;
-    return work(new Registry(state, { ...others, ...keks } as unknown as Env)); // the same bindings, but for keys
+    const env = { ...others, ...keks } as unknown as Env; // the same bindings, but for the keys
+    return work(new Registry(state, env));
   });
 }
 /** Everything that the registry has stored, as one text. */
@@ -213,7 +214,7 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
     ]);
   });
 
-  test("it gets none with another key, for an attempt that is not its own, or twice by one call", async () => {
+  test("it gets none with another key, for an attempt of others, or twice by one call", async () => {
     await ordered(ATTEMPT);
     const { publicKey } = await makeHostKey();
     expect((await refusal(host.secrets(ATTEMPT, publicKey))).code).toBe("forbidden");
@@ -235,7 +236,7 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
     expect((await refusal(host.secrets(ATTEMPT))).code).toBe("unknown_attempt");
   });
 
-  test("what the host enrolls with first stays: the same enrollment with another key is refused", async () => {
+  test("the key of the enrollment stays: the same enrollment with another key is refused", async () => {
     const { code } = await askedCode();
     const copy = new TestHost(() => objects.worker(worker));
     expect(await copyEnrolls(copy, code, key.publicKey)).toBe("accepted");
