@@ -1,6 +1,6 @@
 // The client's calls about secrets. The operation determines the type of an answer.
-import type { CallOptions, Target } from "./transport/http.ts";
-import { ask } from "./transport/operations.ts";
+import { type CallOptions, callStream, type Target } from "./transport/http.ts";
+import { ask, callOf } from "./transport/operations.ts";
 import type { SecretValue } from "./types.ts";
 
 /** The routes of secrets (secrets.md#api). Each call rejects with `ApiError` or `UnreachableError`. */
@@ -14,6 +14,8 @@ export function secretsOf(target: Target) {
     list: (options?: CallOptions) => ask(target, "listSecrets", {}, options),
 
     /** Removes a secret for good. */
-    remove: (name: string, options?: CallOptions) => ask(target, "deleteSecret", { path: { name } }, options),
+    async remove(name: string, options?: CallOptions): Promise<void> {
+      await callStream(target, callOf("deleteSecret", { path: { name } }, options));
+    },
   };
 }

@@ -265,7 +265,8 @@ describe("from the moment of a kill", () => {
       return said;
     };
     const none = { log: "forbidden", "get-snapshot": "forbidden", "put-snapshot": "forbidden" };
-    expect(await ofAll()).toEqual({ ...none, socket: "forbidden", join: "enrollment_over", report: 200 });
+    const more = { secrets: "forbidden", socket: "forbidden" };
+    expect(await ofAll()).toEqual({ ...none, ...more, join: "enrollment_over", report: 200 });
     // It asks for nothing, and tells a host who answers.
     expect((await send(await planOf("hello", killed))).status).toBe(200);
     // The agent says that it knows: that was its last word.
