@@ -8,9 +8,8 @@ import { checkoutEnv } from "./scripts/env.mjs";
 const secrets = {
   DROVER_ADMIN_TOKEN: "drv_admin_token_of_the_object_tests",
   DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
+  DROVER_KEK_1: Buffer.alloc(32, "wrapping key of the object tests").toString("base64"),
 };
-/** The key that seals what object tests store. */
-const kek = Buffer.alloc(32, 7).toString("base64");
 /** Every step of every object is checked (shell.md#assertions). */
 const checks = { DROVER_CHECK_EVERY: "1" };
 Object.assign(process.env, checkoutEnv(), secrets, checks);
@@ -64,9 +63,7 @@ export default defineConfig({
             // What an object throws on purpose would fill the screen.
             verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: {
-              bindings: { ...secrets, ...checks, DROVER_URL: "http://drover.test", DROVER_KEK_1: kek },
-            },
+            miniflare: { bindings: { ...secrets, ...checks, DROVER_URL: "http://drover.test" } },
           }),
         ],
         test: {

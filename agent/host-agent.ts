@@ -12,6 +12,7 @@ import { keyOf, type LocalMessage, type Supervisor } from "./exec/supervisor.ts"
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { Exchange } from "./plane/exchange.ts";
+import { SecretSource } from "./plane/secrets.ts";
 import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
 
@@ -77,6 +78,13 @@ export class HostAgent {
   get snapshots(): Snapshots | undefined {
     const url = this.#state.setup?.snapshotsUrl;
     return this.#exchange && url !== undefined ? new Snapshots(this.#exchange.plane, url) : undefined;
+  }
+
+  /** The secrets of attempts; undefined before this host has joined, or if it has enrolled without a key. */
+  get secrets(): SecretSource | undefined {
+    const { secretsUrl, worker } = this.#state.setup ?? {};
+    if (this.#exchange === undefined || secretsUrl === undefined || worker === undefined) return undefined;
+    return new SecretSource(this.#exchange.plane, secretsUrl, worker);
   }
 
   /** Applies an event, and then carries out what is due. */

@@ -15,23 +15,25 @@ import { ExecDriver } from "./drivers/exec.ts";
 import { FakeDriver } from "./drivers/fake.ts";
 import { AllocDirs } from "./exec/files/alloc-dirs.ts";
 import { closedParent } from "./exec/files/reach.ts";
+import { SecretFiles } from "./exec/files/secret-files.ts";
 import { StickyData } from "./exec/files/sticky-data.ts";
 import { Prestart } from "./exec/prestart.ts";
 import { AttemptStore } from "./exec/processes/dirs.ts";
 import { Groups } from "./exec/processes/groups.ts";
 import { checkShellReportsSignals } from "./exec/processes/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
+import { TaskSecrets } from "./exec/task-secrets.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { HostAgent, type HostAgentOptions } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
 import { stateDirFault } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
-import { identityIn } from "./plane/identity.ts";
+import { Identities, identityIn } from "./plane/identity.ts";
 import { joinControlPlane } from "./plane/join.ts";
 import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
-import { secretsOf } from "./secrets.ts";
+import { AttemptSecrets, hostKeyIn } from "./secrets.ts";
 import { ensureWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
 declare const DROVER_VERSION: string;
@@ -119,29 +121,34 @@ function exit(code: number, reason: string): never {
 }
 
 /** The files of a host, and the ids of the attempts in them. */
-function openHostFiles(stateDir: string) {
+async function openHostFiles(stateDir: string) {
   const store = new AttemptStore(stateDir);
   const boot = readLocalBootId(process.env);
   const journal = new Journal(stateDir, boot);
   const allocs = new AllocDirs(stateDir);
   const ids = [...new Set([...store.found(), ...journal.begun()])];
-  return { store, allocs, boot, journal, groups: new Groups(stateDir), ids };
+  const secrets = await AttemptSecrets.open(stateDir, await hostKeyIn(stateDir));
+  const secretFiles = new SecretFiles(stateDir);
+  return { store, allocs, boot, journal, groups: new Groups(stateDir), ids, secrets, secretFiles };
 }
 
 /** Creates the agent, and recovers the attempts of earlier starts. `keep` writes the journal. */
 async function startAgent(
-  files: ReturnType<typeof openHostFiles>,
+  files: Awaited<ReturnType<typeof openHostFiles>>,
   { url, stateDir, powerOff, notice }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
-  const { store, allocs, journal, groups, ids } = files;
+  const { store, allocs, journal, groups, ids, secrets, secretFiles } = files;
   const { DROVER_INSTANCE: instance, DROVER_AWAKE_FILE: awakeFile } = process.env;
   const now = makeClock();
   const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
   const snapshots = () => agent.snapshots;
+  const taskSecrets = new TaskSecrets({ secrets, files: secretFiles, source: () => agent.secrets });
   const identityOf = (id: string) => (url === undefined ? undefined : identityIn(stateDir, url, id));
-  const worker = () => agent.worker;
-  const prestart = new Prestart({ ...files, instance, worker, identityOf, snapshots });
+  const identities = new Identities(identityOf, ids);
+  const names = { instance, worker: () => agent.worker, identityOf: identities.give };
+  const around = { ...names, snapshots, secrets: taskSecrets };
+  const prestart = new Prestart({ ...files, ...around });
   const sticky = new StickyData(allocs);
   const supervisor = new Supervisor({
     store,
@@ -157,7 +164,18 @@ async function startAgent(
     stateDir,
     instance,
     noticeCommand: notice,
-    secretsOf,
+    secrets: {
+      ended: (id) => taskSecrets.ended(id),
+      forget(id) {
+        identities.forget(id);
+        return taskSecrets.forget(id);
+      },
+    },
+    secretsOf: (id) => {
+      const values = secrets.secretsOf(id);
+      const own = identities.secretsOf(id);
+      return values === "lost" || own.length === 0 ? values : [...values, ...own];
+    },
     tell: (event) => agent.tell(event),
   });
   const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);
@@ -196,7 +214,9 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   warnIfClosed(stateDir);
   const watchdog = watchdogOf(settings);
   ensureWatchdog(watchdog);
-  const files = openHostFiles(stateDir);
+  const files = await openHostFiles(stateDir);
+  files.secrets.prune(files.ids);
+  await files.secretFiles.prune(files.ids);
   files.store.prune();
   await files.allocs.prune();
   files.journal.prune(files.ids);
@@ -219,7 +239,8 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
   try {
     const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
-    const options = { url, stateDir, codeFile, ...facts, isFree: () => agent.isFree };
+    const { publicKey } = files.secrets;
+    const options = { url, stateDir, codeFile, ...facts, publicKey, isFree: () => agent.isFree };
     const { plane, setup } = await joinControlPlane(options, joining.signal);
     say(`is host ${setup.worker}, start ${setup.incarnation}`);
     agent.connect(plane, { type: "joined", setup });
@@ -255,7 +276,7 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
  */
 async function endLease(settings: Settings): Promise<void> {
   const { holder } = takeLock(join(settings.stateDir, LOCK));
-  const files = openHostFiles(settings.stateDir);
+  const files = await openHostFiles(settings.stateDir);
   if (!isLeaseEnding(files.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }

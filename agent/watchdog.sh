@@ -49,7 +49,7 @@ kill_bare() {
     seen=1
     kill -9 "${folder#/proc/}"
   done
-  [ -z "$seen" ]
+  [ -z "$seen" ] && rm -rf "$state"/secrets/*
 } 2>/dev/null
 ended=
 while sleep "$pause"; do

@@ -22,6 +22,7 @@ import { addQueue } from "./verbs/queue.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
+import { addSecrets } from "./verbs/secrets.ts";
 import { addSessions } from "./verbs/sessions.ts";
 import { addSignal } from "./verbs/signal.ts";
 import { addSnapshots } from "./verbs/snapshots.ts";
@@ -92,6 +93,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addWebhooks(program, io, exitWith);
   addAudit(program, io);
   addTrust(program, io);
+  addSecrets(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);
   addHelp(program);

@@ -104,6 +104,20 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+/** `NAME`, `NAME=secret`, and behind either `:file` or `:env`; the flag may be repeated. */
+export function secretUse(
+  text: string,
+  before: Record<string, { secret: string; as: "file" | "env" }> = {},
+): Record<string, { secret: string; as: "file" | "env" }> {
+  const [, name, secret, as] = /^([^=:]+)(?:=([^=:]+))?(?::(file|env))?$/.exec(text) ?? [];
+  if (name !== undefined) {
+    return { ...before, [name]: { secret: secret ?? name, as: as === "env" ? "env" : "file" } };
+  }
+  throw new InvalidArgumentError(
+    "It must be written NAME or NAME=secret, with :file or :env behind it, such as TOKEN=deploy-token:env.",
+  );
+}
+
 /**
  * `NAME=value`, or `NAME` alone for the value that it has in this process. References in the value are
  * escaped, so that the host replaces nothing and the command gets exactly this value.

@@ -4,6 +4,7 @@ import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
+import { secretsOf } from "./secrets.ts";
 import { sessionsOf } from "./sessions.ts";
 import { snapshotsOf } from "./snapshots.ts";
 import { tokensOf } from "./tokens.ts";
@@ -65,6 +66,7 @@ export function createClient(options: ClientOptions) {
     webhooks: webhooksOf(target),
     audit: auditOf(target),
     trust: trustOf(target),
+    secrets: secretsOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

@@ -95,12 +95,6 @@ export async function up(options: UpOptions = {}): Promise<Up> {
 
 type ResolvedOptions = UpOptions & { worker: { script: string; options: string }; stateDir: string };
 
-/** The key that seals Drover's own keys, if the caller's environment has one (oidc.md#sealed-keys). */
-function wrappingKey(): Record<string, string> {
-  const { DROVER_KEK_1: key } = process.env;
-  return key ? { DROVER_KEK_1: key } : {};
-}
-
 async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
@@ -126,7 +120,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   undo.add(() => (endsMachines ? cloud.endAll() : cloud.detach()));
   const identity = await identityOf(stateDir, options.port, adopted);
   await portsAreFree(identity);
-  const { port, cloudPort, token, signingKey, providerSecret } = identity;
+  const { port, cloudPort, token, providerSecret } = identity;
   const server = await serveCloud({ cloud, port: cloudPort, secret: providerSecret });
   undo.add(() => {
     server.close();
@@ -142,7 +136,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     ...worker,
     stateDir,
     port,
-    vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url, ...wrappingKey() },
+    vars: varsOf(identity, url),
     allowLocalWebhooks: options.allowLocalWebhooks === true,
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
@@ -182,6 +176,16 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     return endRuns({ client: ours, machines: new Set(cloud.living()), onRuns });
   };
   return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop: undo.run };
+}
+
+/** What the Worker gets as its secrets and settings. */
+function varsOf({ token, signingKey, wrappingKey }: Identity, url: string): Record<string, string> {
+  return {
+    DROVER_ADMIN_TOKEN: token,
+    DROVER_SIGNING_KEY: signingKey,
+    DROVER_KEK_1: wrappingKey,
+    DROVER_URL: url,
+  };
 }
 
 /** Says that the clock was set, and how Drover's time differs from it now. */

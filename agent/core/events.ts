@@ -35,8 +35,11 @@ export type HostEvent =
   | { type: "full_requested" }
   /** The control plane refuses this start of the agent for good. */
   | { type: "stale"; code: number; reason: string }
-  /** The artifacts and the snapshot of the task are in place. */
-  | { type: "prepared"; id: string }
+  /**
+   * The secrets, the artifacts and the snapshot of the task are in place. `secretsOnDisk`: the machine has no
+   * memory for the files of its secrets.
+   */
+  | { type: "prepared"; id: string; secretsOnDisk?: true }
   | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The attempt was not started, because its id was started or killed here before. */

@@ -87,8 +87,10 @@ export interface AttemptState {
   main: "waiting" | "running" | "over";
   /** The attempt must not start before this instant, which is still to come. */
   notBefore?: Instant | undefined;
-  /** Its artifacts and snapshot are in place (`needsPreparation`). */
+  /** Its secrets, artifacts and snapshot are in place (`needsPreparation`). */
   prepared?: true;
+  /** The files of its secrets are on a disk (secrets.md#files). */
+  secretsOnDisk?: true | undefined;
   startedAt?: Instant | undefined;
   endedAt?: Instant | undefined;
   /** If `main` is `over` and there is neither `exit` nor `startError`, the exit status is lost. */

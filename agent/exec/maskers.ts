@@ -1,9 +1,12 @@
 // What masks the output of each attempt on this machine?
-import { type Masker, maskerOf } from "../core/redaction/mask.ts";
+import { MASKS_ALL, type Masker, maskerOf } from "../core/redaction/mask.ts";
 import { maskedText } from "../core/redaction/texts.ts";
 
-/** The secret values that the agent knows of an attempt. Most attempts have none (redaction.md#secrets). */
-export type SecretsOf = (attemptId: string) => readonly Uint8Array[];
+/**
+ * The secret values that the agent knows of an attempt. Most attempts have none. `lost`: the attempt has
+ * secrets that the agent does not know any more (redaction.md#secrets).
+ */
+export type SecretsOf = (attemptId: string) => readonly Uint8Array[] | "lost";
 
 /**
  * The maskers of attempts with secrets. A masker is kept until its attempt is forgotten or its secrets
@@ -20,6 +23,7 @@ export class Maskers {
   /** The masker of an attempt with all values that are known now; undefined if nothing is to be masked. */
   of(id: string): Masker | undefined {
     const secrets = this.#secretsOf(id);
+    if (secrets === "lost") return MASKS_ALL;
     if (secrets.length === 0) return undefined;
     const built = this.#built.get(id);
     if (built !== undefined && areSame(built.secrets, secrets)) return built.masker;

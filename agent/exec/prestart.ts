@@ -3,7 +3,7 @@ import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readIfThere, replaceFile } from "../../posix/files.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
-import { type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
+import { MARKS, type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
 import type { Identity } from "../plane/identity.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
@@ -11,9 +11,11 @@ import { baseEnvironment, readNode } from "./environment.ts";
 import type { AllocDirs, TaskDirs } from "./files/alloc-dirs.ts";
 import { fetchArtifacts } from "./files/artifacts.ts";
 import { checkScript, resolveCommand } from "./files/resolve.ts";
+import type { Owner } from "./files/secret-files.ts";
 import { fetchSnapshot } from "./files/snapshot.ts";
 import { giveAllIn } from "./files/tree.ts";
 import { StartFault } from "./start-fault.ts";
+import type { TaskSecrets } from "./task-secrets.ts";
 
 export interface PrestartOptions {
   allocs: AllocDirs;
@@ -27,6 +29,7 @@ export interface PrestartOptions {
   identityOf: (id: string) => Identity | undefined;
   /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
   snapshots: () => Snapshots | undefined;
+  secrets: Pick<TaskSecrets, "fetch" | "dirOf" | "give">;
 }
 
 /** All that is needed to start a command. */
@@ -39,10 +42,11 @@ export interface Launch {
 }
 
 /**
- * The steps before a command starts, in order: directories, artifacts, snapshot (`prepare`); environment,
- * user, standard input (`ready`); then limits, logs and the start itself (a `Driver`). Fetches are done once
- * for all attempts of the task on this placement, even if the agent restarts in this boot. All other steps
- * are done for each attempt. `prepare` and `ready` throw a `StartFault` or the system's error.
+ * The steps before a command starts, in order: directories, secrets, artifacts, snapshot (`prepare`);
+ * environment, user, standard input, files of secrets (`ready`); then limits, logs and the start itself (a
+ * `Driver`). Secrets are fetched for each attempt. Other fetches are done once for all attempts of the task
+ * on this placement, even if the agent restarts in this boot. `prepare` and `ready` throw a `StartFault` or
+ * the system's error.
  */
 export class Prestart {
   readonly #options: PrestartOptions;
@@ -51,13 +55,16 @@ export class Prestart {
     this.#options = options;
   }
 
-  /** Directories, artifacts and snapshot: the steps that may take long. `signal` stops them. */
-  async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<void> {
+  /** Directories, secrets, artifacts and snapshot: the steps that may take long. `signal` stops them. */
+  async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<{ secretsOnDisk?: true }> {
     const { dirs, ready } = await this.#setUp(id, task, signal);
-    const { boot, snapshots } = this.#options;
+    const { boot, snapshots, secrets } = this.#options;
+    // First, so that the errors of the other steps are masked, too.
+    const onDisk = task.secrets !== undefined && (await secrets.fetch(id, task.secrets, signal));
     const place = { dirs, boot, signal };
     await fetchArtifacts(ready.artifacts, place);
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
+    return onDisk ? { secretsOnDisk: true } : {};
   }
 
   /**
@@ -65,25 +72,39 @@ export class Prestart {
    */
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
     const { dirs, ready, account } = await this.#setUp(id, task, signal);
-    const { argv, env } = ready;
+    const { argv } = ready;
     const dir = workingDir(dirs, task, ready);
     const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
     const [name = "", ...args] = argv;
-    const file = resolveCommand(name, env.PATH ?? "", dir);
+    const file = resolveCommand(name, ready.env.PATH ?? "", dir);
     if (account !== undefined && !isOwn(account)) {
-      const member = await memberOf(account, this.#giveOnce(id, dirs, account), { signal });
+      const group = this.#giveOnce(id, dirs, account);
+      const member = await memberOf(account, group, { signal });
+      const env = this.#environment(id, task, ready, { uid: account.uid, gid: account.gid, group });
       // If `setpriv` cannot start the command, its exit 127 would look like the command's own.
       checkScript(file, await checkReach(member, dir, file, { signal }), dir);
       return { argv: [...asMember(member), file, ...args], dir, env, stdin };
     }
+    const env = this.#environment(id, task, ready);
     // `exec` would read a name that begins with a dash as an option.
     return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
   }
 
+  /**
+   * The environment with the task's secrets, whose files are written. Secrets come last, so no reference
+   * leads to one, and no value gets into the arguments. Drover's own marks stay as they are.
+   */
+  #environment(id: string, task: TaskSpec, { env }: ReadyTask, owner?: Owner): Record<string, string> {
+    const given = this.#options.secrets.give(id, task, owner);
+    const marks = Object.entries(env).filter(([name]) => MARKS.includes(name));
+    return { ...env, ...given, ...Object.fromEntries(marks) };
+  }
+
   /** The directories of a task, its references resolved, and its user; undefined: the agent's own. */
   async #setUp(id: string, task: TaskSpec, signal: AbortSignal) {
-    const { allocs, instance, worker, identityOf } = this.#options;
-    const dirs = allocs.make(id);
+    const { allocs, instance, worker, identityOf, secrets } = this.#options;
+    const made = allocs.make(id);
+    const dirs = { ...made, secrets: secrets.dirOf(id, task) ?? made.secrets };
     const identity = task.identity === true ? identityOf(id) : undefined;
     const around = { id, dirs, instance, identity, node: readNode(worker()) };
     const ready = readyTask(task, { ...around, base: baseEnvironment() });

@@ -21,6 +21,7 @@ import type { AttemptStore } from "./processes/dirs.ts";
 import { measureHost } from "./processes/usage.ts";
 import { startErrorOf } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
+import type { TaskSecrets } from "./task-secrets.ts";
 
 /** Messages that need nothing from the control plane except its snapshots. */
 export type LocalMessage = Exclude<
@@ -48,6 +49,7 @@ export interface SupervisorOptions {
   instance: string | undefined;
   /** The command that asks the provider whether it will take the machine back. */
   noticeCommand: string | undefined;
+  secrets: Pick<TaskSecrets, "ended" | "forget">;
   /** The secret values that must not leave this machine in the output of an attempt. */
   secretsOf: SecretsOf;
   /** Called with events that are not the result of a call: output and exits. */
@@ -88,7 +90,10 @@ export class Supervisor {
     for (const driver of Object.values(this.#drivers)) {
       const main = journal && driver.recover(id, journal);
       if (main === undefined) continue;
-      if (main.kind === "unbegun") return undefined;
+      if (main.kind === "unbegun") {
+        void this.#inOrder(id, () => this.#withoutSecrets(id));
+        return undefined;
+      }
       this.#own(id, driver);
       return { id, journal, main };
     }
@@ -135,6 +140,7 @@ export class Supervisor {
       case "kill_tree":
         return this.#kill(message);
       case "forget":
+        await this.#options.secrets.forget(message.id);
         await store.forget(message.id);
         this.#maskers.forget(message.id);
         return { type: "forgotten", id: message.id };
@@ -173,8 +179,7 @@ export class Supervisor {
     if (stop.aborted) return refused;
     try {
       if (kind === "prepare") {
-        await this.#options.prestart.prepare(id, task, stop);
-        return { type: "prepared", id };
+        return { type: "prepared", id, ...(await this.#options.prestart.prepare(id, task, stop)) };
       }
       if (!this.#options.store.claim(id)) return refused;
       const driver = this.#drivers[driverOf(task)];
@@ -245,9 +250,16 @@ export class Supervisor {
       if (outcome.alive !== undefined) return { type: "kill_failed", id, error: outcome.alive };
       killed ||= outcome.killed;
     }
+    await this.#options.secrets.ended(id);
     this.streams.unwatch(id);
     this.#owners.delete(id);
     return { type: "tree_gone", id, killed };
+  }
+
+  /** The attempt has not begun. If it is started again, it gets its secrets again. */
+  async #withoutSecrets(id: string): Promise<HostEvent> {
+    await this.#options.secrets.forget(id);
+    return { type: "tick" };
   }
 
   #reportEnd(id: string, end: TaskEnd): void {

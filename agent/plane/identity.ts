@@ -26,10 +26,44 @@ export function identityIn(stateDir: string, base: string, attempt: string): Ide
 }
 
 /**
- * The secret values that the identity of an attempt has: what its output must not show
- * (redaction.md#secrets). Call it only for attempts whose task has an `identity`.
+ * The identities of the attempts on this machine. Their request tokens must not leave it in output
+ * (redaction.md#secrets).
  */
-export function identitySecrets(stateDir: string, attempt: string): readonly Uint8Array[] {
-  const found = identityIn(stateDir, "", attempt);
-  return found === undefined ? [] : [new TextEncoder().encode(found.token)];
+export class Identities {
+  readonly #of: (attempt: string) => Identity | undefined;
+  /** By attempt: the token as bytes; null: it was not needed yet. */
+  readonly #tokens = new Map<string, readonly Uint8Array[] | null>();
+
+  /**
+   * `recovered`: attempts of earlier starts of the agent. Whether they have an identity is not known any more,
+   * so each is taken to have one.
+   */
+  constructor(identityOf: (attempt: string) => Identity | undefined, recovered: readonly string[]) {
+    this.#of = identityOf;
+    for (const id of recovered) this.#tokens.set(id, null);
+  }
+
+  /** The identity for an attempt that is about to start; undefined if this machine is not enrolled. */
+  readonly give = (id: string): Identity | undefined => {
+    this.#tokens.set(id, null);
+    return this.#of(id);
+  };
+
+  /** The secret values of an attempt's identity. Answers from memory after the first time. */
+  secretsOf(id: string): readonly Uint8Array[] {
+    const known = this.#tokens.get(id);
+    if (known === undefined) return NONE;
+    if (known !== null) return known;
+    const token = this.#of(id)?.token;
+    if (token === undefined) return NONE;
+    const values = [new TextEncoder().encode(token)];
+    this.#tokens.set(id, values);
+    return values;
+  }
+
+  forget(id: string): void {
+    this.#tokens.delete(id);
+  }
 }
+
+const NONE: readonly Uint8Array[] = [];

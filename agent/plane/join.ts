@@ -39,6 +39,8 @@ export interface JoinOptions {
   codeFile?: string | undefined;
   bootId: string;
   resources: Resources;
+  /** The key for which secrets are sealed (secrets.md#host-keys). */
+  publicKey: string;
   /** Whether this machine may become another worker's host (`isFree` in `core/lease.ts`). */
   isFree: () => boolean;
 }
@@ -108,12 +110,12 @@ async function enroll(options: JoinOptions, signal: AbortSignal): Promise<HostSe
  * Prepares an enrollment. The salt is the same for every code; the secret depends on the salt and the code.
  */
 function enrollment(options: JoinOptions) {
-  const { stateDir, bootId, resources } = options;
+  const { stateDir, bootId, resources, publicKey } = options;
   const code = codeOf(options);
   const salt = readIfThere(inState(stateDir, "salt"))?.trim() || makeSalt();
   writeAtomically(inState(stateDir, "salt"), `${salt}\n`);
   const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
-  const body = JSON.stringify({ salt, agent, bootId, resources } satisfies EnrollRequest);
+  const body = JSON.stringify({ salt, agent, bootId, resources, publicKey } satisfies EnrollRequest);
   const plane = new ControlPlane({ key: code.key, keyid: code.claim });
   const url = `${baseOf(options)}/v1/hosts/enroll`;
   const post = (limit: AbortSignal) => plane.post(url, "enroll", body, limit);
@@ -205,7 +207,9 @@ function setupFrom(answer: unknown): HostSetup {
     typeof setup.probe?.boot === "string" &&
     setup.probe.intervalMs > 0 &&
     setup.leaseMs > 0;
-  for (const url of complete ? [setup.reportUrl, setup.socketUrl, setup.logsUrl, setup.snapshotsUrl] : []) {
+  for (const url of complete
+    ? [setup.reportUrl, setup.socketUrl, setup.logsUrl, setup.snapshotsUrl, setup.secretsUrl]
+    : []) {
     if (url !== undefined) safeUrl(url);
   }
   if (!complete) throw new Error("The answer to the enrollment is incomplete: is this the control plane?");

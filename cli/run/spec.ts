@@ -27,7 +27,11 @@ export interface SpecFlags {
   input?: string;
   /** The command may ask for tokens that say which run it is. */
   identity?: boolean;
+  secret?: SecretUses;
 }
+
+/** Secrets by the names that the command has for them. */
+export type SecretUses = Record<string, { secret: string; as: "file" | "env" }>;
 
 /** A submission with an id that this command has chosen. */
 export type NamedSpec = RunSpec & { id: string };
@@ -51,6 +55,7 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     dir: here === undefined || isOwn ? flags.dir : resolve(here.cwd, flags.dir ?? "."),
     pool,
     env: withPath(flags.env, here),
+    secrets: flags.secret,
     umask: here?.umask,
     labels: flags.label,
     timeout,
@@ -119,6 +124,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/argv", "argument"],
   ["/pool", "--pool", "pool"],
   ["/env", "--env", "env"],
+  ["/secrets", "--secret", "secret"],
   ["/dir", "--dir", "dir"],
   ["/umask", "the umask"],
   ["/snapshot", "--snapshot", "snapshot"],

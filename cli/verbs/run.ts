@@ -15,6 +15,7 @@ import {
   pair,
   path,
   positiveDuration,
+  secretUse,
   several,
   size,
   wholeNumber,
@@ -57,7 +58,8 @@ stderr has the events of the run and the output of the other tasks, line by line
 If the output is closed (as by a pipe into head), the run is aborted, too.
 With --json, stdout has only the final status, and the command's output goes to stderr.
 Values of --env are stored with the run in clear text: drover status --json shows them
-to everyone who has the token, for as long as the run is kept.
+to everyone who has the token, for as long as the run is kept. Values of --secret are
+not shown to anybody, and are masked in the output: drover secrets set.
 
 The command line reaches the command as written. Only Drover's own variables, such as
 \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; write $\${DROVER_RUN_ID} for
@@ -74,7 +76,8 @@ fetch them with drover pull.
 Examples:
   drover run -- make test
   drover run --cpus 4 --memory 2GiB --timeout 30m -- npm test
-  drover run --env CI=1 --env GITHUB_TOKEN -- ./release.sh
+  drover run --env CI=1 --secret GITHUB_TOKEN:env -- ./release.sh
+  drover run --secret key=deploy-key -- sh -c 'ssh -i "$DROVER_SECRETS_DIR/key" host true'
   drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
@@ -104,6 +107,11 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "-e, --env <name[=value]>",
       "an environment variable; without a value, copied from here (repeatable)",
       environment(io.env),
+    )
+    .option(
+      "--secret <name[=secret][:file|:env]>",
+      "a secret: as a file in DROVER_SECRETS_DIR, or a variable (repeatable)",
+      secretUse,
     )
     .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
     .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)

@@ -43,6 +43,7 @@ interface CreateFlags {
   label?: Record<string, string>;
   maxPriority?: number;
   source?: string[];
+  secret?: string[];
   expires?: string;
   json?: boolean;
 }
@@ -83,6 +84,7 @@ function addCreate(tokens: Command, io: Io): void {
       "accept it only from this network, such as 10.0.0.0/8 (repeatable)",
       several,
     )
+    .option("--secret <name>", "its runs get only this secret (repeatable)", several)
     .option("--expires <duration>", "how long it is valid (default: until it is revoked)", positiveDuration)
     .option("--json", "print JSON")
     .addHelpText("after", CREATE_HELP)
@@ -93,8 +95,9 @@ function addCreate(tokens: Command, io: Io): void {
 }
 
 function requestOf({ name, preset, scope, expires, ...flags }: CreateFlags): TokenRequest {
-  const { pool: pools, label: labels, maxPriority, source: sources } = flags;
-  return { name, preset, scopes: scope, limits: { pools, labels, maxPriority, sources }, expiresIn: expires };
+  const { pool: pools, label: labels, maxPriority, source: sources, secret: secrets } = flags;
+  const limits = { pools, labels, maxPriority, sources, secrets };
+  return { name, preset, scopes: scope, limits, expiresIn: expires };
 }
 
 function addList(tokens: Command, io: Io): void {
@@ -128,12 +131,14 @@ function listView(tokens: readonly Token[], io: Io): string {
   return listText(io, headings, rows, empty);
 }
 
-function limitsText({ limits: { pools = [], labels = {}, maxPriority, sources = [] } }: Token): string {
+function limitsText({ limits }: Token): string {
+  const { pools = [], labels = {}, maxPriority, sources = [], secrets = [] } = limits;
   return [
     ...pools.map((pool) => `pool ${pool}`),
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
     ...(maxPriority === undefined ? [] : [`priority ${maxPriority}`]),
     ...sources.map((source) => `from ${source}`),
+    ...secrets.map((secret) => `secret ${secret}`),
   ].join(", ");
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Group } from "../../posix/cgroup.ts";
+import { removeMemoryDir } from "../../posix/memory-dir.ts";
 import { environmentOf, lives, readProc } from "../../posix/proc.ts";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { endTree } from "../runtime/end-processes.ts";
@@ -218,6 +219,7 @@ export class LoopbackCloud {
     for (;;) {
       try {
         await this.#killAll(entry);
+        removeMemoryDir(join(this.#dirOf(entry.id), "agent", "secrets"));
         break;
       } catch (error) {
         this.#options.onProblem(`Machine ${entry.id} cannot be ended yet. ${String(error)}`);

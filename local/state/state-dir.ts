@@ -29,6 +29,8 @@ const Identity = z.object({
   cloudPort: Port,
   token: z.string(),
   signingKey: z.string(),
+  /** Wraps the keys of secrets: `DROVER_KEK_1`. */
+  wrappingKey: z.string(),
   providerSecret: z.string(),
 });
 export type Identity = z.infer<typeof Identity>;
@@ -126,6 +128,7 @@ export async function identityOf(dir: string, port: number | undefined, machines
     cloudPort: stored?.cloudPort ?? (await choosePort([ofWorker])),
     token: stored?.token ?? `drv_${secret()}`,
     signingKey: stored?.signingKey ?? secret(),
+    wrappingKey: stored?.wrappingKey ?? randomBytes(32).toString("base64"),
     providerSecret: stored?.providerSecret ?? secret(),
   };
   writeAtomically(path, JSON.stringify(identity));

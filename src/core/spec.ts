@@ -85,7 +85,7 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * A task's `meta` and `env` are added to the `meta` and `env` of its group. Its other fields replace the
+ * A task's `meta`, `env` and `secrets` are added to those of its group. Its other fields replace the
  * fields of the group (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): TaskSpec {
@@ -95,11 +95,13 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
   const identity = task.identity ?? spec.identity ?? false;
+  const secrets = { ...spec.secrets, ...task.secrets };
   return {
     name: task.name,
     argv: task.argv,
     env: { ...spec.env, ...task.env },
     meta: { ...spec.meta, ...task.meta },
+    ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
     ...(dir === undefined ? {} : { dir }),
     resources: wholeNumbers(asked),
     ...(asked.memory === undefined ? { memoryLimitBytes: 0 } : {}),

@@ -16,6 +16,7 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
+import type { HostSecrets } from "../schema/access/secret.ts";
 import { type HostSetup, type Orders, Report } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
@@ -26,7 +27,7 @@ import type { CloudWorkerStub, Env } from "./env.ts";
 import { createInstance, providerOf } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
-import { parsedBody, reportOf } from "./host/host-calls.ts";
+import { parsedBody, reportOf, secretsWanted } from "./host/host-calls.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
@@ -121,6 +122,15 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async confirmAttempt(claim: AttemptClaim): Promise<void> {
     this.#shell.count();
     this.#auth.confirmAttempt(claim);
+  }
+
+  async secrets(call: SignedCall): Promise<SignedAnswer<HostSecrets>> {
+    this.#shell.count();
+    return this.#auth.answer(call, async () => {
+      this.#pace.start();
+      const request = secretsWanted(call, this.#living());
+      return peersOf(this.env).registry().handSecrets(request);
+    });
   }
 
   /** The host's request for a socket. Nothing changes before the host's first frame. */

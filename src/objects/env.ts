@@ -60,6 +60,11 @@ export interface Env {
   DROVER_ADMIN_TOKEN: string;
   /** The key that signs enrollment codes. */
   DROVER_SIGNING_KEY: string;
+  /**
+   * The keys that wrap the keys of secrets are `DROVER_KEK_1`, `DROVER_KEK_2` and so on
+   * (secrets.md#rotation). Their number is open, so `objects/secrets/vault.ts` looks for them by name.
+   */
+  DROVER_KEK_1?: string;
   /** The URL at which hosts reach this Worker. */
   DROVER_URL?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */

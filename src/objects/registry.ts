@@ -8,6 +8,7 @@ import {
   registryMachine,
 } from "../core/registry/machine.ts";
 import type { RegistryRecord } from "../core/registry/pools.ts";
+import type { DataKeyRow, SecretRow } from "../core/registry/secrets.ts";
 import type { SessionRow } from "../core/registry/sessions.ts";
 import { isLiveKey, type SigningKeyRow } from "../core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../core/registry/tokens.ts";
@@ -20,18 +21,23 @@ import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { AuditLog } from "./reads/audit-log.ts";
 import { registryCalls } from "./registry/calls.ts";
+import { Vault } from "./secrets/vault.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, type TableName, ValueStore } from "./store.ts";
 
 /** The one Durable Object that owns the pools' configurations, and who may do what. */
 export class Registry extends DurableObject<Env> implements RegistryStub {
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
+  readonly #vault = new Vault(this.env);
   readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
     load: () => ({
       record: this.#store.read(),
       refusals: {},
       tokens: this.#rows<TokenRow>("tokens", isLiveToken),
+      secrets: this.#rows<SecretRow>("secrets"),
+      dataKeys: this.#rows<DataKeyRow>("data_keys"),
+      keks: this.#vault.numbers,
       exchanged: this.#rows<TokenRow>("exchanged", isLiveExchange),
       trust: this.#rows<TrustRow>("trust", isLiveRule),
       keys: this.#rows<SigningKeyRow>("keys", isLiveKey),
@@ -40,14 +46,22 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       audit: this.#audit.load(),
     }),
     save: (state) => {
-      const { tokens, exchanged, trust, keys, sessions, webhooks, audit } = state;
-      for (const rows of [tokens, exchanged, trust, keys, sessions, webhooks, audit.rows]) rows.flush();
+      const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, webhooks, audit } = state;
+      for (const rows of [tokens, secrets, dataKeys, exchanged, trust]) rows.flush();
+      for (const rows of [keys, sessions, webhooks, audit.rows]) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
-    send: async (message): Promise<RegistryEvent> =>
-      message.kind === "export_audit" ? this.#audit.export(message) : post(peersOf(this.env), message),
+    send: async (message): Promise<RegistryEvent> => {
+      if (message.kind === "export_audit") return this.#audit.export(message);
+      return message.object === "vault" ? this.#vault.rewrap(message.body) : post(peersOf(this.env), message);
+    },
   });
-  readonly #calls = registryCalls({ env: this.env, shell: this.#shell, audit: this.#audit });
+  readonly #calls = registryCalls({
+    env: this.env,
+    shell: this.#shell,
+    audit: this.#audit,
+    vault: this.#vault,
+  });
 
   /** A table of which `isLive` says which rows stay in memory; by default all. */
   #rows<Row>(table: TableName, isLive: (row: Row) => boolean = () => true): Rows<Row> {

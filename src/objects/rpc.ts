@@ -7,6 +7,7 @@ import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.t
 import type { IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
+import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { ListedWorker, PoolEventList, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
@@ -287,6 +288,11 @@ export interface CloudWorkerApi {
    * `unauthorized`.
    */
   confirmAttempt(claim: AttemptClaim): Promise<void>;
+  /**
+   * The secrets of an attempt that is about to start, sealed for this host (secrets.md#handed). Codes:
+   * `unknown_attempt`, `unknown_secret`, `secrets_too_large`, `no_wrapping_key`, `forbidden`.
+   */
+  secrets(call: SignedCall): Promise<SignedAnswer<HostSecrets>>;
   /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;

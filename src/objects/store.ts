@@ -66,7 +66,9 @@ export type TableName =
   | "audit"
   | "exchanged"
   | "trust"
-  | "keys";
+  | "keys"
+  | "secrets"
+  | "data_keys";
 
 /**
  * A table in the object's SQLite. Its columns are the key, whether the row is live, and the row as JSON. With

@@ -29,6 +29,9 @@ export const HostResources = z
   })
   .meta({ id: "HostResources" });
 
+/** The public key of a host (X25519), for which secrets are sealed (secrets.md#host-keys). */
+export const HostKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "must be the base64 of 32 bytes");
+
 /** `POST /v1/hosts/enroll`: signed with the key of an enrollment code (protocol.md#enrolling). */
 export const EnrollRequest = z.strictObject({
   salt: z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "must be the base64 of 32 random bytes"),
@@ -36,6 +39,9 @@ export const EnrollRequest = z.strictObject({
   agent: z.strictObject({ version: z.string().max(64), os: z.string().max(64), arch: z.string().max(64) }),
   bootId: z.string().min(1).max(128),
   resources: HostResources,
+  publicKey: HostKey.optional().describe(
+    "the host's X25519 key, for which secrets are sealed; absent: it takes no secrets",
+  ),
 });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;
 
@@ -54,6 +60,7 @@ export const HostSetup = z.object({
     .string()
     .optional()
     .describe("the URL of snapshots, without its end /{snapshot}; absent: this deployment has none"),
+  secretsUrl: z.string().optional().describe("where an attempt's secrets are; absent: it takes none"),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),
@@ -138,6 +145,10 @@ export const AttemptReport = z.object({
     .describe("the attempt must not be started yet (`startInMs`), and nothing of it exists here"),
   timedOut: z.boolean().optional().describe("the host stopped it at its time limit"),
   stopped: HostStop.optional(),
+  secretsOnDisk: z
+    .boolean()
+    .optional()
+    .describe("the files of its secrets are on a disk, since the host has no memory file system for them"),
   outputs: Outcome.optional().describe(
     "for a task with `outputs` that ended by itself: its result, or why there is none",
   ),

@@ -52,6 +52,7 @@ export const AGENT_FIELDS = [
   "fake",
   "identity",
   "outputs",
+  "secrets",
   "snapshot",
   "stdin",
   "user",

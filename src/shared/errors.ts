@@ -26,6 +26,7 @@ export const STATUS_OF_CODE = {
   unknown_webhook: 404,
   unknown_delivery: 404,
   unknown_trust_rule: 404,
+  unknown_secret: 404,
   method_not_allowed: 405,
   run_exists: 409,
   not_running: 409,
@@ -53,6 +54,7 @@ export const STATUS_OF_CODE = {
   digest_mismatch: 422,
   host_paths_not_allowed: 422,
   fake_driver_not_allowed: 422,
+  secrets_too_large: 422,
   busy: 429,
   too_many_requests: 429,
   internal: 500,
@@ -110,6 +112,15 @@ export class DroverError extends Error {
   }
 }
 
+/** A DroverError after it has crossed an object's boundary: its properties without its class. */
+export type PlainError = Omit<DroverError, "stack" | "cause">;
+
+/** Whether an error is a `DroverError`, even if it has lost its class at an object's boundary. */
+export function isDroverError(error: unknown): error is PlainError {
+  if (!(error instanceof Error) || error.name !== "DroverError" || !("code" in error)) return false;
+  return typeof error.code === "string" && Object.hasOwn(STATUS_OF_CODE, error.code);
+}
+
 /** Why a command could not be started. Each of these codes is also a failure code. */
 export const START_ERROR_CODES = [
   "command_not_found",
@@ -119,6 +130,7 @@ export const START_ERROR_CODES = [
   "user_not_found",
   "artifact_failed",
   "snapshot_failed",
+  "secrets_failed",
   "start_failed",
 ] as const;
 

@@ -10,6 +10,7 @@ export const PURPOSES = [
   "log",
   "put-snapshot",
   "report",
+  "secrets",
   "socket",
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];

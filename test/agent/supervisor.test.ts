@@ -103,7 +103,7 @@ beforeEach(() => {
     store: new AttemptStore(dir),
     allocs,
     sticky: new StickyData(allocs),
-    prestart: { prepare: async () => undefined },
+    prestart: { prepare: async () => ({}) },
     drivers: (ended) => {
       tellEnd = ended;
       return { fake, exec };
@@ -112,6 +112,7 @@ beforeEach(() => {
     stateDir: dir,
     instance: undefined,
     noticeCommand: undefined,
+    secrets: { ended: async () => undefined, forget: async () => undefined },
     secretsOf: (id) => (secrets[id] ?? []).map((value) => Buffer.from(value)),
     tell: (event) => void log.push(event.type),
   });

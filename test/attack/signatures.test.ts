@@ -74,6 +74,9 @@ async function planOf(purpose: Purpose, by: HttpHost = host): Promise<Plan> {
       // What the host claims is asked about, so its log is looked at.
       await by.call("reports", { ...by.next({ attempts: [CLAIM] }), incarnation: 1 });
       return plan("PUT", `/logs/${encodeURIComponent(CLAIM.id)}/stdout?offset=0`, BYTES, 404);
+    case "secrets":
+      // No such attempt is in its orders, and it has enrolled without a key.
+      return plan("POST", "/secrets", JSON.stringify({ attempt: CLAIM.id, publicKey: strangeSecret() }), 403);
     case "hello":
       return plan("GET", "/hello", "", 200);
     case "socket":
@@ -262,7 +265,8 @@ describe("from the moment of a kill", () => {
       return said;
     };
     const none = { log: "forbidden", "get-snapshot": "forbidden", "put-snapshot": "forbidden" };
-    expect(await ofAll()).toEqual({ ...none, socket: "forbidden", join: "enrollment_over", report: 200 });
+    const more = { secrets: "forbidden", socket: "forbidden" };
+    expect(await ofAll()).toEqual({ ...none, ...more, join: "enrollment_over", report: 200 });
     // It asks for nothing, and tells a host who answers.
     expect((await send(await planOf("hello", killed))).status).toBe(200);
     // The agent says that it knows: that was its last word.

@@ -15,7 +15,7 @@ afterAll(() => bench.close());
 const RUNS = /^\/v1\/runs$/;
 const VERBS = (
   "up run ps stats status logs pull abort restart signal rm why workers hold drain resume kill enroll " +
-  "pools events apply snapshots tokens trust sessions webhooks audit provider version help"
+  "pools events apply snapshots tokens trust sessions secrets webhooks audit provider version help"
 ).split(" ");
 const BELOW = [
   "pools delete",
@@ -39,6 +39,9 @@ const BELOW = [
   "trust set",
   "trust list",
   "trust rm",
+  "secrets set",
+  "secrets list",
+  "secrets rm",
   "provider test",
 ];
 

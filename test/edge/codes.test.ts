@@ -144,6 +144,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unknown_worker: () => ask("GET", "/v1/workers/nobody"),
   unknown_snapshot: () => ask("GET", NO_SNAPSHOT),
   unknown_trust_rule: () => ask("GET", "/v1/trust-rules/nobody"),
+  unknown_secret: () => ask("DELETE", "/v1/secrets/nobody"),
   unknown_token: () => ask("GET", "/v1/tokens/0123456789"),
   token_exists: async () => {
     await server.json(201, "POST", "/v1/tokens", { name: "taken", preset: "viewer" });
@@ -257,6 +258,10 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     server.send("PUT", NO_SNAPSHOT, { ...BYTES, authorization: `Bearer ${server.token}` }, "others"),
   host_paths_not_allowed: () => run({ dir: "/" }),
   fake_driver_not_allowed: () => run({ argv: undefined, tasks: [{ name: "main", argv, driver: "fake" }] }),
+  secrets_too_large: {
+    not: "only a host is told, before it starts such a task",
+    but: "test/objects/secrets.test.ts",
+  },
   busy: async () => {
     await submitted({ pool: "queue" });
     return run({ pool: "queue" });

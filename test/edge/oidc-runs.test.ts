@@ -23,7 +23,9 @@ const ASK = (audience: string) => `
   const { DROVER_OIDC_URL: url, DROVER_OIDC_REQUEST_TOKEN: token } = process.env;
   const headers = { authorization: "Bearer " + token };
   const answer = await fetch(url + "?audience=${audience}", { headers });
-  console.log(JSON.stringify({ status: answer.status, body: await answer.json(), url, token }));
+  // Its output masks the token, in every usual form, but not backwards.
+  const backwards = [...token].reverse().join("");
+  console.log(JSON.stringify({ status: answer.status, body: await answer.json(), url, backwards }));
 `;
 const script = (code: string) => [process.execPath, "--input-type=module", "-e", code];
 
@@ -78,7 +80,7 @@ describe("a run with `identity` (oidc.md#out)", () => {
 
   test("gets no more tokens once it is over, nor does anybody who changes its request token", async () => {
     const { out } = await said({ argv: script(ASK("vault")), identity: true });
-    const { token } = JSON.parse(out);
+    const token = [...JSON.parse(out).backwards].reverse().join("");
     const ask = async (text: string) => {
       const answer = await server.send("GET", "/v1/oidc/token?audience=vault", {
         authorization: `Bearer ${text}`,
@@ -148,6 +150,12 @@ describe("a job of a trusted issuer", () => {
     await server.json(200, "DELETE", "/v1/trust-rules/ci");
     const mine = { authorization: `Bearer ${body.token}` };
     expect((await server.call("GET", "/v1/caller", undefined, mine)).status).toBe(401);
+  });
+
+  test("whose command prints its request token shows stars instead (redaction.md#secrets)", async () => {
+    const print = 'printf "<%s>" "$DROVER_OIDC_REQUEST_TOKEN"';
+    const { out } = await said({ argv: ["sh", "-c", print], identity: true });
+    expect(out).toMatch(/^<\*{40,}>$/);
   });
 
   test.each<[string, string, (one: Issuer) => void]>([

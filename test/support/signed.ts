@@ -48,5 +48,6 @@ export function purposeOf(method: string, path: string): Purpose {
   if (path.includes("/logs/")) return "log";
   if (path.endsWith("/hello")) return "hello";
   if (path.endsWith("/join")) return "join";
+  if (path.endsWith("/secrets")) return "secrets";
   return path.endsWith("/socket") ? "socket" : "report";
 }

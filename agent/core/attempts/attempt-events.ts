@@ -36,7 +36,8 @@ function attemptAfter(
   const { main, stop } = attempt;
   switch (event.type) {
     case "prepared":
-      return main === "waiting" ? { ...attempt, prepared: true } : attempt;
+      if (main !== "waiting") return attempt;
+      return { ...attempt, prepared: true, ...(event.secretsOnDisk ? { secretsOnDisk: true } : {}) };
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
       // Nothing needs the task after the start.

@@ -114,8 +114,8 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
  * Whether the preparation of a task may take long. If so, the preparation is a separate step: it can be
  * stopped, and the lease is checked again after it (rule R4).
  */
-function needsPreparation({ artifacts = [], snapshot }: TaskSpec): boolean {
-  return artifacts.length > 0 || snapshot !== undefined;
+function needsPreparation({ artifacts = [], snapshot, secrets }: TaskSpec): boolean {
+  return artifacts.length > 0 || snapshot !== undefined || secrets !== undefined;
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

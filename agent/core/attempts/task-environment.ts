@@ -32,6 +32,9 @@ export interface ReadyTask {
   artifacts: Artifact[];
 }
 
+/** The variables by which the agent finds the processes of an attempt. */
+export const MARKS = ["DROVER_RUN_ID", "DROVER_ATTEMPT_ID", "DROVER_TASK_DIR", "DROVER_INSTANCE"];
+
 const MEBIBYTE = 1024 * 1024;
 
 /**

@@ -34,6 +34,13 @@ export function maskerOf(secrets: readonly Uint8Array[]): Masker | undefined {
   };
 }
 
+/** Masks everything: the masker of an attempt whose secrets are not known any more (redaction.md#secrets). */
+export const MASKS_ALL: Masker = {
+  context: 0,
+  mask: (bytes) => void bytes.fill(STAR),
+  openBytes: () => 0,
+};
+
 interface Range {
   from: number;
   to: number;

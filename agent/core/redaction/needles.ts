@@ -1,10 +1,11 @@
 // Which byte strings stand for the secrets of an attempt?
+import { SHORTEST_MASKED_BYTES } from "../../../src/shared/limits.ts";
 import { encodedForms, utf8Of } from "./forms.ts";
 
 /**
  * The least length of a needle. A shorter secret, or a shorter form of a secret, would mask unrelated words.
  */
-export const SHORTEST_NEEDLE_BYTES = 6;
+export const SHORTEST_NEEDLE_BYTES = SHORTEST_MASKED_BYTES;
 /**
  * The greatest length of a needle. It bounds how many bytes are held back, how many bytes are read around a
  * stretch, and how many bytes of a stored log stay on the disk.

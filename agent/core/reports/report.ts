@@ -60,7 +60,7 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, by = "processes" } = attempt;
+  const { timedOut, collected, saved, secretsOnDisk, by = "processes" } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -73,6 +73,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
     ...(saved === undefined ? {} : { saved }),
     ...(timedOut ? { timedOut } : {}),
+    ...(secretsOnDisk ? { secretsOnDisk } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),
     ...(stop === undefined && kill.tries === 0
       ? {}

@@ -8,19 +8,22 @@ import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import type { ExchangeEvent } from "./exchanged.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
+import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
 import type { KeyEvent } from "./signing-keys.ts";
 import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
 import type { TrustEvent, TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
 
-type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> & Partial<Pick<NewEntry, "pool" | "result">>;
+type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> &
+  Partial<Pick<NewEntry, "pool" | "result" | "run">>;
 
 /** The parts of the registry's state that say what an event changes. */
 interface Known {
   record: RegistryRecord | null;
   tokens: ReadonlyRows<TokenRow>;
   exchanged: ReadonlyRows<TokenRow>;
+  secrets: ReadonlyRows<SecretRow>;
   trust: ReadonlyRows<TrustRow>;
   sessions: ReadonlyRows<SessionRow>;
   webhooks: ReadonlyRows<WebhookRow>;
@@ -41,6 +44,7 @@ type DeniedEvent = { type: "denied" } & Denied;
 type Event =
   | PoolsEvent
   | TokenEvent
+  | SecretEvent
   | ExchangeEvent
   | TrustEvent
   | KeyEvent
@@ -60,7 +64,7 @@ export function registryEntry(state: Known, event: Event, now: Instant): NewEntr
 }
 
 function draftOf(known: Known, event: Event, now: Instant): Draft | undefined {
-  return draftOfPool(known, event) ?? draftOfAccess(known, event, now) ?? draftOfWebhook(known, event);
+  return draftOfPool(known, event) ?? draftOfAccess(known, event, now) ?? draftOfThing(known, event);
 }
 
 function draftOfPool({ record }: Known, event: Event): Draft | undefined {
@@ -148,8 +152,21 @@ function draftOfAccess(
   }
 }
 
-function draftOfWebhook({ webhooks }: Known, event: Event): Draft | undefined {
+function draftOfThing({ webhooks, secrets }: Known, event: Event): Draft | undefined {
   switch (event.type) {
+    case "secret_set": {
+      const { name, version, bytes, by } = event;
+      return { by, action: "secret.set", ...ofSecret(name), diff: diffOf({}, { version, bytes }) };
+    }
+    case "secret_removed":
+      if (secrets.get(event.name) === undefined) return undefined;
+      return { by: event.by, action: "secret.remove", ...ofSecret(event.name) };
+    case "secret_handed": {
+      const { names, run, attempt, worker } = event;
+      const target = { kind: "run", id: run } as const;
+      const reason = `${names.join(", ")} to ${worker}, for ${attempt}`;
+      return { by: `host:${worker}`, action: "secret.hand", target, run, reason };
+    }
     case "webhook_created": {
       const { id, name, fields, by } = event;
       return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };
@@ -177,6 +194,10 @@ function diffOfFields(before: object, after: object) {
 
 function ofRule(name: string) {
   return { target: { kind: "trust", id: name } } as const;
+}
+
+function ofSecret(id: string) {
+  return { target: { kind: "secret", id } } as const;
 }
 
 function ofWebhook({ id, name }: Pick<WebhookRow, "id" | "name">) {

@@ -33,6 +33,7 @@ import {
   poolsOf,
   type RegistryRecord,
 } from "./pools.ts";
+import { foldSecret, type Rewrap, rewrapsOwed, type SecretEvent, type SecretsState } from "./secrets.ts";
 import {
   foldSession,
   foldSessionTime,
@@ -53,7 +54,7 @@ import {
   webhooksOwed,
 } from "./webhooks.ts";
 
-export interface RegistryState extends PoolsState {
+export interface RegistryState extends PoolsState, SecretsState {
   tokens: Rows<TokenRow>;
   /** The tokens that were given for tokens of other issuers (oidc.md#exchange). */
   exchanged: Rows<TokenRow>;
@@ -70,6 +71,7 @@ export type RegistryEvent =
   | { type: "tick" }
   | PoolsEvent
   | TokenEvent
+  | SecretEvent
   | ExchangeEvent
   | TrustEvent
   | KeyEvent
@@ -82,7 +84,8 @@ export type RegistryEvent =
 export type RegistryMessage =
   | Letter<"pool", "configure">
   | Letter<"webhook", "configure_webhook">
-  | ExportMessage;
+  | ExportMessage
+  | Rewrap;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
@@ -133,6 +136,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     ...configurationsOwed(state, now),
     ...webhooksOwed(state.webhooks),
     ...exportDue(state.record?.exported, now),
+    ...rewrapsOwed(state),
   ],
 
   wakeAt: (state) =>
@@ -181,6 +185,13 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "session_used":
     case "session_ended":
       foldSession(state.sessions, event, now);
+      return state;
+    case "secret_set":
+    case "secret_removed":
+    case "secret_handed":
+    case "data_key_made":
+    case "data_key_rewrapped":
+      foldSecret(state, event, now);
       return state;
     case "webhook_created":
     case "webhook_changed":

@@ -120,6 +120,26 @@ export function isOrdered({ placements, record }: ReadonlyExistingWorker, attemp
   return attempts.some(({ id, want }) => id === attempt && want === "run");
 }
 
+/**
+ * The secrets of an attempt that this worker's host is to start, by the names that its task has for them.
+ * Undefined: the attempt is not in the present orders, has begun, or has no secrets (secrets.md#handed).
+ */
+export function secretsOrdered(
+  { placements, memo }: ReadonlyExistingWorker,
+  attempt: string,
+): Record<string, string> | undefined {
+  const parts = parseAttemptId(attempt);
+  const key = parts && placementKey(parts.run, parts.epoch);
+  const row = key === undefined ? undefined : placements.get(key);
+  if (key === undefined || row === undefined || row.state !== "live") return undefined;
+  const reported = memo.reported[key]?.attempts.find(({ id }) => id === attempt);
+  if (reported !== undefined && reported.state !== "preparing") return undefined;
+  const order = row.order?.attempts.find(({ id }) => id === attempt);
+  const uses = order?.want === "run" ? order.task?.secrets : undefined;
+  if (uses === undefined) return undefined;
+  return Object.fromEntries(Object.entries(uses).map(([key, { secret }]) => [key, secret]));
+}
+
 /** Why a new placement is refused; null: it is accepted. */
 function refusal(state: ReadonlyExistingWorker, order: Order, now: Instant): string | null {
   const { record } = state;

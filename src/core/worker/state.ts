@@ -89,6 +89,8 @@ export interface WorkerRecord {
    */
   stale: StaleRuns;
   secret: string | null;
+  /** The public key of its host, for which secrets are sealed; null: none (secrets.md#host-keys). */
+  hostKey: string | null;
   bootId: string | null;
   /** The ids of earlier boots, latest last. */
   boots: string[];

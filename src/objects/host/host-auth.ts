@@ -9,7 +9,7 @@ import {
 import { isOrdered, isPlaced } from "../../core/worker/placements.ts";
 import type { ExistingWorker } from "../../core/worker/state.ts";
 import { EnrollRequest, type HostSetup, JoinRequest } from "../../schema/host.ts";
-import { DroverError, notKnown, otherBody } from "../../shared/errors.ts";
+import { DroverError, isDroverError, notKnown, otherBody } from "../../shared/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../../shared/limits.ts";
 import { answerKey } from "../../signing/answer.ts";
 import { type AttemptClaim, isProven } from "../../signing/attempt-token.ts";
@@ -31,7 +31,7 @@ import { warnOfStranger } from "./strangers.ts";
  */
 const NO_KEY: Key = new Uint8Array(32);
 /** Purposes for which a call works only once, so that somebody who has seen the call cannot repeat it. */
-const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
+const ONLY_ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot", "secrets"]);
 /** Purposes that a host may still use while its worker ends. */
 const WHILE_ENDING = new Set<Purpose>(["report"]);
 
@@ -55,7 +55,7 @@ export class HostAuth {
 
   /** Accepts the machine that has the worker's code as the worker's host. The edge has verified the code. */
   async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
-    const { salt, bootId, resources } = parsedBody(EnrollRequest, body);
+    const { salt, bootId, resources, publicKey: hostKey } = parsedBody(EnrollRequest, body);
     const secret = hostSecret(keyOf(codeKey), salt);
     return this.recordRefusals(async () => {
       // The answer to the first call may have been lost. A caller with the enrolled secret made its first
@@ -70,12 +70,14 @@ export class HostAuth {
         const text = "has started in another boot since; it must join instead of enrolling";
         throw new DroverError("enrollment_over", `the host of worker "${this.#name}" ${text}`);
       }
+      // Secrets are sealed for the first key, so another one would make them useless (secrets.md#host-keys).
+      if (record.secret === secret && record.hostKey !== (hostKey ?? null)) throw this.#codeUsed();
       const cloned = record.secret === secret && isClone(record, bootId);
-      this.#actor.apply({ type: "enroll", secret, bootId, resources });
+      this.#actor.apply({ type: "enroll", secret, hostKey, bootId, resources });
       if (cloned) throw clonedHost();
       const living = this.#worker();
       if (living.record.secret === secret) return hostSetup(living, this.#env);
-      throw new DroverError("code_used", "this enrollment code has been used, by another machine");
+      throw this.#codeUsed();
     });
   }
 
@@ -155,7 +157,8 @@ export class HostAuth {
       if (call.purpose !== "hello") await this.recordRefusals(async () => this.#check(call));
       return { ...signed, value: await work(key) };
     } catch (error) {
-      if (!(error instanceof DroverError)) throw error;
+      // A refusal of another object has lost its class.
+      if (!isDroverError(error)) throw error;
       const { code, message, retryAfterMs, fields, extra } = error;
       return { ...signed, refused: { code, message, retryAfterMs, fields, extra } };
     }
@@ -192,6 +195,10 @@ export class HostAuth {
     if (ONLY_ONCE.has(purpose) && !this.#nonces.isNew(nonce, now)) {
       throw new DroverError("bad_signature", "this call was made before; sign each call with a new nonce");
     }
+  }
+
+  #codeUsed(): DroverError {
+    return new DroverError("code_used", "this enrollment code has been used, by another machine");
   }
 
   #terminated(): DroverError {

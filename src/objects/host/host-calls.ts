@@ -1,14 +1,18 @@
 // What do a host's calls contain, and what is in the setup that a host receives?
 import type { z } from "zod";
+import { secretsOrdered } from "../../core/worker/placements.ts";
 import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
 import { plainReport } from "../../probes/plain-text.ts";
+import { SecretsRequest } from "../../schema/access/secret.ts";
 import { fieldErrors } from "../../schema/field-errors.ts";
 import { type HostSetup, Report } from "../../schema/host.ts";
 import { jsonOf } from "../../schema/json.ts";
 import { lostNames } from "../../schema/lost-names.ts";
+import { parseAttemptId } from "../../shared/attempt-id.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { type Env, urlOf } from "../env.ts";
+import type { SecretsFor } from "../registry/api.ts";
 import type { SignedCall } from "../rpc.ts";
 
 /** What a host needs to start (host-protocol.md#joining). */
@@ -21,6 +25,7 @@ export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
     reportUrl: `${base}/reports`,
     socketUrl: `${base}/socket`,
     ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs`, snapshotsUrl: `${base}/snapshots` }),
+    ...(record.hostKey === null ? {} : { secretsUrl: `${base}/secrets` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },
@@ -41,4 +46,24 @@ export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;
   throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", { fields });
+}
+
+/**
+ * The secrets for which a verified call of this worker's host asks (secrets.md#handed). Throws `forbidden` if
+ * the host has another key than the one with which it has enrolled, and `unknown_attempt` unless the attempt
+ * is in the present orders, and is still to be started.
+ */
+export function secretsWanted({ body }: SignedCall, worker: ExistingWorker): SecretsFor {
+  const { attempt, publicKey } = parsedBody(SecretsRequest, body);
+  const { hostKey, intent } = worker.record;
+  if (publicKey !== hostKey) {
+    const why = "this host has not enrolled with the key that it names, so no secret is sealed for it";
+    throw new DroverError("forbidden", `${why}; enroll it again`);
+  }
+  const secrets = secretsOrdered(worker, attempt);
+  const run = parseAttemptId(attempt)?.run;
+  if (secrets !== undefined && run !== undefined)
+    return { secrets, run, attempt, worker: intent.worker, publicKey };
+  const text = `attempt "${attempt}" is not to be started on this host, or has no secrets`;
+  throw new DroverError("unknown_attempt", text);
 }

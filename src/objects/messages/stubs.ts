@@ -2,7 +2,8 @@
 import type { Env } from "../env.ts";
 import { LogChunks } from "../files/log-chunks.ts";
 import { Snapshots } from "../files/snapshots.ts";
-import type { Objects, RegistryApi } from "../rpc.ts";
+import type { RegistryCalls } from "../registry/api.ts";
+import type { Objects } from "../rpc.ts";
 
 /** The name of the only registry. */
 const REGISTRY_NAME = "registry";
@@ -17,6 +18,7 @@ export function peersOf(env: Env) {
     worker: (id: string) => env.CLOUD_WORKER.getByName(id),
     pool: (name: string) => env.POOL.getByName(name),
     webhook: (id: string) => env.WEBHOOK.getByName(id),
+    registry: () => registryOf(env),
   };
 }
 export type Peers = ReturnType<typeof peersOf>;
@@ -37,18 +39,17 @@ export function countViolations(env: Env, pool: string | undefined, machine: str
  * The registry, as its callers see it. Its many calls all pass through one method of its object, so that the
  * object need not repeat each of them.
  */
-export function registryOf(env: Pick<Env, "REGISTRY">): RegistryApi {
+export function registryOf(env: Pick<Env, "REGISTRY">): RegistryCalls {
   const stub = env.REGISTRY.getByName(REGISTRY_NAME);
   const get = (_target: object, method: string | symbol) =>
     typeof method === "string" ? (...args: unknown[]) => stub.call(method, args) : undefined;
-  return new Proxy({}, { get }) as RegistryApi; // `Registry` has exactly these calls
+  return new Proxy({}, { get }) as RegistryCalls; // `Registry` has exactly these calls
 }
 
 /** How the edge reaches the objects. */
 export function objectsOf(env: Env): Objects {
   return {
     ...peersOf(env),
-    registry: () => registryOf(env),
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
     snapshots: () => new Snapshots(env.LOGS),
   };

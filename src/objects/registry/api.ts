@@ -6,6 +6,7 @@ import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts
 import type { SigningKeys } from "../../core/registry/signing-keys.ts";
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
+import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
 import type { Token } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
@@ -44,6 +45,14 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
+  /** Stores a secret, or another value for it. Codes: `no_wrapping_key`, `busy`. */
+  setSecret(name: string, value: Uint8Array, by: string): Promise<StoredSecret>;
+  /** Code: `unknown_secret`. */
+  removeSecret(name: string, by: string): Promise<void>;
+  /** All secrets by name, without their values, and the state of the wrapping keys. */
+  secrets(): Promise<Omit<SecretList, "next">>;
+  /** The names among these for which there is no secret. */
+  missingSecrets(names: string[]): Promise<string[]>;
   /** Creates or replaces a trust rule. Code: `busy`. */
   putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }>;
   /** Deletes a trust rule, and ends the tokens that it gave. Code: `unknown_trust_rule`. */
@@ -96,4 +105,24 @@ export interface RegistryApi {
   auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
+}
+
+/** A request of a worker for the secrets of one attempt. */
+export interface SecretsFor {
+  /** The name of each secret, by the name that the task has for it. */
+  secrets: Record<string, string>;
+  run: string;
+  attempt: string;
+  worker: string;
+  /** The public key of the worker's host, in base64. */
+  publicKey: string;
+}
+
+/** All calls of the registry. The edge cannot make those that are not in `RegistryApi`. */
+export interface RegistryCalls extends RegistryApi {
+  /**
+   * Seals secrets for a host (secrets.md#handed). Codes: `unknown_secret`, `secrets_too_large`,
+   * `no_wrapping_key`.
+   */
+  handSecrets(request: SecretsFor): Promise<HostSecrets>;
 }

@@ -3,9 +3,11 @@ import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/r
 import { allowsLocalWebhooks, type Env } from "../env.ts";
 import { peersOf } from "../messages/stubs.ts";
 import type { AuditLog } from "../reads/audit-log.ts";
+import { SecretCalls } from "../secrets/secret-calls.ts";
+import type { Vault } from "../secrets/vault.ts";
 import type { Shell } from "../shell.ts";
 import { sealSecret } from "../webhooks/secret-box.ts";
-import type { RegistryApi } from "./api.ts";
+import type { RegistryCalls } from "./api.ts";
 import { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
 import { SessionCalls } from "./session-calls.ts";
@@ -18,12 +20,14 @@ export interface RegistryParts {
   env: Env;
   shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
   audit: AuditLog;
+  vault: Vault;
 }
 
 /** The calls of the registry, each by the part that answers it. */
-export function registryCalls({ env, shell, audit }: RegistryParts): RegistryApi {
+export function registryCalls({ env, shell, audit, vault }: RegistryParts): RegistryCalls {
   const pools = new PoolCalls(shell, () => peersOf(env));
   const tokens = new TokenCalls(shell);
+  const secrets = new SecretCalls(shell, vault);
   const trust = new TrustCalls(shell);
   const keys = new KeyCalls(shell, env);
   const sessions = new SessionCalls(shell);
@@ -45,6 +49,12 @@ export function registryCalls({ env, shell, audit }: RegistryParts): RegistryApi
     tokens: async () => tokens.list(),
     token: async (id) => tokens.read(id),
     grant: async (...args) => tokens.grant(...args),
+
+    setSecret: (...args) => secrets.set(...args),
+    removeSecret: async (...args) => secrets.remove(...args),
+    secrets: async () => secrets.list(),
+    missingSecrets: async (names) => secrets.missing(names),
+    handSecrets: (request) => secrets.hand(request),
 
     putTrustRule: async (...args) => trust.put(...args),
     removeTrustRule: async (...args) => trust.remove(...args),

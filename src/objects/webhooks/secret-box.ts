@@ -1,15 +1,28 @@
-// How are the secrets of webhooks kept at rest (webhooks.md#secrets)?
+// How are the secrets of webhooks stored (webhooks.md#secrets)?
+import { DroverError } from "../../shared/errors.ts";
+import { NoWrappingKey, open, seal, wrappingKeysIn } from "../../signing/envelope.ts";
 import type { Env } from "../env.ts";
 
-/**
- * Seals a secret for storage. For now it is stored as it is, as the secrets of providers are: encrypted at
- * rest by the platform, and readable by whoever can read the storage of the objects.
- */
-export async function sealSecret(_env: Env, secret: string): Promise<string> {
-  return secret;
+/** What the sealed secrets are: sealed as something else, a text does not open. */
+const CONTEXT = "webhook-secret";
+
+/** Seals a secret with the newest wrapping key of this Worker. Code: `no_wrapping_key`. */
+export async function sealSecret(env: Env, secret: string): Promise<string> {
+  const bytes = new TextEncoder().encode(secret);
+  return JSON.stringify(await explained(() => seal(wrappingKeysIn(env), CONTEXT, bytes)));
 }
 
-/** Opens a sealed secret. Rejects if the key that sealed it is gone. */
-export async function openSecret(_env: Env, sealed: string): Promise<string> {
-  return sealed;
+/** Opens a sealed secret. Code: `no_wrapping_key` if the key that sealed it is gone. */
+export async function openSecret(env: Env, sealed: string): Promise<string> {
+  const bytes = await explained(() => open(wrappingKeysIn(env), CONTEXT, JSON.parse(sealed)));
+  return new TextDecoder().decode(bytes);
+}
+
+async function explained<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NoWrappingKey) throw new DroverError("no_wrapping_key", error.message);
+    throw error;
+  }
 }

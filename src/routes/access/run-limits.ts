@@ -1,7 +1,8 @@
 // How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
 import type { TokenLimits } from "../../schema/access/token.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
-import { DroverError } from "../../shared/errors.ts";
+import { grants, type Scope } from "../../shared/access/scopes.ts";
+import { DroverError, type FieldError } from "../../shared/errors.ts";
 
 /** Whether a pool exists for a token (access.md#limits). */
 export function mayUsePool({ pools }: TokenLimits, pool: string): boolean {
@@ -45,6 +46,40 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): 
     );
   }
   return { ...spec, labels: { ...spec.labels, ...forced } };
+}
+
+/** The secrets that a spec names, with where it does. */
+export function secretsIn(spec: RunSpec, pointer = ""): { secret: string; pointer: string }[] {
+  const places = [{ at: pointer, secrets: spec.secrets }].concat(
+    (spec.tasks ?? []).map(({ secrets }, index) => ({ at: `${pointer}/tasks/${index}`, secrets })),
+  );
+  return places.flatMap(({ at, secrets = {} }) =>
+    Object.entries(secrets).map(([key, { secret }]) => ({ secret, pointer: `${at}/secrets/${key}` })),
+  );
+}
+
+/**
+ * Throws if a spec names secrets that its runs must not get from this caller: naming a secret in a run shows
+ * its value to the run (secrets.md#use). Codes: `missing_scope`, `beyond_limits`.
+ */
+export function refuseSecrets(
+  spec: RunSpec,
+  { by, scopes, limits }: { by: string; scopes: readonly Scope[]; limits: TokenLimits },
+  pointer = "",
+): void {
+  const named = secretsIn(spec, pointer);
+  const [first] = named;
+  if (first !== undefined && !grants(scopes, "secrets:use")) {
+    const need = "that needs the scope secrets:use";
+    const text = `${first.pointer} names a secret: ${need}, and ${by} does not have it`;
+    const fields: FieldError[] = named.map((one) => ({ pointer: one.pointer, detail: "needs secrets:use" }));
+    throw new DroverError("missing_scope", text, { fields });
+  }
+  const beyondLimit = named.find(({ secret }) => limits.secrets?.includes(secret) === false);
+  if (beyondLimit === undefined) return;
+  const only = limits.secrets?.join(", ");
+  const detail = `names "${beyondLimit.secret}", and runs of this token get only ${only}`;
+  throw beyond(beyondLimit.pointer, detail);
 }
 
 /** The error for a pool that does not exist, or does not exist for this token. */

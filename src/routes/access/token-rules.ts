@@ -12,14 +12,21 @@ import {
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { Caller } from "./caller.ts";
 
-/** The scopes of a preset; with a limit to labels, those that it can confine (access.md#presets). */
-export function scopesOfPreset(preset: Preset | undefined, { labels }: TokenLimits): readonly Scope[] {
+/** The scopes of a preset that the limits can confine (access.md#presets). */
+export function scopesOfPreset(preset: Preset | undefined, limits: TokenLimits): readonly Scope[] {
   const scopes: readonly Scope[] = preset === undefined ? [] : PRESETS[preset];
-  return labels === undefined ? scopes : scopes.filter((scope) => SCOPES_OF_RUNS.includes(scope));
+  const usable = scopes.filter((scope) => scope !== "secrets:use" || !isOpenToAllSecrets(limits));
+  return limits.labels === undefined ? usable : usable.filter((scope) => SCOPES_OF_RUNS.includes(scope));
+}
+
+/** Whether the token is limited to some runs, and its runs could get every secret all the same. */
+function isOpenToAllSecrets({ pools, labels, secrets }: TokenLimits): boolean {
+  return (pools !== undefined || labels !== undefined) && secrets === undefined;
 }
 
 /** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
-export function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimits): FieldError[] {
+export function faultsOf(scopes: readonly Scope[], limits: TokenLimits): FieldError[] {
+  const { pools, labels, secrets } = limits;
   const at = (detail: string) => [{ pointer: "/scopes", detail }];
   if (scopes.length === 0) return at("is empty: name scopes, or a preset");
   const shared = scopes.filter((scope) => !SCOPES_OF_RUNS.includes(scope));
@@ -29,6 +36,13 @@ export function faultsOf(scopes: readonly Scope[], { pools, labels }: TokenLimit
   const total = scopes.filter((scope) => SCOPES_OF_ALL.includes(scope));
   if (pools !== undefined && total.length > 0) {
     return at(`has ${total.join(", ")}, which no limit to pools confines: leave out those or the pools`);
+  }
+  const usesSecrets = scopes.includes("secrets:use");
+  if (usesSecrets && isOpenToAllSecrets(limits)) {
+    return at("has secrets:use, which only a limit to secrets confines: add one, or leave it out");
+  }
+  if (secrets !== undefined && !usesSecrets) {
+    return [{ pointer: "/limits/secrets", detail: "confines nothing without the scope secrets:use" }];
   }
   return [];
 }
@@ -41,6 +55,8 @@ export function excessOf(scopes: readonly Scope[], limits: TokenLimits, caller: 
       ? []
       : [{ pointer: "/scopes", detail: `has ${lacking.join(", ")}, which ${caller.by} does not have` }];
   for (const [name, isNarrower] of Object.entries(NARROWER)) {
+    // Without the scope, no limit to secrets is needed, and none is accepted.
+    if (name === "secrets" && !scopes.includes("secrets:use")) continue;
     if (isNarrower(limits, caller.limits)) continue;
     faults.push({ pointer: `/limits/${name}`, detail: `must be as narrow as that of ${caller.by}` });
   }
@@ -65,6 +81,8 @@ const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits)
     Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
   maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
     (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
+  secrets: (one, { secrets }) =>
+    secrets === undefined || one.secrets?.every((name) => secrets.includes(name)) === true,
   // Networks are compared as texts: a token that is limited to some can only hand on those.
   sources: (one, { sources }) =>
     sources === undefined || one.sources?.every((source) => sources.includes(source)) === true,

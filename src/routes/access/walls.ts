@@ -23,6 +23,7 @@ import {
   limitsRuns,
   maySeeRun,
   mayUsePool,
+  refuseSecrets,
   unknownPool,
   unknownRun,
   withinLimits,
@@ -50,7 +51,8 @@ export function walledObjects(objects: Objects, caller: Caller, confirm: () => P
  * A run as it exists for a caller. A run beyond the limits is unknown, and values that the caller may not
  * read are hidden.
  */
-function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): AllocationApi {
+function walledRun(objects: Objects, caller: Caller, run: string): AllocationApi {
+  const { limits, scopes } = caller;
   const api = () => objects.allocation(run);
   const shown = (status: RunStatus) => (grants(scopes, "runs:env") ? status : withHiddenValues(status));
   const shownAnswer = ({ status, replayed }: RequestAnswer) => ({ status: shown(status), replayed });
@@ -70,6 +72,7 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
   };
   return {
     async submit({ spec, ...rest }) {
+      refuseSecrets(spec, caller);
       const request = { ...rest, spec: withinLimits(spec, limits) };
       const { created, status } = await api()
         .submit(request)
@@ -88,6 +91,7 @@ function walledRun(objects: Objects, { limits, scopes }: Caller, run: string): A
     update: ({ spec, ...request }) =>
       seen(async (one) => {
         refuseHidden(spec, "/spec");
+        refuseSecrets(spec, caller, "/spec");
         return shown(await one.update({ ...request, spec: withinLimits(spec, limits, "/spec") }));
       }),
     events: (...args) => seen((one) => one.events(...args)),

@@ -32,7 +32,7 @@ const signed = { params: HostParams, headers };
  * Documents a signed body, in JSON or another type. The body is not parsed here, since its signature must be
  * verified first.
  */
-function signedBody(body: z.ZodType, others: Record<string, { schema: object }> = {}) {
+export function signedBody(body: z.ZodType, others: Record<string, { schema: object }> = {}) {
   // A plain JSON Schema appears in the document, but checks nothing.
   const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
   // Named schemas are components of the document.
@@ -173,7 +173,12 @@ async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
   throw new DroverError(refused.code, refused.message);
 }
 
-async function signedCall(c: EdgeContext, purpose: "join" | "report", worker: string): Promise<SignedCall> {
+/** A call with its unverified claim and its body. Throws `bad_signature` if there is no claim. */
+export async function signedCall(
+  c: EdgeContext,
+  purpose: "join" | "report" | "secrets",
+  worker: string,
+): Promise<SignedCall> {
   return { ...claimOfHost(c, purpose, worker), ...(await bodyOf(c)) };
 }
 

@@ -3,13 +3,16 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Problem } from "../../schema/problem.ts";
-import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
+import {
+  DroverError,
+  type ErrorCode,
+  isDroverError,
+  type PlainError,
+  STATUS_OF_CODE,
+} from "../../shared/errors.ts";
 
 /** The default `Retry-After` of temporary errors. */
 const DEFAULT_RETRY_AFTER_MS = 1_000;
-
-/** A DroverError after it has crossed an object's boundary: its properties without its class. */
-type PlainError = Omit<DroverError, "stack" | "cause">;
 
 /**
  * Renders any error as `application/problem+json` (RFC 9457). No other code renders errors. An error that is
@@ -46,12 +49,6 @@ export function problemOf({ code, message, temporary }: PlainError, instance: st
     code,
     temporary,
   };
-}
-
-/** Whether an error is a `DroverError`, even if it has lost its class at an object's boundary. */
-export function isDroverError(error: unknown): error is PlainError {
-  if (!(error instanceof Error) || error.name !== "DroverError" || !("code" in error)) return false;
-  return typeof error.code === "string" && Object.hasOwn(STATUS_OF_CODE, error.code);
 }
 
 /** Whether an error has this code. */

@@ -1,6 +1,7 @@
 // Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
 import * as audit from "../../schema/access/audit.ts";
+import * as secret from "../../schema/access/secret.ts";
 import * as token from "../../schema/access/token.ts";
 import * as trust from "../../schema/access/trust.ts";
 import * as host from "../../schema/host.ts";
@@ -38,6 +39,7 @@ export const COMPONENTS: readonly z.ZodType[] = [
   task.Artifact,
   task.StartErrorCode,
   task.FakeInput,
+  task.SecretUse,
   task.TaskInput,
   run.RunSpec,
   run.RunState,
@@ -69,4 +71,6 @@ export const COMPONENTS: readonly z.ZodType[] = [
   audit.AuditTarget,
   audit.AuditDiff,
   trust.TrustRule,
+  secret.Secret,
+  secret.WrappingKey,
 ];

@@ -21,6 +21,7 @@ export const TAGS = {
   Tokens: "Who may do what: tokens with scopes and limits, and the sessions of browsers.",
   Audit: "Who did what: an entry for each change that somebody has asked for.",
   Webhooks: "Events sent to receivers of yours, signed and repeated: endpoints and deliveries.",
+  Secrets: "Values that runs get and that nothing shows: passwords, keys, tokens of other services.",
   Hosts: "The calls of agents to the control plane, signed by their hosts.",
   Service: "Health, metrics, and the files that Drover serves.",
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",

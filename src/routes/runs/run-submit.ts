@@ -6,7 +6,7 @@ import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { Caller } from "../access/caller.ts";
 import { refuseHidden } from "../access/hidden-values.ts";
-import { beyond, limitsRuns, withinLimits } from "../access/run-limits.ts";
+import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -14,6 +14,7 @@ import { asDroverError } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { type Candidate, candidates } from "./submission.ts";
+import { checkSecrets } from "./submission-secrets.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
 /** Lazy, so that the library does not merge the forms of both answers into a single list. */
@@ -31,6 +32,7 @@ const submit = operation({
     "expired_run",
     "unknown_pool",
     "unknown_snapshot",
+    "unknown_secret",
     "no_bucket",
     "pool_draining",
     "unsatisfiable",
@@ -79,6 +81,7 @@ export function submitRoutes(app: EdgeApp): void {
     });
     const { by } = c.var.caller;
     await checkSnapshots(c.var.objects, runs, { batch, by });
+    await checkSecrets(c.var.objects, runs, { batch, by });
     const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, by });
     const [first] = stored;
     const answer =
@@ -99,6 +102,7 @@ function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean)
     const pointer = batch ? `/runs/${index}` : "";
     refuseHidden(spec, pointer);
     withinLimits(spec, caller.limits, pointer);
+    refuseSecrets(spec, caller, pointer);
   }
 }
 

@@ -29,18 +29,25 @@ export async function checkSnapshots(
   if (fields.length === 0 && candidates.every(({ spec }) => spec.outputs === undefined)) return;
   const store = objects.snapshots();
   await store.ready();
-  const missing = await withoutSnapshot(store, fields);
-  const runs = [...new Set(missing.map(({ candidate }) => candidate))];
+  const refused = await ofNewRuns(objects, await withoutSnapshot(store, fields));
+  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, by));
+}
+
+/** The fields of runs that do not exist yet. */
+export async function ofNewRuns<Field extends { candidate: Candidate }>(
+  objects: Objects,
+  fields: readonly Field[],
+): Promise<Field[]> {
+  const runs = [...new Set(fields.map(({ candidate }) => candidate))];
   const there = await inParallel(runs, (run) => exists(objects, run));
   const stored = new Set(runs.filter((_, index) => there[index]));
-  const refused = missing.filter(({ candidate }) => !stored.has(candidate));
-  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, by));
+  return fields.filter(({ candidate }) => !stored.has(candidate));
 }
 
 /**
  * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
  */
-async function storedBefore(
+export async function storedBefore(
   objects: Objects,
   candidates: readonly Candidate[],
   by: string,

@@ -22,6 +22,9 @@ export const AUDIT_ACTIONS = [
   "token.rotate",
   "token.revoke",
   "token.exchange",
+  "secret.set",
+  "secret.remove",
+  "secret.hand",
   "trust.put",
   "trust.delete",
   "session.start",
@@ -45,7 +48,7 @@ export const AuditActor = z
 
 export const AuditTarget = z
   .object({
-    kind: z.enum(["run", "worker", "pool", "token", "trust", "session", "webhook", "caller"]),
+    kind: z.enum(["run", "worker", "pool", "token", "secret", "trust", "session", "webhook", "caller"]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
   })

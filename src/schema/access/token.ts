@@ -4,7 +4,7 @@ import { GRANTABLE_SCOPES, PRESET_NAMES, SCOPES } from "../../shared/access/scop
 import { TOKEN_ID_CHARS } from "../../shared/access/token-text.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { Duration, InstantText, Name } from "../common.ts";
-import { TextMap } from "../run/task.ts";
+import { SecretName, TextMap } from "../run/task.ts";
 import { isNetwork } from "./networks.ts";
 
 /** How many pools, and how many source networks, the limits of one token can name. */
@@ -39,6 +39,12 @@ export const TokenLimits = z
       .optional()
       .describe("every run that it submits gets these labels, and only runs with them exist for it"),
     maxPriority: z.int().min(1).max(100).optional().describe("the highest priority that it may ask for"),
+    secrets: z
+      .array(SecretName)
+      .min(1)
+      .max(MAX_LIMIT_ENTRIES)
+      .optional()
+      .describe("its runs get only these secrets; needed beside `pools` or `labels` to use secrets at all"),
     sources: z
       .array(z.string().max(64).refine(isNetwork, 'must be a network such as "10.0.0.0/8", or an address'))
       .min(1)

@@ -12,6 +12,7 @@ import {
   RescheduleInput,
   ResourcesWanted,
   RestartInput,
+  SecretUses,
   Signal,
   TaskInput,
   TextMap,
@@ -35,6 +36,7 @@ const Fields = z.strictObject({
   labels: TextMap.default({}),
   meta: TextMap.default({}),
   env: Environment.default({}),
+  secrets: SecretUses.optional().describe("secrets of this Drover that the command gets, by its own names"),
   dir: Directory.optional(),
   umask: Umask.optional().describe(
     "permissions that new files and directories of the command do not get; 022 if absent",
@@ -71,7 +73,7 @@ const Fields = z.strictObject({
 /**
  * A run (api.md#forms-and-defaults). The short form has `argv`: one command. The long form has `tasks`: a
  * group that is placed on one worker. In the long form, a task inherits omitted fields from the group: `env`,
- * `meta`, `dir`, `resources`, `restart`, and the fields that say how it is stopped.
+ * `secrets`, `meta`, `dir`, `resources`, `restart`, and the fields that say how it is stopped.
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.

@@ -1,4 +1,6 @@
 // Do the fields of a run's spec contradict each other (api.md#refused-specs)?
+
+import { MAX_TASK_SECRETS } from "../../shared/limits.ts";
 import {
   type PolicyFault,
   type RescheduleFields,
@@ -10,7 +12,7 @@ import {
   restartPolicy,
 } from "../../shared/policy.ts";
 import { resultTaskOf } from "../../shared/result-task.ts";
-import type { TaskInput } from "./task.ts";
+import type { SecretUses, TaskInput } from "./task.ts";
 
 /** Reports a field that breaks a rule: its path, and what is allowed there. */
 type Add = (path: (string | number)[], message: string) => void;
@@ -23,6 +25,8 @@ interface Ruled {
   restart?: RestartFields;
   reschedule?: RescheduleFields;
   outputs?: string[];
+  env?: Record<string, string>;
+  secrets?: SecretUses;
 }
 
 /** Reports all broken rules of a spec whose single fields are valid (api.md#refused-specs). */
@@ -35,6 +39,7 @@ export function addFaults(spec: Ruled, add: Add): void {
   addGroupFaults(tasks ?? [], add);
   addOutputFaults(spec, add);
   addPolicyFaults(spec, add);
+  addSecretFaults(spec, add);
 }
 
 function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
@@ -66,6 +71,29 @@ function addOutputFaults({ tasks = [], outputs }: Ruled, add: Add): void {
   if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks) !== undefined) return;
   const names = mains.map(({ name }) => name).join(", ");
   add(["outputs"], `must come from one task: make one of ${names} the leader`);
+}
+
+/** A variable has one value, and its name has no dots and dashes; and a task has its group's secrets, too. */
+function addSecretFaults({ env = {}, secrets = {}, tasks = [] }: Ruled, add: Add): void {
+  addUseFaults(secrets, env, (path, message) => add(["secrets", ...path], message));
+  for (const [i, task] of tasks.entries()) {
+    const all = { ...secrets, ...task.secrets };
+    const addAt: Add = (path, message) => add(["tasks", i, "secrets", ...path], message);
+    addUseFaults(task.secrets ?? {}, { ...env, ...task.env }, addAt);
+    if (Object.keys(all).length > MAX_TASK_SECRETS)
+      addAt([], `must have at most ${MAX_TASK_SECRETS} entries, with those of the group`);
+    for (const key of Object.keys(task.env ?? {}))
+      if (secrets[key]?.as === "env" && task.secrets?.[key] === undefined)
+        add(["tasks", i, "env", key], "is a secret of the group, too: a variable has one value");
+  }
+}
+
+function addUseFaults(uses: SecretUses, env: Record<string, string>, add: Add): void {
+  for (const [key, { as }] of Object.entries(uses)) {
+    if (as !== "env") continue;
+    if (!/^\w+$/.test(key)) add([key], "has letters, digits and underscores only, since it is a variable");
+    if (Object.hasOwn(env, key)) add([key], "is in `env`, too: a variable has one value");
+  }
 }
 
 function addPolicyFaults(spec: Ruled, add: Add): void {

@@ -1,7 +1,7 @@
 // What one task of a run may say: command, resources, policies, files, lifecycle.
 import { z } from "zod";
 import { START_ERROR_CODES } from "../../shared/errors.ts";
-import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
+import { MAX_LABELS, MAX_TASK_SECRETS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
 import { SIGNALS } from "../../shared/signals.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
 
@@ -144,6 +144,43 @@ export const Identity = z
       "`DROVER_OIDC_REQUEST_TOKEN` are in its environment",
   );
 
+/** The name of a secret of this Drover. It is part of paths. */
+export const SecretName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    "must be 1 to 64 letters, digits, `_`, `.` and `-`, and begin with a letter or digit",
+  );
+
+/** The name that a task has for a secret: of a file in `DROVER_SECRETS_DIR`, or of a variable. */
+const SecretKey = z
+  .string()
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/,
+    "must be 1 to 128 letters, digits, `_`, `.` and `-`, and begin with a letter or `_`",
+  );
+
+/** How a task gets a secret (secrets.md#tasks). */
+export const SecretUse = z
+  .strictObject({
+    secret: SecretName.describe("the name of the secret"),
+    as: z
+      .enum(["file", "env"])
+      .default("file")
+      .describe("a file in `DROVER_SECRETS_DIR`, or an environment variable"),
+  })
+  .meta({ id: "SecretUse" });
+
+/** The secrets of a task, by the names that the task has for them (secrets.md#tasks). */
+export const SecretUses = z
+  .record(SecretKey, SecretUse)
+  .refine(
+    (uses) => Object.keys(uses).length <= MAX_TASK_SECRETS,
+    `must have at most ${MAX_TASK_SECRETS} entries`,
+  )
+  .meta({ id: "SecretUses" });
+export type SecretUses = z.output<typeof SecretUses>;
+
 /** The files that become the result of a run: globs, relative to the task's directory. */
 export const Outputs = z
   .array(RelativePath.max(1_024))
@@ -191,6 +228,7 @@ export const TaskInput = z
     lifecycle: Lifecycle.optional(),
     leader: z.boolean().optional(),
     env: Environment.optional(),
+    secrets: SecretUses.optional(),
     meta: TextMap.optional(),
     dir: Directory.optional(),
     resources: TaskResources.optional(),
@@ -221,6 +259,8 @@ export interface TaskSpec {
   name: string;
   argv: string[];
   env: Record<string, string>;
+  /** Its secrets, which it gets from its host; none if absent. */
+  secrets?: SecretUses;
   meta: Record<string, string>;
   dir?: string;
   resources: Resources;

@@ -12,6 +12,8 @@ export const SCOPES = [
   "enroll",
   "tokens:write",
   "audit:read",
+  "secrets:use",
+  "secrets:write",
   "metrics:read",
   "webhooks:write",
   "admin",
@@ -31,19 +33,26 @@ export const GRANTABLE_SCOPES = SCOPES.filter((scope): scope is GrantableScope =
  * The only scopes that a token can use if its limits name labels. Every other scope shows or changes
  * something that all runs of a pool share (access.md#limits).
  */
-export const SCOPES_OF_RUNS: readonly Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
+export const SCOPES_OF_RUNS: readonly Scope[] = [
+  "runs:read",
+  "runs:logs",
+  "runs:env",
+  "runs:write",
+  "secrets:use",
+];
 
 /** The scopes that cannot be limited to some pools (access.md#limits). */
-export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "webhooks:write"];
+export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "webhooks:write", "secrets:write"];
 
 /** Bundles of scopes for common purposes (access.md#presets). */
 export const PRESETS = {
   viewer: ["runs:read", "runs:logs", "pools:read"],
-  submitter: ["runs:read", "runs:logs", "runs:write", "pools:read"],
+  submitter: ["runs:read", "runs:logs", "runs:write", "secrets:use", "pools:read"],
   operator: [
     "runs:read",
     "runs:logs",
     "runs:write",
+    "secrets:use",
     "pools:read",
     "workers:write",
     "enroll",

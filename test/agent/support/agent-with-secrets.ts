@@ -7,10 +7,18 @@ import type { Bench } from "./bench.ts";
 /** In place of `agent/secrets.ts`: what a file says at this moment. */
 const FROM_FILE = `
 import { existsSync, readFileSync } from "node:fs";
-export function secretsOf(id) {
-  const file = process.env.SECRETS_FILE;
-  const known = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-  return (known[id] ?? []).map((value) => Buffer.from(value, "base64"));
+export async function hostKeyIn() {}
+export class AttemptSecrets {
+  static async open() {
+    return new AttemptSecrets();
+  }
+  secretsOf = (id) => {
+    const file = process.env.SECRETS_FILE;
+    const known = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+    return (known[id] ?? []).map((value) => Buffer.from(value, "base64"));
+  };
+  forget() {}
+  prune() {}
 }`;
 
 const secretsFileOf = ({ dir }: Bench) => join(dir, "secrets.json");

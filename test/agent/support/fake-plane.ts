@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { SecretsRequest } from "../../../src/schema/access/secret.ts";
 import {
   type AttemptOrder,
   type AttemptReport,
@@ -16,9 +17,11 @@ import {
 import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
 import { codeKey, enrollmentCode, hostSecret } from "../../../src/signing/code.ts";
+import { contextOfHanded } from "../../../src/signing/contexts.ts";
 import { CHALLENGE, type Session, sealed, sessionKey, unsealed } from "../../../src/signing/frame.ts";
 import { contentDigest, type Key, keyOf } from "../../../src/signing/mac.ts";
 import { type ClaimedRequest, claimedRequest, isSignedWith } from "../../../src/signing/request.ts";
+import { seal } from "../../../src/signing/seal.ts";
 import { purposeOf } from "../../support/signed.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
@@ -77,6 +80,8 @@ export class FakePlane {
   /** What the host did although no host may. Tests end by checking it. */
   readonly faults: string[] = [];
   readonly snapshots = new SnapshotStore();
+  /** The secrets of attempts, by the names that their tasks have for them. */
+  readonly secrets: Record<string, Record<string, Uint8Array>> = {};
   /** How many uploads are still cut off by a reset of their connection, after their first bytes. */
   resetsUploads = 0;
   secret = "";
@@ -267,10 +272,24 @@ export class FakePlane {
       this.incarnation += 1;
       return { status: 200, body: this.#setup() };
     }
+    if (call.path === "/v1/hosts/w-1/secrets") return this.#sealed(JSON.parse(call.body));
     const snapshot = this.snapshots.answer(call);
     if (snapshot !== undefined) return snapshot;
     const chunk = CHUNK_PATH.exec(call.path);
     return chunk === null ? this.#report(call, "webhook") : this.#chunk(chunk, call);
+  }
+
+  /** Seals the secrets of an attempt for the key with which the host has enrolled. */
+  async #sealed({ attempt, publicKey }: SecretsRequest): Promise<Override> {
+    const values = Object.entries(this.secrets[attempt] ?? {});
+    if (publicKey !== this.enrolled.at(-1)?.publicKey) return { status: 403 };
+    const items = await Promise.all(
+      values.map(async ([name, value]) => ({
+        name,
+        ...(await seal(value, publicKey, contextOfHanded("w-1", attempt, name))),
+      })),
+    );
+    return { status: 200, body: { items } };
   }
 
   /** Stores a chunk that continues its stream; any other chunk changes nothing. */
@@ -381,6 +400,7 @@ export class FakePlane {
       incarnation: this.incarnation,
       reportUrl: `${this.url}/v1/hosts/w-1/reports`,
       snapshotsUrl: `${this.url}/v1/hosts/w-1/snapshots`,
+      ...(this.enrolled.at(-1)?.publicKey ? { secretsUrl: `${this.url}/v1/hosts/w-1/secrets` } : {}),
       ...(this.givesSockets ? { socketUrl: `${this.url}/v1/hosts/w-1/socket` } : {}),
       probe: { intervalMs: 10_000, boot: "true" },
       leaseMs: this.leaseMs,

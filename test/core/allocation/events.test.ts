@@ -47,6 +47,12 @@ describe("a run's story in events", () => {
       ["Received", "Placed", "Started", "Terminated"],
     ],
     [
+      "its secrets are on a disk there (tasks.md#event-secrets-on-disk)",
+      ordered(),
+      [observed([{ ...running, secretsOnDisk: true }]), observed([exited()])],
+      ["Received", "Placed", "Started", "Secrets On Disk", "Terminated"],
+    ],
+    [
       "it is aborted while it runs",
       started(),
       [abort(), observed([exited()])],

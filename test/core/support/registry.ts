@@ -1,6 +1,7 @@
 import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
+import { type DataKeyRow, isLiveRow, type SecretRow } from "../../../src/core/registry/secrets.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
@@ -10,12 +11,15 @@ import { Rows } from "../../../src/core/rows.ts";
 import { auditTable } from "./audit.ts";
 import { MapDisk } from "./map-disk.ts";
 
-/** A registry right after loading, with this record and empty tables. */
-export function registryOf(record: RegistryRecord | null): RegistryState {
+/** A registry right after loading, with this record, empty tables, and these wrapping keys. */
+export function registryOf(record: RegistryRecord | null, keks: number[] = []): RegistryState {
   return {
     record,
     refusals: {},
     tokens: new Rows(new MapDisk<TokenRow>(), isLiveToken),
+    secrets: new Rows(new MapDisk<SecretRow>(), isLiveRow),
+    dataKeys: new Rows(new MapDisk<DataKeyRow>(), isLiveRow),
+    keks,
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
     audit: auditTable(),

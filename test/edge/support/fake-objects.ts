@@ -25,6 +25,8 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
+import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
+import { Vault } from "../../../src/objects/secrets/vault.ts";
 import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { AuditEntry } from "../../../src/schema/access/audit.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
@@ -91,6 +93,7 @@ export interface FakeWorld {
   /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
   sessions: SessionCalls;
+  secrets: SecretCalls;
   /** What the audit log was told of refused requests. */
   denied: Denied[];
   /** The endpoints of webhooks by name. */
@@ -401,6 +404,10 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
       if (world.live.has(attempt)) return;
       throw new DroverError("unauthorized", "this is not the request token of an attempt here");
     },
+    async secrets(call) {
+      world.signedCalls.push(call);
+      return { answerKey: ANSWER_KEY, value: { items: [] } };
+    },
     async fetch() {
       const refused = { code: "unavailable", message: "no sockets here" };
       return Response.json({ refused }, { status: 503 });
@@ -496,20 +503,22 @@ function auditOf(
 }
 
 /** The registry's own calls about who may do what, over tables in memory. */
-function registryTables(): Pick<FakeWorld, "tokens" | "sessions" | "trust" | "keys"> {
-  let state = emptyRegistry(null);
+function registryTables(): Pick<FakeWorld, "tokens" | "sessions" | "secrets" | "trust" | "keys"> {
+  const vault = new Vault(WRAPPING_KEYS);
+  let state = emptyRegistry(null, vault.numbers);
   const registry = {
     now: () => Date.now(),
     enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      for (const rows of [state.tokens, state.exchanged, state.trust, state.keys, state.sessions])
-        rows.flush();
+      const { tokens, exchanged, trust, keys, sessions, secrets, dataKeys } = state;
+      for (const rows of [tokens, exchanged, trust, keys, sessions, secrets, dataKeys]) rows.flush();
       return state;
     },
   };
   return {
     tokens: new TokenCalls(registry),
     sessions: new SessionCalls(registry),
+    secrets: new SecretCalls(registry, vault),
     trust: new TrustCalls(registry),
     keys: new KeyCalls(registry, WRAPPING_KEYS),
   };
@@ -578,6 +587,10 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     webhook: async (name) => webhookNamed(world, name),
     webhooks: async () => [...world.webhooks.values()],
     ...auditOf(world, null, until),
+    setSecret: async (...args) => world.secrets.set(...args),
+    removeSecret: async (...args) => world.secrets.remove(...args),
+    secrets: async () => world.secrets.list(),
+    missingSecrets: async (names) => world.secrets.missing(names),
     putTrustRule: async (...args) => world.trust.put(...args),
     removeTrustRule: async (...args) => world.trust.remove(...args),
     trustRules: async () => world.trust.list(),

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { up } from "../../../local/up.ts";
@@ -32,9 +31,7 @@ export async function startServer(): Promise<Server> {
   mkdirSync(cache, { recursive: true });
   const stateDir = mkdtempSync(join(cache, "edge-"));
   // The size does not depend on the machine: the examples keep three vCPUs busy at the same time.
-  process.env.DROVER_KEK_1 = randomBytes(32).toString("base64");
   const drover = await up({ stateDir, vcpus: 4, memory: "8GiB" });
-  delete process.env.DROVER_KEK_1;
   const { url, token } = drover;
   const check = await documentCheck(url);
   const send: Send = async (method, path, headers, body) => {

@@ -90,6 +90,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   "POST /v1/oidc/exchange": () => [
     { token: "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpLmV4YW1wbGUuY29tL2IifQ.AAAA", rule: "ci" },
   ],
+  "PUT /v1/secrets/{name}": () => [{ value: "a value" }, { base64: "AAEC" }],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
   "POST /ui/session": () => [
     { code: "drvc_012345678901234567890123456789012345678901234567" },
@@ -115,6 +116,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 },
     },
   ],
+  "POST /v1/hosts/{worker}/secrets": () => [{ attempt: "held/main/1.1", publicKey: salt }],
   "POST /v1/hosts/{worker}/join": () => [{ start: "a-start-of-the-agent", bootId: "boot-1" }],
   "POST /v1/hosts/{worker}/reports": (_, speaker) => {
     speaker.seq += 1;

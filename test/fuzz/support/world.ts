@@ -136,6 +136,7 @@ export class World {
       return some.length === 0 ? "nobody" : from(...some);
     }
     if (operation.includes("/v1/trust-rules/")) return from("ci", "other");
+    if (operation.includes("/v1/secrets/")) return from("one", "two", "nobody");
     if (name === "name") return from(...POOLS);
     if (name === "snapshot") return SNAPSHOT;
     if (name === "attempt") return this.attempt;

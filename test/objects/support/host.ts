@@ -1,4 +1,5 @@
 import type { CloudWorkerApi, SignedAnswer, SignedCall } from "../../../src/objects/rpc.ts";
+import type { HostSecrets } from "../../../src/schema/access/secret.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 import { PROTOCOL } from "../../../src/shared/compat.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
@@ -34,7 +35,12 @@ export interface Signing {
 }
 
 /** The path of each purpose, after the worker's path. */
-const PATHS: Partial<Record<Purpose, string>> = { join: "join", report: "reports", socket: "socket" };
+const PATHS: Partial<Record<Purpose, string>> = {
+  join: "join",
+  report: "reports",
+  secrets: "secrets",
+  socket: "socket",
+};
 
 /** Signs a call as a host does. */
 export function sign(body: string, who: Identity, more: Signing = {}): SignedCall {
@@ -77,6 +83,8 @@ export class TestHost {
   identity: Identity = { worker: "nobody", secret: OTHER_SECRET };
   ordersSeen = 0;
   attempts: AttemptReport[] = [];
+  /** The key for which secrets are sealed; absent: it enrolls without one. */
+  publicKey: string | undefined;
   /** The protocol version that it speaks. */
   protocol = PROTOCOL;
 
@@ -91,7 +99,8 @@ export class TestHost {
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
     const { claim: claimOfCode = "", key = new Uint8Array() } = readCode(code) ?? {};
     const { worker = "", expiresAt = 0 } = readClaim(claimOfCode) ?? {};
-    const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
+    const { publicKey } = this;
+    const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources, publicKey });
     this.#setup = await this.#worker().enroll({
       body,
       codeKey: textOfKey(key),
@@ -107,6 +116,12 @@ export class TestHost {
     this.#setup = settled(await this.#worker().join(call));
     this.#seq = 0;
     return this.#setup;
+  }
+
+  /** Asks for the secrets of an attempt. */
+  async secrets(attempt: string, publicKey = this.publicKey, more: Signing = {}): Promise<HostSecrets> {
+    const body = JSON.stringify({ attempt, publicKey });
+    return settled(await this.#worker().secrets(sign(body, this.identity, { purpose: "secrets", ...more })));
   }
 
   /** The next report, as it would be sent. */

@@ -128,6 +128,9 @@ function ago(ms: number | undefined, earliest: Instant, now: Instant): Instant |
   return ms === undefined ? null : Math.max(earliest, Math.min(now, Math.round(now - ms)));
 }
 
+const ON_DISK =
+  "the files of its secrets are on a disk of the machine, which has no file system in memory for them";
+
 const HOST_STOPS: Record<HostStop, string> = {
   lease: "its host stops it, because the lease ends",
   agent: "its host stops it, because the agent there was told to end",
@@ -151,6 +154,7 @@ function noteAttempt(
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     const details = { attempt: after.id };
     run.note("Started", after.startedAt, "the command was started", { task, details });
+    if (report.secretsOnDisk) run.note("Secrets On Disk", after.startedAt, ON_DISK, { task, details });
   }
   if (after.stopped !== undefined && before?.stopped === undefined) {
     const reason = HOST_STOPS[after.stopped];

@@ -7,6 +7,7 @@ export type RunEventType =
   | "Placed"
   | "Placement Ended"
   | "Started"
+  | "Secrets On Disk"
   | "Downloading Artifacts"
   | "Failed Artifact Download"
   | "Driver Failure"

@@ -23,6 +23,8 @@ export const MAX_REMEMBERED_JOINS = 20;
 /** The first call of a host: its secret, the boot of its machine, and its resources. */
 export interface Enrollment {
   secret: string;
+  /** Its public key; absent: it takes no secrets (secrets.md#host-keys). */
+  hostKey?: string;
   bootId: string;
   /**
    * As measured by the host. All count for a self-hosted machine, but only memory for any other
@@ -37,7 +39,7 @@ export interface Enrollment {
  */
 export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: Instant): WorkerState {
   const { record } = state;
-  const { secret, bootId } = enrollment;
+  const { secret, bootId, hostKey = null } = enrollment;
   if (record.phase === "gone" || (record.secret !== null && record.secret !== secret)) return state;
   if (isLateEnrollment(state, enrollment)) return state;
   if (record.secret !== null) return bootId === record.bootId ? state : restart(state, bootId, now);
@@ -45,6 +47,7 @@ export function foldEnroll(state: ExistingWorker, enrollment: Enrollment, now: I
     ...record,
     ...measured(record, enrollment),
     secret,
+    hostKey,
     bootId,
     incarnation: 1,
     joinedAt: now,

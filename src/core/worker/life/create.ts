@@ -79,6 +79,7 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
     notice: null,
     stale: {},
     secret: null,
+    hostKey: null,
     bootId: null,
     boots: [],
     clonedAt: null,

@@ -1,0 +1,234 @@
+// Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
+import type { Secret } from "../../schema/access/secret.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_SECRETS } from "../../shared/limits.ts";
+import type { Envelope, Instant } from "../../shared/machine.ts";
+import { iso } from "../../shared/time/instant.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
+import type { SigningKeyRow } from "./signing-keys.ts";
+import type { WebhookRow } from "./webhooks.ts";
+
+/** The only data key. All secrets of a deployment are sealed with it (secrets.md#envelope). */
+export const DATA_KEY = "1";
+
+/** What AES-256-GCM made, in base64. */
+export interface Ciphertext {
+  iv: string;
+  ct: string;
+}
+
+/** A data key, wrapped by the wrapping key with the number `kek`. */
+export interface DataKeyRow extends Ciphertext {
+  id: string;
+  kek: number;
+  createdAt: Instant;
+  /** When another wrapping key has wrapped it again; null: never. */
+  rewrappedAt: Instant | null;
+}
+
+/** A stored secret. Its value is sealed with the data key, and bound to name and version. */
+export interface SecretRow {
+  name: string;
+  /** Counts the values that were set, from 1. */
+  version: number;
+  /** The length of the value, which decides what a task can have (secrets.md#limits). */
+  bytes: number;
+  sealed: Ciphertext & { key: string };
+  createdAt: Instant;
+  createdBy: string;
+  changedAt: Instant;
+  changedBy: string;
+  /** The day on which the latest host was given it, as `YYYY-MM-DD`: one written row a day at most. */
+  handedOn: string | null;
+}
+
+/** Which secrets were given to the host of a worker, for which attempt of which run. */
+export interface Handed {
+  names: string[];
+  run: string;
+  attempt: string;
+  worker: string;
+}
+
+export type SecretEvent =
+  | {
+      type: "secret_set";
+      name: string;
+      /** The version for which the value was sealed. The event changes nothing if it is not the next one. */
+      version: number;
+      bytes: number;
+      sealed: SecretRow["sealed"];
+      by: string;
+    }
+  | { type: "secret_removed"; name: string; by: string }
+  /** The values are on their way to a host. An audit log belongs here (secrets.md#handed). */
+  | ({ type: "secret_handed" } & Handed)
+  | { type: "data_key_made"; id: string; kek: number; wrapped: Ciphertext }
+  /** `from`: the number of the wrapping key that had wrapped it. */
+  | { type: "data_key_rewrapped"; id: string; from: number; kek: number; wrapped: Ciphertext };
+
+/** A data key that must be wrapped by a newer wrapping key. The object does this, since it has the keys. */
+export interface Rewrap extends Envelope {
+  object: "vault";
+  kind: "rewrap";
+  body: { key: DataKeyRow; kek: number };
+}
+
+/** The part of the registry's state that is about secrets. */
+export interface SecretsState {
+  secrets: Rows<SecretRow>;
+  dataKeys: Rows<DataKeyRow>;
+  /** The numbers of the configured wrapping keys, ascending. A memo: they are bindings of the Worker. */
+  keks: readonly number[];
+}
+
+/** The state of secrets as readers see it. */
+export interface ReadonlySecrets {
+  secrets: ReadonlyRows<SecretRow>;
+  dataKeys: ReadonlyRows<DataKeyRow>;
+  keks: readonly number[];
+}
+
+/** Every row is needed at any time. */
+export function isLiveRow(): boolean {
+  return true;
+}
+
+/** Applies an event of secrets or of their data key (secrets.md#stored). */
+export function foldSecret({ secrets, dataKeys }: SecretsState, event: SecretEvent, now: Instant): void {
+  switch (event.type) {
+    case "secret_set": {
+      const { name, version, bytes, sealed, by } = event;
+      const before = secrets.get(name);
+      if (version !== nextVersion({ secrets }, name)) return;
+      const made = { createdAt: before?.createdAt ?? now, createdBy: before?.createdBy ?? by };
+      const changed = { changedAt: now, changedBy: by, handedOn: before?.handedOn ?? null };
+      secrets.set(name, { name, version, bytes, sealed, ...made, ...changed }, now);
+      return;
+    }
+    case "secret_removed":
+      if (secrets.get(event.name) !== undefined) secrets.delete(event.name);
+      return;
+    case "secret_handed": {
+      const handedOn = iso(now).slice(0, "YYYY-MM-DD".length);
+      for (const name of event.names) {
+        const row = secrets.get(name);
+        if (row !== undefined && row.handedOn !== handedOn) secrets.set(name, { ...row, handedOn }, now);
+      }
+      return;
+    }
+    case "data_key_made": {
+      const { id, kek, wrapped } = event;
+      if (dataKeys.get(id) !== undefined) return;
+      dataKeys.set(id, { id, kek, ...wrapped, createdAt: now, rewrappedAt: null }, now);
+      return;
+    }
+    case "data_key_rewrapped": {
+      const { id, from, kek, wrapped } = event;
+      const row = dataKeys.get(id);
+      if (row === undefined || row.kek !== from) return;
+      dataKeys.set(id, { ...row, kek, ...wrapped, rewrappedAt: now }, now);
+    }
+  }
+}
+
+/** The version of the next value of a secret. */
+export function nextVersion({ secrets }: Pick<ReadonlySecrets, "secrets">, name: string): number {
+  return (secrets.get(name)?.version ?? 0) + 1;
+}
+
+/**
+ * The data keys that are owed to the newest wrapping key (secrets.md#rotation). A data key whose own wrapping
+ * key is not configured cannot be unwrapped, so it is not owed: the state of the wrapping keys shows it.
+ */
+export function rewrapsOwed({ dataKeys, keks }: ReadonlySecrets): Rewrap[] {
+  const kek = keks.at(-1);
+  if (kek === undefined) return [];
+  return [...dataKeys.live()]
+    .filter((key) => key.kek !== kek && keks.includes(key.kek))
+    .map((key) => ({
+      object: "vault",
+      to: key.id,
+      kind: "rewrap",
+      repeatedBy: "self",
+      body: { key, kek },
+    }));
+}
+
+/** A wrapping key, as an operator sees it (secrets.md#rotation). */
+export interface WrappingKey {
+  number: number;
+  /** `missing`: something needs it, and the Worker does not have it. `unused`: it can be deleted. */
+  state: "in_use" | "unused" | "missing";
+}
+
+/** What wrapping keys can have sealed: data keys, Drover's own signing keys, and secrets of webhooks. */
+interface ReadonlySealed extends ReadonlySecrets {
+  keys: ReadonlyRows<SigningKeyRow>;
+  webhooks: ReadonlyRows<WebhookRow>;
+}
+
+/**
+ * The wrapping keys that are configured, or that something needs, by number. What is not rewrapped ends by
+ * itself: signing keys after a month, a webhook's secret once it is rotated.
+ */
+export function wrappingKeys({ dataKeys, keks, keys, webhooks }: ReadonlySealed): WrappingKey[] {
+  const sealedBy = [
+    ...[...keys.live()].map(({ sealed }) => sealed.by),
+    ...[...webhooks.live()].flatMap(({ secrets }) => secrets.map(({ sealed }) => JSON.parse(sealed).by)),
+  ];
+  const needed = new Set([
+    ...[...dataKeys.live()].map(({ kek }) => kek),
+    ...sealedBy.map((name: string) => Number(name.replace(/^DROVER_KEK_/, ""))),
+  ]);
+  const newest = keks.at(-1);
+  return [...new Set([...keks, ...needed])]
+    .sort((a, b) => a - b)
+    .map((number) => {
+      if (!keks.includes(number)) return { number, state: "missing" };
+      // New data keys are wrapped by the newest one.
+      return { number, state: needed.has(number) || number === newest ? "in_use" : "unused" };
+    });
+}
+
+/** Why a secret cannot be set; null: it can. */
+export function refusalOfSecret({ secrets }: ReadonlySecrets, name: string): DroverError | null {
+  if (secrets.get(name) !== undefined || [...secrets.live()].length < MAX_SECRETS) return null;
+  const text = `there are ${MAX_SECRETS} secrets already; remove those that are not used any more`;
+  return new DroverError("busy", text);
+}
+
+/** The names among these for which there is no secret. */
+export function missingSecrets({ secrets }: ReadonlySecrets, names: readonly string[]): string[] {
+  return names.filter((name) => secrets.get(name) === undefined);
+}
+
+/** A secret as its owner sees it: everything but the value (secrets.md#api). */
+export function secretView(row: SecretRow): Secret {
+  const { name, version, createdAt, createdBy, changedAt, changedBy, handedOn } = row;
+  return {
+    name,
+    version,
+    createdAt: iso(createdAt),
+    createdBy,
+    changedAt: iso(changedAt),
+    changedBy,
+    lastHandedOn: handedOn,
+  };
+}
+
+/** All secrets, by name. */
+export function secretViews({ secrets }: ReadonlySecrets): Secret[] {
+  const rows = [...secrets.live()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return rows.map(secretView);
+}
+
+/** What a sealed value is bound to, so that no row can stand in for another one (secrets.md#envelope). */
+export function contextOfValue(name: string, version: number): string {
+  return `drover-secret\n${name}\n${version}`;
+}
+
+/** What a wrapped data key is bound to. */
+export function contextOfDataKey(id: string): string {
+  return `drover-data-key\n${id}`;
+}

@@ -1,0 +1,139 @@
+// What does the registry answer to calls about secrets (secrets.md)? `core/registry` decides.
+import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import {
+  DATA_KEY,
+  type DataKeyRow,
+  missingSecrets,
+  nextVersion,
+  refusalOfSecret,
+  type SecretRow,
+  type SecretsState,
+  secretView,
+  secretViews,
+  wrappingKeys,
+} from "../../core/registry/secrets.ts";
+import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
+import { formatSize } from "../../shared/size.ts";
+import { contextOfHanded } from "../../signing/contexts.ts";
+import { seal } from "../../signing/seal.ts";
+import type { SecretsFor } from "../registry/api.ts";
+import type { Vault } from "./vault.ts";
+
+/** The registry as these calls use it: `enter` applies an event, and returns the new state. */
+interface Entered {
+  enter(event?: RegistryEvent): SecretsState & Pick<RegistryState, "keys" | "webhooks">;
+}
+
+/** The calls of `RegistryApi` about secrets. Values are encrypted before an event has them. */
+export class SecretCalls {
+  readonly #registry: Entered;
+  readonly #vault: Vault;
+
+  constructor(registry: Entered, vault: Vault) {
+    this.#registry = registry;
+    this.#vault = vault;
+  }
+
+  /** Stores a value. If another call stores one meanwhile, the value of the later call stays. */
+  async set(name: string, value: Uint8Array, by: string): Promise<StoredSecret> {
+    const dataKey = await this.#dataKey();
+    for (;;) {
+      const state = this.#registry.enter();
+      const refusal = refusalOfSecret(state, name);
+      if (refusal !== null) throw refusal;
+      const version = nextVersion(state, name);
+      const sealed = await this.#vault.encrypt(value, name, version, dataKey);
+      if (nextVersion(this.#registry.enter(), name) !== version) continue;
+      const bytes = value.byteLength;
+      this.#registry.enter({ type: "secret_set", name, version, bytes, sealed, by });
+      return { ...secretView(this.#row(name)), warnings: warningsOf(bytes) };
+    }
+  }
+
+  remove(name: string, by: string): void {
+    this.#row(name);
+    this.#registry.enter({ type: "secret_removed", name, by });
+  }
+
+  list(): Omit<SecretList, "next"> {
+    const state = this.#registry.enter();
+    return { items: secretViews(state), wrappingKeys: wrappingKeys(state) };
+  }
+
+  /** The names among these for which there is no secret. */
+  missing(names: string[]): string[] {
+    return missingSecrets(this.#registry.enter(), names);
+  }
+
+  /**
+   * Seals secrets for a host (secrets.md#handed). Throws `unknown_secret` if one is gone, `secrets_too_large`
+   * if they are too large together, and `no_wrapping_key`. Nothing of a value is stored.
+   */
+  async hand({ secrets, attempt, run, worker, publicKey }: SecretsFor): Promise<HostSecrets> {
+    const names = [...new Set(Object.values(secrets))];
+    const missing = this.missing(names);
+    if (missing.length > 0) throw unknownSecret(missing[0] ?? "");
+    const rows = new Map(names.map((name) => [name, this.#row(name)]));
+    refuseTooLarge(Object.values(secrets).map((name) => rows.get(name)?.bytes ?? 0));
+    const values = new Map<string, Uint8Array>();
+    for (const [name, row] of rows) values.set(name, await this.#vault.decrypt(row, this.#keyOf(row)));
+    const items = await Promise.all(
+      Object.entries(secrets).map(async ([as, name]) => {
+        const sealed = await seal(
+          values.get(name) ?? new Uint8Array(),
+          publicKey,
+          contextOfHanded(worker, attempt, as),
+        );
+        return { name: as, ...sealed };
+      }),
+    );
+    this.#registry.enter({ type: "secret_handed", names, run, attempt, worker });
+    return { items };
+  }
+
+  /** The data key. The first secret makes it. */
+  async #dataKey(): Promise<DataKeyRow> {
+    const known = this.#registry.enter().dataKeys.get(DATA_KEY);
+    if (known !== undefined) return known;
+    const made = await this.#vault.makeDataKey(DATA_KEY);
+    // If another call has made one meanwhile, the event changes nothing.
+    const row = this.#registry.enter(made).dataKeys.get(DATA_KEY);
+    if (row === undefined) throw new Error("the data key that was just stored is missing");
+    return row;
+  }
+
+  #keyOf({ sealed }: SecretRow): DataKeyRow {
+    const row = this.#registry.enter().dataKeys.get(sealed.key);
+    if (row !== undefined) return row;
+    throw new Error(`the data key ${sealed.key} is missing`);
+  }
+
+  #row(name: string): SecretRow {
+    const row = this.#registry.enter().secrets.get(name);
+    if (row !== undefined) return row;
+    throw unknownSecret(name);
+  }
+}
+
+function unknownSecret(name: string): DroverError {
+  const advice = "`drover secrets list` shows all";
+  return new DroverError("unknown_secret", `there is no secret "${name}"; ${advice}`);
+}
+
+function refuseTooLarge(sizes: readonly number[]): void {
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (bytes <= MAX_TASK_SECRET_BYTES) return;
+  const [has, limit] = [formatSize(bytes), formatSize(MAX_TASK_SECRET_BYTES)];
+  throw new DroverError(
+    "secrets_too_large",
+    `the secrets of this task have ${has} together; the limit is ${limit}`,
+  );
+}
+
+function warningsOf(bytes: number): string[] {
+  if (bytes >= SHORTEST_MASKED_BYTES) return [];
+  const limit = `it has less than ${SHORTEST_MASKED_BYTES} bytes`;
+  return [`this value is too short to be masked in output: ${limit}, and would mask ordinary words`];
+}

@@ -1,0 +1,62 @@
+// The routes of secrets: set, list, remove (secrets.md#api). No route shows a value.
+import { z } from "zod";
+import { SecretList, SecretValue, StoredSecret } from "../schema/access/secret.ts";
+import { SecretName } from "../schema/run/task.ts";
+import { keyOf, keyOfText } from "../signing/mac.ts";
+import type { EdgeApp } from "./edge.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, jsonBody } from "./openapi/params.ts";
+
+const SecretParams = z.object({ name: SecretName.describe("the secret's name") });
+
+const ofSecrets = { tag: "Secrets", access: "secrets:write" } as const;
+
+const list = operation({
+  ...ofSecrets,
+  method: "get",
+  path: "/v1/secrets",
+  operationId: "listSecrets",
+  summary: "All secrets by name, without their values, and the state of the wrapping keys",
+  responses: { 200: jsonAnswer("the secrets", SecretList) },
+});
+
+const put = operation({
+  ...ofSecrets,
+  method: "put",
+  path: "/v1/secrets/{name}",
+  operationId: "putSecret",
+  codes: ["no_wrapping_key", "busy"],
+  summary: "Store a secret, or another value for it",
+  description:
+    "Nothing shows the value again. Attempts that start from now on get it; one that runs keeps the value " +
+    "that it has.",
+  request: { params: SecretParams, body: jsonBody(SecretValue) },
+  responses: { 200: jsonAnswer("it is stored", StoredSecret) },
+});
+
+const remove = operation({
+  ...ofSecrets,
+  method: "delete",
+  path: "/v1/secrets/{name}",
+  operationId: "deleteSecret",
+  codes: ["unknown_secret"],
+  summary: "Remove a secret, for good",
+  description: "An attempt that names it and has not started yet will fail to start.",
+  request: { params: SecretParams },
+  responses: { 204: { description: "it is removed" } },
+});
+
+/** Adds the routes of secrets (secrets.md#api). */
+export function secretRoutes(app: EdgeApp): void {
+  app.openapi(list, async (c) => c.json({ ...(await c.var.objects.registry().secrets()), next: null }, 200));
+  app.openapi(put, async (c) => {
+    const { value, base64 = "" } = c.req.valid("json");
+    const bytes = value === undefined ? keyOf(base64) : keyOfText(value);
+    const { name } = c.req.valid("param");
+    return c.json(await c.var.objects.registry().setSecret(name, bytes, c.var.caller.by), 200);
+  });
+  app.openapi(remove, async (c) => {
+    await c.var.objects.registry().removeSecret(c.req.valid("param").name, c.var.caller.by);
+    return c.body(null, 204);
+  });
+}
