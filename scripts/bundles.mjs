@@ -24,7 +24,8 @@ const requireBanner = {
 };
 
 /**
- * The agent: one file for a plain Node 20, without the optional native helpers of `ws`.
+ * The agent: one file for a plain Node 20, without the optional native helpers of `ws`. The Worker carries it,
+ * so it has no comments and no spaces. Names stay, for whoever reads a stack trace.
  * @returns {import("esbuild").BuildOptions}
  */
 export const agentOptions = (ofVersion = version, outfile = "dist/drover-agent.mjs") => ({
@@ -33,6 +34,9 @@ export const agentOptions = (ofVersion = version, outfile = "dist/drover-agent.m
   outfile,
   platform: "node",
   target: "node20",
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 200,
   banner: requireBanner,
   external: ["bufferutil", "utf-8-validate"],
 });
