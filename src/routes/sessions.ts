@@ -39,7 +39,7 @@ const offer = operation({
   codes: ["busy"],
   summary: "Make a code with which a browser starts a session of this caller",
   description: "The code works once, within a minute. The session may do what the token of this request may.",
-  responses: { 201: jsonAnswer("the code", SessionCode) },
+  responses: { 201: jsonAnswer("the code", SessionCode, ["Location"]) },
 });
 
 const list = operation({
@@ -94,6 +94,7 @@ export function sessionRoutes(app: EdgeApp): void {
   app.openapi(offer, async (c) => {
     const { id, text, digest } = newSecret(CODE_PREFIX);
     await c.var.objects.registry().offerSession(id, ownerOf(c.var.caller), digest);
+    c.header("Location", `/v1/sessions/${id}`);
     return c.json({ code: text, expiresAt: iso(c.env.now() + CODE_MS) }, 201);
   });
   app.openapi(list, async (c) => {

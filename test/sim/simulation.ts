@@ -11,7 +11,7 @@ import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
 import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
-import { checkEntries } from "./entries.ts";
+import { checkEntries, isEntryOwed } from "./entries.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { Liar } from "./liar.ts";
@@ -150,12 +150,16 @@ class Simulation {
     for (const host of this.#audit.hosts.values()) Object.assign(host, { cutOffUntil: 0, fullUntil: 0 });
     this.#world.awayUntil = 0;
     const last = steps + QUIET_STEPS;
-    for (; steps < last && this.#audit.unfinished() !== undefined && (await this.#step()); steps += 1);
+    for (; steps < last && this.#isUnsettled() && (await this.#step()); steps += 1);
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
     this.#audit.afterAll(this.#options.faults.length === 0);
     checkEntries(this.#objects, this.#world);
     return steps;
+  }
+
+  #isUnsettled(): boolean {
+    return this.#audit.unfinished() !== undefined || isEntryOwed(this.#objects);
   }
 
   /** Whether a story with faults to its end is at its end: a long question, which is not asked each time. */

@@ -39,6 +39,12 @@ export const AUDIT_ACTIONS = [
 export const AuditAction = z.enum(AUDIT_ACTIONS).meta({ id: "AuditAction" });
 export type AuditAction = z.output<typeof AuditAction>;
 
+/** The parts of actions before the dot: the kinds of things that are acted on. */
+const FAMILIES = [...new Set(AUDIT_ACTIONS.map((action) => action.slice(0, action.indexOf("."))))];
+
+/** An action, or a family of actions. */
+export const AuditActionFilter = z.enum([...AUDIT_ACTIONS, ...FAMILIES]).meta({ id: "AuditActionFilter" });
+
 export const AuditActor = z
   .object({
     kind: z.string().describe("`admin` is the secret of the deployment; else `token`, `pool` and so on"),

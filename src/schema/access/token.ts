@@ -28,6 +28,11 @@ export const TokenId = z
   .string()
   .regex(new RegExp(`^[0-9A-Za-z]{${TOKEN_ID_CHARS}}$`), `must be ${TOKEN_ID_CHARS} letters and digits`);
 
+/** The name of a bundle of scopes (access.md#presets). */
+export const PresetName = z
+  .enum(PRESET_NAMES, `must be one of ${PRESET_NAMES.join(", ")}`)
+  .meta({ id: "PresetName" });
+
 export const Scope = z.enum(SCOPES).meta({ id: "Scope" });
 export const TokenState = z.enum(["active", "expired", "revoked"]).meta({ id: "TokenState" });
 
@@ -58,10 +63,7 @@ export type TokenLimits = z.output<typeof TokenLimits>;
 /** `POST /v1/tokens` (access.md#tokens). */
 export const TokenRequest = z.strictObject({
   name: Name.describe("whose token it is, or what it is for; events name it"),
-  preset: z
-    .enum(PRESET_NAMES, `must be one of ${PRESET_NAMES.join(", ")}`)
-    .optional()
-    .describe("a bundle of scopes"),
+  preset: PresetName.optional().describe("a bundle of scopes"),
   scopes: z.array(GrantedScope).max(SCOPES.length).default([]).describe("more than the preset has"),
   limits: TokenLimits.default({}),
   expiresIn: Duration.refine(

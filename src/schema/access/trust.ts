@@ -1,9 +1,9 @@
 // What do the routes of trust rules and of the exchange accept and answer (oidc.md#trust-rules)?
 import { z } from "zod";
-import { PRESET_NAMES, SCOPES } from "../../shared/access/scopes.ts";
+import { SCOPES } from "../../shared/access/scopes.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { Duration, InstantText, Name } from "../common.ts";
-import { GrantedScope, Scope, TokenLimits } from "./token.ts";
+import { GrantedScope, PresetName, Scope, TokenLimits } from "./token.ts";
 
 /** How many claims one rule can compare, and how many labels it can force. */
 const MAX_ENTRIES = 32;
@@ -43,10 +43,7 @@ export const TrustRuleRequest = z
         `must have at most ${MAX_ENTRIES} entries`,
       )
       .describe("claims that a token must have, all of them; `*` stands for any characters"),
-    preset: z
-      .enum(PRESET_NAMES, `must be one of ${PRESET_NAMES.join(", ")}`)
-      .optional()
-      .describe("a bundle of scopes"),
+    preset: PresetName.optional().describe("a bundle of scopes"),
     scopes: z.array(GrantedScope).max(SCOPES.length).default([]).describe("more than the preset has"),
     limits: TokenLimits.default({}),
     labels: z

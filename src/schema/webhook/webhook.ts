@@ -79,6 +79,9 @@ export const ReplayRequest = z
   );
 export type ReplayRequest = z.output<typeof ReplayRequest>;
 
+/** Why an endpoint is disabled. */
+export const DisabledCode = z.enum(["gone", "failing", "asked"]).meta({ id: "DisabledCode" });
+
 /** An endpoint without its secret. */
 export const Webhook = z
   .object({
@@ -91,7 +94,7 @@ export const Webhook = z
     state: z.enum(["active", "failing", "disabled"]).meta({ id: "WebhookState" }),
     disabled: z
       .object({
-        code: z.enum(["gone", "failing", "asked"]),
+        code: DisabledCode,
         text: z.string().describe("why, and what to do"),
         at: InstantText,
         by: z.string().nullable().describe("who disabled it; null: Drover did"),
