@@ -140,8 +140,9 @@ export class Supervisor {
       case "kill_tree":
         return this.#kill(message);
       case "forget":
-        await this.#options.secrets.forget(message.id);
+        // The output first: until it is gone, it must be masked after a crash, too.
         await store.forget(message.id);
+        await this.#options.secrets.forget(message.id);
         this.#maskers.forget(message.id);
         return { type: "forgotten", id: message.id };
       case "collect":

@@ -35,8 +35,8 @@ export class Identities {
   readonly #tokens = new Map<string, readonly Uint8Array[] | null>();
 
   /**
-   * `recovered`: attempts of earlier starts of the agent. Whether they have an identity is no longer known, so
-   * each is taken to have one.
+   * `recovered`: attempts of earlier starts of the agent. Nobody knows whether they have an identity, so each
+   * is taken to have one.
    */
   constructor(identityOf: (attempt: string) => Identity | undefined, recovered: readonly string[]) {
     this.#of = identityOf;

@@ -21,7 +21,7 @@ import {
 } from "./access/session-cookie.ts";
 import { refuseSessionExcess } from "./access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { holderWith, refuseFlood } from "./http/auth.ts";
+import { holderWith, refuseFlood, refuseHaste } from "./http/auth.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
@@ -92,6 +92,10 @@ const signOut = operation({
 /** Adds the routes of browser sessions (sessions.md). */
 export function sessionRoutes(app: EdgeApp): void {
   app.openapi(offer, async (c) => {
+    if (c.var.caller.isSession) {
+      // Otherwise a session could live on in others after its end.
+      throw new DroverError("beyond_limits", "a session makes no codes for others; use the token itself");
+    }
     const { id, text, digest } = newSecret(CODE_PREFIX);
     await c.var.objects.registry().offerSession(id, ownerOf(c.var.caller), digest);
     c.header("Location", `/v1/sessions/${id}`);
@@ -134,9 +138,10 @@ export function sessionRoutes(app: EdgeApp): void {
 
 /** Ends the session with this secret, if there is one. */
 async function endOwn(c: EdgeContext, id: string, digest: string): Promise<void> {
-  refuseFlood(c, c.var.access);
+  const giveBack = refuseFlood(c, c.var.access);
   const grant = await c.env.objects.registry().sessionGrant(id, digest);
   if (grant?.digest !== digest) return;
+  giveBack();
   await c.env.objects.registry().endSession(id, `session:${id}`);
   c.var.access.sessions.forget(id);
 }
@@ -160,6 +165,7 @@ async function redeemed(c: EdgeContext, code: string): Promise<string> {
 /** The secret of a session that a token has started. */
 async function started(c: EdgeContext, token: string): Promise<string> {
   const caller = await holderWith(c, c.var.access, token);
+  refuseHaste(c, c.var.access, caller);
   const { id, text, digest } = newSecret(SESSION_PREFIX);
   await c.env.objects.registry().startSession(id, ownerOf(caller), digest);
   return text;

@@ -127,6 +127,14 @@ describe("a browser session (sessions.md)", () => {
   });
 });
 
+test("a session makes no code for another one, which would outlive it (sessions.md#life)", async () => {
+  const { send } = await browser(createEdge(), TOKEN);
+  expect(await problem(await send("POST", "/v1/sessions"))).toMatchObject({
+    status: 403,
+    code: "beyond_limits",
+  });
+});
+
 describe("a code (sessions.md#codes)", () => {
   const code = async (edge: Edge, token: string) =>
     (await as(edge, token).json(201, "POST", "/v1/sessions")).code;
@@ -244,7 +252,9 @@ describe("requests that another page causes (sessions.md#csrf)", () => {
     const edge = createEdge();
     const { send } = await browser(edge, TOKEN);
     const answer = await send(method, method === "GET" ? "/v1/caller" : "/v1/sessions", headers);
-    if (isAllowed) expect(answer.status).toBeLessThan(300);
+    if (isAllowed && method === "POST")
+      expect(await problem(answer)).not.toMatchObject({ code: "cross_site" });
+    else if (isAllowed) expect(answer.status).toBeLessThan(300);
     else expect(await problem(answer)).toMatchObject({ status: 403, code: "cross_site" });
   });
 

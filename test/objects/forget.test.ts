@@ -122,7 +122,8 @@ test("a pool lets ended runs go by itself when their retention is over (`retenti
 test("a deletion costs one row more than what a retention does, and the last of it another", async () => {
   await makePool();
   await endedRun("old");
-  await objects.pool("default").invite({ ttlMs: 60_000, by: "admin" }); // its entry makes the table of the log
+  // Its entry makes the table of the log.
+  await objects.pool("default").invite({ ttlMs: 60_000, by: "admin" });
   const { submittedAt } = await objects.allocation("old").read();
   const before = meter.rowsWritten;
   await objects.pool("default").forget({ run: "old", submittedAt: Date.parse(submittedAt) }, "admin");

@@ -135,7 +135,8 @@ function draftOfAccess(
       return { by: event.by, action: "trust.delete", ...ofRule(event.name) };
     case "session_started": {
       const { token } = event.owner;
-      const by = token === null ? "admin" : `token:${tokens.get(token)?.name ?? token}`;
+      const row = token === null ? undefined : (tokens.get(token) ?? exchanged.get(token));
+      const by = token === null ? "admin" : row?.given ? row.name : `token:${row?.name ?? token}`;
       return { by, action: "session.start", target: { kind: "session", id: event.id } };
     }
     case "session_ended":

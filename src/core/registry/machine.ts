@@ -124,11 +124,13 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     const entry = registryEntry(before, event, now);
     const state = fold(before, event, now);
     foldSessionTime(state.sessions, state, now);
-    followPools(
-      state.webhooks,
-      poolsOf(state).map(([name]) => name),
-      now,
-    );
+    if (state.record !== before.record || event.type.includes("webhook")) {
+      followPools(
+        state.webhooks,
+        poolsOf(state).map(([name]) => name),
+        now,
+      );
+    }
     return entry === undefined ? state : withEntry(state, entry, now);
   },
 

@@ -172,10 +172,16 @@ interface ReadonlySealed extends ReadonlySecrets {
  * The wrapping keys that are configured, or that something needs, by number. What is not rewrapped ends by
  * itself: signing keys after a month, a webhook's secret once it is rotated.
  */
-export function wrappingKeys({ dataKeys, keks, keys, webhooks }: ReadonlySealed): WrappingKey[] {
+export function wrappingKeys(
+  { dataKeys, keks, keys, webhooks }: ReadonlySealed,
+  now: Instant,
+): WrappingKey[] {
   const sealedBy = [
     ...[...keys.live()].map(({ sealed }) => sealed.by),
-    ...[...webhooks.live()].flatMap(({ secrets }) => secrets.map(({ sealed }) => JSON.parse(sealed).by)),
+    ...[...webhooks.live()]
+      .flatMap(({ secrets }) => secrets)
+      .filter(({ until }) => until === null || until > now)
+      .map(({ sealed }) => JSON.parse(sealed).by),
   ];
   const needed = new Set([
     ...[...dataKeys.live()].map(({ kek }) => kek),

@@ -15,6 +15,8 @@ interface TokenTables {
 
 /** The most sessions that can exist at the same time, including codes that nobody has used yet. */
 export const MAX_SESSIONS = 1_000;
+/** The most of these that one owner can have: another one replaces the oldest. */
+export const MAX_SESSIONS_OF_OWNER = 20;
 /** How long a code can start a session. */
 export const CODE_MS: Millis = 60_000;
 /** A session ends after this time without a request. */
@@ -70,9 +72,11 @@ export function foldSession(sessions: Rows<SessionRow>, event: SessionEvent, now
   const { id } = event;
   switch (event.type) {
     case "session_offered":
+      makeRoom(sessions, event);
       sessions.set(id, newRow(event, "code", now), now);
       return;
     case "session_started":
+      makeRoom(sessions, event);
       sessions.set(id, newRow(event, "active", now), now);
       return;
     case "session_used": {
@@ -85,6 +89,14 @@ export function foldSession(sessions: Rows<SessionRow>, event: SessionEvent, now
     case "session_ended":
       if (sessions.get(id) !== undefined) sessions.delete(id);
   }
+}
+
+/** Ends the oldest session of an owner who has as many as are allowed, so that nobody can use up all. */
+function makeRoom(sessions: Rows<SessionRow>, { id, owner }: { id: string; owner: SessionOwner }): void {
+  const own = [...sessions.live()].filter((row) => row.token === owner.token && row.id !== id);
+  if (own.length < MAX_SESSIONS_OF_OWNER) return;
+  const [oldest] = own.sort((a, b) => a.startedAt - b.startedAt);
+  if (oldest !== undefined) sessions.delete(oldest.id);
 }
 
 function newRow(

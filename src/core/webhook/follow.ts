@@ -29,7 +29,8 @@ export function cursorsFor(
   const cursors: Record<string, Cursor> = {};
   for (const [pool, listedAt] of Object.entries(pools)) {
     const known = ownValue(before, pool);
-    cursors[pool] = known?.listedAt === listedAt ? { ...known, leaving: false } : freshCursor(listedAt);
+    // A pool that comes back before it was read to its end goes on where it was: nothing unread is lost.
+    cursors[pool] = known === undefined ? freshCursor(listedAt) : { ...known, listedAt, leaving: false };
   }
   // What ended before the pool was left out is still owed.
   for (const [pool, cursor] of Object.entries(before)) {

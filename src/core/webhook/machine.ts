@@ -73,6 +73,8 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
   wakeAt(state) {
     const endpoint = endpointOf(state);
     if (endpoint === undefined) return undefined;
+    // A range goes on with the next step, even if the last one found nothing to send in it.
+    if (endpoint.record.replay !== null && roomOf(endpoint) > 0) return 0;
     const next = earliest(...candidates(endpoint).map(({ nextAt }) => nextAt));
     return next === undefined ? undefined : Math.max(next, endpoint.record.pausedUntil);
   },

@@ -71,7 +71,7 @@ export class HostAuth {
         throw new DroverError("enrollment_over", `the host of worker "${this.#name}" ${text}`);
       }
       // Secrets are sealed for the first key, so another one would make them useless (secrets.md#host-keys).
-      if (record.secret === secret && record.hostKey !== (hostKey ?? null)) throw this.#codeUsed();
+      if (record.secret === secret && (record.hostKey ?? null) !== (hostKey ?? null)) throw this.#codeUsed();
       const cloned = record.secret === secret && isClone(record, bootId);
       this.#actor.apply({ type: "enroll", secret, hostKey, bootId, resources });
       if (cloned) throw clonedHost();

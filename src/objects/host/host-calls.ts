@@ -25,7 +25,7 @@ export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
     reportUrl: `${base}/reports`,
     socketUrl: `${base}/socket`,
     ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs`, snapshotsUrl: `${base}/snapshots` }),
-    ...(record.hostKey === null ? {} : { secretsUrl: `${base}/secrets` }),
+    ...((record.hostKey ?? null) === null ? {} : { secretsUrl: `${base}/secrets` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },

@@ -135,7 +135,7 @@ export class AuditLog {
       ...runs.filter(({ late }) => late !== true).map((row) => this.#submission("", row)),
     ].sort((a, b) => a.number - b.number);
     const shown = all.slice(0, MAX_NEWS);
-    const isAll = entries.length < MAX_NEWS && runs.length < MAX_NEWS;
+    const isAll = entries.length < MAX_NEWS && runs.length < MAX_NEWS && all.length <= MAX_NEWS;
     const next = Math.max(after, shown.at(-1)?.number ?? 0, isAll ? latest : 0);
     return { items: shown.map(({ entry }) => entry).filter((one) => isSelected(one, filter)), next };
   }

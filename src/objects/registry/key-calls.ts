@@ -26,6 +26,8 @@ const KEY_CONTEXT = "signing-key";
 export class KeyCalls {
   readonly #registry: Entered;
   readonly #wrapping: WrappingKeys;
+  /** A key pair takes a while to make, and anybody can ask for the keys: so one at a time is made. */
+  #making: Promise<NewSigningKey> | undefined;
 
   constructor(registry: Entered, env: object) {
     this.#registry = registry;
@@ -48,7 +50,10 @@ export class KeyCalls {
   async #makeOwed(): Promise<void> {
     const owed = keyOwed(this.#registry.enter().keys, this.#registry.now());
     if (owed === undefined) return;
-    const key = await madeKey(this.#wrapping);
+    this.#making ??= madeKey(this.#wrapping).finally(() => {
+      this.#making = undefined;
+    });
+    const key = await this.#making;
     this.#registry.enter({ type: "key_made", key, replaces: owed === "none" ? null : owed });
   }
 }
@@ -56,11 +61,17 @@ export class KeyCalls {
 /** Makes and seals a key pair. Throws `no_wrapping_key`. */
 async function madeKey(wrapping: WrappingKeys): Promise<NewSigningKey> {
   const kid = crypto.randomUUID();
+  // Without a wrapping key this fails before it costs anything.
+  await sealed(wrapping, kid, new Uint8Array(1));
   const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
   const { n = "", e = "" } = await exportJWK(publicKey);
   const secret = new TextEncoder().encode(await exportPKCS8(privateKey));
+  return { kid, n, e, sealed: await sealed(wrapping, kid, secret) };
+}
+
+async function sealed(wrapping: WrappingKeys, kid: string, secret: Uint8Array) {
   try {
-    return { kid, n, e, sealed: await seal(wrapping, `${KEY_CONTEXT} ${kid}`, secret) };
+    return await seal(wrapping, `${KEY_CONTEXT} ${kid}`, secret);
   } catch (error) {
     throw error instanceof NoWrappingKey ? new DroverError("no_wrapping_key", error.message) : error;
   }

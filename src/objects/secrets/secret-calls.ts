@@ -15,6 +15,7 @@ import {
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { contextOfHanded } from "../../signing/contexts.ts";
 import { seal } from "../../signing/seal.ts";
@@ -24,6 +25,7 @@ import type { Vault } from "./vault.ts";
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
   enter(event?: RegistryEvent): SecretsState & Pick<RegistryState, "keys" | "webhooks">;
+  now(): Instant;
 }
 
 /** The calls of `RegistryApi` about secrets. Values are encrypted before an event has them. */
@@ -59,7 +61,7 @@ export class SecretCalls {
 
   list(): Omit<SecretList, "next"> {
     const state = this.#registry.enter();
-    return { items: secretViews(state), wrappingKeys: wrappingKeys(state) };
+    return { items: secretViews(state), wrappingKeys: wrappingKeys(state, this.#registry.now()) };
   }
 
   /** The names among these for which there is no secret. */

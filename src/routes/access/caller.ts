@@ -13,6 +13,8 @@ export interface Caller {
   expiresAt: Instant | null;
   /** The id of the caller's token; absent for the Worker's own secret. */
   token?: string;
+  /** The caller is a browser with a session's cookie. Absent: the caller sent a token. */
+  isSession?: true;
   /** The digest of the secret that the caller sent or, in a session, of the one that started the session. */
   secret: string;
 }
@@ -37,5 +39,5 @@ export function callerOf(
  */
 export function sessionCaller(owner: Caller): Caller {
   const name = owner.by.slice(owner.by.indexOf(":") + 1);
-  return { ...owner, by: `session:${name}` };
+  return { ...owner, by: `session:${name}`, isSession: true };
 }

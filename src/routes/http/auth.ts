@@ -34,12 +34,7 @@ export function requireToken(access: Access) {
     const caller = await identify();
     c.set("caller", caller);
     if (caller.by === "admin") return next();
-    const verdict = access.requests.take(caller.token ?? caller.by, c.env.now());
-    const rate = rateHeaders(access.requests.policy, verdict, c.env.now());
-    if (!verdict.allowed) {
-      for (const [name, value] of rate) c.header(name, value);
-      throw tooMany("this token makes too many requests", access.requests, verdict);
-    }
+    const rate = refuseHaste(c, access, caller);
     c.set(
       "objects",
       walledObjects(c.env.objects, caller, async () => void (await identify())),
@@ -50,6 +45,15 @@ export function requireToken(access: Access) {
     await noteDenied(c, access);
     for (const [name, value] of rate) c.res.headers.set(name, value);
   });
+}
+
+/** Counts a caller's request. Returns the headers about the rest. Code: `too_many_requests`. */
+export function refuseHaste(c: EdgeContext, { requests }: Access, caller: Caller): [string, string][] {
+  const verdict = requests.take(caller.token ?? caller.by, c.env.now());
+  const rate = rateHeaders(requests.policy, verdict, c.env.now());
+  if (verdict.allowed) return rate;
+  for (const [name, value] of rate) c.header(name, value);
+  throw tooMany("this token makes too many requests", requests, verdict);
 }
 
 /** The codes of refusals that the audit log hears of (audit.md#denied). */

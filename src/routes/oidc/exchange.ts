@@ -130,7 +130,7 @@ async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsA
   const id = tokenId(digestBytes(rule.issuer, "\n", nonceOf(jwt, claims.jti)));
   const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
   const expiresAt = earlier(now + rule.lifetimeMs, rule.expiresAt) ?? now + rule.lifetimeMs;
-  const keptUntil = Math.max(expiresAt, endsAt + CLOCK_TOLERANCE_MS);
+  const keptUntil = Math.max(expiresAt, endsAt + 2 * CLOCK_TOLERANCE_MS);
   const { scopes } = rule;
   const token = { id, name, scopes, limits, digest: contentDigest(text), createdAt: now, expiresAt };
   const given = { rule: rule.name, keptUntil };

@@ -1,4 +1,5 @@
 // How many tokens of issuers and attempts may an address send that are refused (oidc.md#exchange)?
+import { placeOf } from "../../schema/access/networks.ts";
 import type { EdgeContext } from "../edge.ts";
 import { addressOf, tooMany } from "../http/auth.ts";
 import { hasCode } from "../http/problem.ts";
@@ -10,7 +11,7 @@ import { hasCode } from "../http/problem.ts";
  */
 export async function countingRefusals<T>(c: EdgeContext, work: () => Promise<T>): Promise<T> {
   const { refusals } = c.var.access;
-  const address = addressOf(c);
+  const address = placeOf(addressOf(c));
   const verdict = refusals.judge(address, c.env.now());
   if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", refusals, verdict);
   try {

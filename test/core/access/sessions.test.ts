@@ -5,6 +5,7 @@ import {
   IDLE_SESSION_MS,
   LONGEST_SESSION_MS,
   MAX_SESSIONS,
+  MAX_SESSIONS_OF_OWNER,
   offeredTo,
   refusalOfNewSession,
   sessionEndsAt,
@@ -176,10 +177,20 @@ describe("a code (sessions.md#codes)", () => {
   });
 });
 
-test("there are at most 1,000 sessions and codes (sessions.md#life)", () => {
+test("an owner has at most 20 sessions and codes: another one ends the oldest (sessions.md#life)", () => {
   const one = registry();
-  for (let index = 1; index < MAX_SESSIONS; index += 1) one.at(T0, started(`s${index}`));
-  expect(refusalOfNewSession(one.at(T0).sessions)).toBeNull();
-  one.at(T0, started("last"));
-  expect(refusalOfNewSession(one.at(T0).sessions)).toMatchObject({ code: "busy" });
+  for (let index = 0; index <= MAX_SESSIONS_OF_OWNER; index += 1) one.at(T0 + index, started(`s${index}`));
+  const ids = one.views(T0 + HOUR).map(({ id }) => id);
+  expect(ids).toHaveLength(MAX_SESSIONS_OF_OWNER);
+  expect(ids).not.toContain("s0");
+});
+
+test("there are at most 1,000 sessions and codes (sessions.md#life)", () => {
+  const { sessions } = registryOf(null);
+  const row = { token: null, secret: "", state: "active" as const, digest: "", startedAt: T0, usedAt: T0 };
+  for (let index = 1; index <= MAX_SESSIONS; index += 1) {
+    expect(refusalOfNewSession(sessions)).toBeNull();
+    sessions.set(`s${index}`, { ...row, id: `s${index}`, until: T0 + HOUR }, T0);
+  }
+  expect(refusalOfNewSession(sessions)).toMatchObject({ code: "busy" });
 });
