@@ -20,6 +20,7 @@ import { NoSecrets, SecretSource } from "../../agent/plane/secrets.ts";
 import { AttemptSecrets, hostKeyIn } from "../../agent/secrets.ts";
 import { findMemoryDir, MEMORY_ROOTS, removeMemoryDir } from "../../posix/memory-dir.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
+import { killIfThere } from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { type Bench, openBench, run, task } from "./support/bench.ts";
 
@@ -157,7 +158,7 @@ describe("whatever becomes of the agent", () => {
     const dir = linkedDir() ?? "";
     first.child.kill("SIGKILL");
     await first.ended;
-    for (const pid of bench.processes()) process.kill(pid, "SIGKILL");
+    for (const pid of bench.processes()) killIfThere(pid);
     bench.plane.order([]);
     bench.start();
     await until("the files are gone", () => !existsSync(dir) || undefined);
