@@ -10,6 +10,7 @@ import {
   tokenText,
 } from "../shared/access/token-text.ts";
 import { DroverError } from "../shared/errors.ts";
+import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../shared/limits.ts";
 import { iso } from "../shared/time/instant.ts";
 import { contentDigest } from "../signing/mac.ts";
 import type { Caller } from "./access/caller.ts";
@@ -25,10 +26,6 @@ import { holderWith, refuseFlood, refuseHaste } from "./http/auth.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
-
-/** For how long a code can start a session, and for how long a browser keeps a cookie (sessions.md#life). */
-const CODE_MS = 60_000;
-const COOKIE_MS = 7 * 24 * 3_600_000;
 
 const offer = operation({
   tag: "Tokens",
@@ -99,7 +96,7 @@ export function sessionRoutes(app: EdgeApp): void {
     const { id, text, digest } = newSecret(CODE_PREFIX);
     await c.var.objects.registry().offerSession(id, ownerOf(c.var.caller), digest);
     c.header("Location", `/v1/sessions/${id}`);
-    return c.json({ code: text, expiresAt: iso(c.env.now() + CODE_MS) }, 201);
+    return c.json({ code: text, expiresAt: iso(c.env.now() + SESSION_CODE_MS) }, 201);
   });
   app.openapi(list, async (c) => {
     return c.json({ items: await c.var.objects.registry().sessions(), next: null }, 200);
@@ -120,7 +117,7 @@ export function sessionRoutes(app: EdgeApp): void {
       refuseCrossSite(c);
     const sent = c.req.valid("json");
     const secret = "code" in sent ? await redeemed(c, sent.code) : await started(c, sent.token);
-    setSessionCookie(c, secret, COOKIE_MS);
+    setSessionCookie(c, secret, LONGEST_SESSION_MS);
     c.header("cache-control", "no-store");
     return c.body(null, 204);
   });

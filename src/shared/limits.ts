@@ -1,6 +1,8 @@
 // Which bounds do two files share, or can a user see? Any other bound is defined beside its only use. Each
 // bound has a test at its exact value (CONTRIBUTING.md#style).
 
+import type { Millis } from "./machine.ts";
+
 /** The largest spec, as canonical JSON. A larger spec is refused with 400 (api.md#refused-specs). */
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
@@ -123,3 +125,8 @@ export const MAX_AUDIT_ROWS = 20_000;
 export const AUDIT_KEPT_MS = 90 * 24 * 3_600_000;
 /** How many unused enrollment codes one pool can have. */
 export const MAX_OPEN_ENROLLMENTS = 1_000;
+
+/** How long a code can start a browser session (sessions.md#codes). */
+export const SESSION_CODE_MS: Millis = 60_000;
+/** A browser session ends this long after its start, however much it is used (sessions.md#life). */
+export const LONGEST_SESSION_MS: Millis = 7 * 24 * 3_600_000;

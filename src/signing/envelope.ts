@@ -68,6 +68,7 @@ async function importKey(keys: WrappingKeys, name: string) {
   ]);
 }
 
-function numberOf(name: string): number {
+/** The number in the name of a wrapping key. */
+export function numberOf(name: string): number {
   return Number(NAME.exec(name)?.[1] ?? 0);
 }

@@ -1,6 +1,7 @@
 // Which browser sessions exist, and what does each session stand for (sessions.md)?
 import type { Session } from "../../schema/access/session.ts";
 import { DroverError } from "../../shared/errors.ts";
+import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
@@ -17,12 +18,8 @@ interface TokenTables {
 export const MAX_SESSIONS = 1_000;
 /** The most of these that one owner can have: another one replaces the oldest. */
 export const MAX_SESSIONS_OF_OWNER = 20;
-/** How long a code can start a session. */
-export const CODE_MS: Millis = 60_000;
 /** A session ends after this time without a request. */
 export const IDLE_SESSION_MS: Millis = 12 * 3_600_000;
-/** A session ends this long after its start, however much it is used. */
-export const LONGEST_SESSION_MS: Millis = 7 * 24 * 3_600_000;
 /** A use is written only if it moves the end of the session by this much: one row an hour at most. */
 const USE_STEP_MS: Millis = 3_600_000;
 
@@ -104,7 +101,7 @@ function newRow(
   state: SessionRow["state"],
   now: Instant,
 ): SessionRow {
-  const until = state === "code" ? now + CODE_MS : activeUntil(now, now);
+  const until = state === "code" ? now + SESSION_CODE_MS : activeUntil(now, now);
   return { ...owner, id, state, digest, startedAt: now, usedAt: now, until };
 }
 

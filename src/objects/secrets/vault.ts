@@ -10,11 +10,10 @@ import {
   type SecretRow,
 } from "../../core/registry/secrets.ts";
 import { DroverError } from "../../shared/errors.ts";
+import { numberOf, wrappingKeysIn } from "../../signing/envelope.ts";
 import { type Key, keyOf, textOfKey } from "../../signing/mac.ts";
 import { gcm, textOf } from "../../signing/seal.ts";
 
-/** The names of wrapping keys among the Worker's secrets. */
-const KEK_NAME = /^DROVER_KEK_([1-9]\d{0,5})$/;
 /** How many bytes a wrapping key and a data key have. */
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
@@ -22,12 +21,12 @@ const IV_BYTES = 12;
 /** What makes a wrapping key. */
 const MAKE_ONE = "openssl rand -base64 32 | npx wrangler secret put";
 
-/** The wrapping keys in these bindings, as texts, by number. */
-export function wrappingKeysIn(env: object): Map<number, string> {
-  const found = Object.entries(env).flatMap(([name, value]): [number, string][] => {
-    const number = KEK_NAME.exec(name)?.[1];
-    return number === undefined || typeof value !== "string" ? [] : [[Number(number), value.trim()]];
-  });
+/** The wrapping keys in these bindings, as texts, by number, ascending. */
+function keksIn(env: object): Map<number, string> {
+  const found = Object.entries(wrappingKeysIn(env)).map(([name, key]): [number, string] => [
+    numberOf(name),
+    key,
+  ]);
   return new Map(found.sort(([a], [b]) => a - b));
 }
 
@@ -36,7 +35,7 @@ export class Vault {
   readonly #keks: Map<number, string>;
 
   constructor(env: object) {
-    this.#keks = wrappingKeysIn(env);
+    this.#keks = keksIn(env);
   }
 
   /** The numbers of the configured wrapping keys, ascending. */

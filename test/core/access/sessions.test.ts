@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { registryMachine } from "../../../src/core/registry/machine.ts";
 import {
-  CODE_MS,
   IDLE_SESSION_MS,
-  LONGEST_SESSION_MS,
   MAX_SESSIONS,
   MAX_SESSIONS_OF_OWNER,
   offeredTo,
@@ -12,6 +10,7 @@ import {
   sessionGrantOf,
   sessionViews,
 } from "../../../src/core/registry/sessions.ts";
+import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../../../src/shared/limits.ts";
 import { registryOf } from "../support/registry.ts";
 
 const T0 = 1_700_000_000_000;
@@ -150,8 +149,8 @@ describe("a code (sessions.md#codes)", () => {
   test("names its owner for a minute", () => {
     const one = registry();
     one.at(T0, offered);
-    expect(owner(one, T0 + CODE_MS - 1)).toEqual(OWNER);
-    expect(owner(one, T0 + CODE_MS)).toBeUndefined();
+    expect(owner(one, T0 + SESSION_CODE_MS - 1)).toEqual(OWNER);
+    expect(owner(one, T0 + SESSION_CODE_MS)).toBeUndefined();
   });
 
   test("is no session, and is not listed as one", () => {
