@@ -115,8 +115,8 @@ export function sessionRoutes(app: EdgeApp): void {
   app.openapi(signIn, async (c) => {
     if (c.req.header("origin") !== undefined || c.req.header("sec-fetch-site") !== undefined)
       refuseCrossSite(c);
-    const sent = c.req.valid("json");
-    const secret = "code" in sent ? await redeemed(c, sent.code) : await started(c, sent.token);
+    const { code, token = "" } = c.req.valid("json");
+    const secret = code === undefined ? await started(c, token) : await redeemed(c, code);
     setSessionCookie(c, secret, LONGEST_SESSION_MS);
     c.header("cache-control", "no-store");
     return c.body(null, 204);

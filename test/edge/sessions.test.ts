@@ -181,6 +181,16 @@ describe("a code (sessions.md#codes)", () => {
   });
 });
 
+test.each([{}, { code: "drvc_1", token: TOKEN }])(
+  "a sign-in with neither or both of `code` and `token` says so (sessions.md#codes)",
+  async (body) => {
+    expect(await problem(await signIn(createEdge(), body))).toMatchObject({
+      status: 400,
+      detail: "the body must have either `code` or `token`",
+    });
+  },
+);
+
 describe("the cookie (sessions.md#cookie)", () => {
   test.each([
     [

@@ -16,14 +16,14 @@ export const SessionCode = z
 
 /** `POST /ui/session`: what a browser sends to start a session. */
 export const SignIn = z
-  .union(
-    [
-      z.strictObject({ code: z.string().max(128).describe("a code that `POST /v1/sessions` made") }),
-      z.strictObject({ token: z.string().max(1_024).describe("a token, or the secret of this Drover") }),
-    ],
-    "must have either `code` or `token`",
-  )
-  .meta({ id: "SignIn" });
+  .strictObject({
+    code: z.string().max(128).optional().describe("a code that `POST /v1/sessions` made"),
+    token: z.string().max(1_024).optional().describe("a token, or the secret of this Drover"),
+  })
+  .refine(({ code, token }) => (code === undefined) !== (token === undefined), {
+    error: "must have either `code` or `token`",
+  })
+  .meta({ id: "SignIn", minProperties: 1, maxProperties: 1 });
 
 /** An active browser session, without its secret. */
 export const Session = z

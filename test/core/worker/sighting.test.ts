@@ -66,6 +66,16 @@ describe("a machine that the provider calls terminated is gone (invariant 3)", (
     expect(owed(state, T0, "worker")).toMatchObject([{ phase: "gone", bootOutcome: "success" }]);
   });
 
+  test("and known, if nothing has named it before: the pool counts its cost (pool.md#prices)", () => {
+    const asked = { type: "create", body: intent() } as const;
+    const lost = { kind: "failed", failure: { class: "temporary", text: "connection reset" } } as const;
+    const unknown = at(nothing(), T0, asked, { type: "create_answered", answer: lost });
+    expect(unknown.record.instance).toBeNull();
+    const ended = listing(T0 + HOUR, { instance: { ...INSTANCE, state: "terminated" } });
+    const { record } = at(unknown, T0 + HOUR, ended);
+    expect(record).toMatchObject({ phase: "gone", instance: { id: INSTANCE.id } });
+  });
+
   test.each(["pending", "running", "stopping"] as const)("one that is %s is not", (state) => {
     expect(
       at(stopping, T0 + HOUR, listing(T0 + HOUR, { instance: { ...INSTANCE, state } })).record.phase,
