@@ -1,11 +1,14 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
 import { openSocket } from "./support/socket-host.ts";
 import {
+  bindings,
   bootMachine,
   eventually,
   freshWorld,
   holdReport,
+  letAlarmsFire,
   makePool,
   objects,
   submit,
@@ -30,6 +33,19 @@ async function completeInPool(run: string, counted = { ...meter }) {
   return items.find(({ id }) => id === run);
 }
 
+/**
+ * Fires the alarms that the start has set, such as the one that sends a message again whose answer is late. On
+ * a slow machine they would fire while the run is counted, although they are not part of its cost.
+ */
+async function fireEarlierAlarms(worker: string): Promise<void> {
+  await runDurableObjectAlarm(bindings.REGISTRY.getByName("registry"));
+  await runDurableObjectAlarm(bindings.ALLOCATION.getByName("warm-up"));
+  await letAlarmsFire(worker);
+}
+
+/** Fires the one alarm of the run itself, which finds nothing left to do, unless it has fired by itself. */
+const fireOwnAlarm = () => runDurableObjectAlarm(bindings.ALLOCATION.getByName("hot"));
+
 /** What one run on a ready host costs, counted until its end is acknowledged everywhere. */
 async function hotRun(output: string) {
   await makePool();
@@ -40,6 +56,7 @@ async function hotRun(output: string) {
   await host.report();
   host.attempts = [];
   await eventually(() => completeInPool("warm-up"));
+  await fireEarlierAlarms(worker);
   const held = await holdReport(host);
   const before = { ...meter };
 
@@ -51,14 +68,13 @@ async function hotRun(output: string) {
   const after = await host.report();
   expect(after.attempts).toEqual([]);
   host.attempts = [];
-  const idle = host.report({}, 50);
-  const alarms = 1; // the allocation's own, which fires once when there is nothing left to do
-  await idle;
+  await host.report({}, 50);
   const summary = await eventually(() => completeInPool("hot", before));
+  await fireOwnAlarm();
 
   const cost = {
     rows: meter.rowsWritten - before.rowsWritten,
-    requests: meter.requests - before.requests + alarms,
+    requests: meter.requests - before.requests,
   };
   const status = await objects.allocation("hot").read();
   return { worker, cost, status, summary };
@@ -89,11 +105,12 @@ test.each([
 test("a hot run over a socket costs fewer requests, and no more rows", async () => {
   await makePool();
   await submit("warm-up");
-  const { host } = await bootMachine(world.cloud);
+  const { worker, host } = await bootMachine(world.cloud);
   const socket = await openSocket(host);
   await socket.report(host, { attempts: [{ id: "warm-up/main/1.1", ...EXITED }] });
   await eventually(() => completeInPool("warm-up"));
   await socket.orders(({ attempts }) => attempts.length === 0);
+  await fireEarlierAlarms(worker);
   socket.frames.length = 0;
   const before = { ...meter };
 
@@ -103,11 +120,11 @@ test("a hot run over a socket costs fewer requests, and no more rows", async () 
   await socket.report(host, { full: false, attempts: [{ id: "hot/main/1.1", ...EXITED }] });
   await socket.orders(({ attempts }) => attempts.length === 0);
   await eventually(() => completeInPool("hot", before));
+  await fireOwnAlarm();
 
   const rows = meter.rowsWritten - before.rowsWritten;
   const messages = 1;
-  const alarms = 1; // as above
-  const requests = meter.requests - before.requests - messages + alarms + messages / MESSAGES_A_REQUEST;
+  const requests = meter.requests - before.requests - messages + messages / MESSAGES_A_REQUEST;
   console.info(`a hot run over a socket: ${rows} rows written, ${requests} requests`);
   expect(rows).toBeLessThanOrEqual(8);
   expect(requests).toBeLessThan(8);
