@@ -132,6 +132,8 @@ describe("a token that is wrong (access.md#rate-limits)", () => {
 
 describe("a valid token (access.md#cache)", () => {
   test("is looked up once, and answers say how many requests are left (access.md#rate-limits)", async () => {
+    // Otherwise the bucket of a slow machine has drained again before the answer.
+    vi.useFakeTimers({ toFake: ["Date"] });
     const own = createEdge();
     const token = makeToken(own, ["runs:read"]);
     const first = await as(own, token).send("GET", "/v1/runs");
@@ -139,7 +141,7 @@ describe("a valid token (access.md#cache)", () => {
     expect(own.calls.filter((call) => call === "registry grant")).toHaveLength(1);
     expect(first.headers.get("ratelimit-policy")).toBe('"requests";q=6000;w=60');
     expect(first.headers.get("ratelimit")).toMatch(/^"requests";r=5999;t=1$/);
-    expect(second.headers.get("ratelimit")).toMatch(/^"requests";r=599[89];t=1$/);
+    expect(second.headers.get("ratelimit")).toMatch(/^"requests";r=5998;t=1$/);
   });
 
   test("rotated elsewhere is accepted at once with its new secret (access.md#rotation)", async () => {

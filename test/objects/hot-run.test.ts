@@ -34,8 +34,8 @@ async function completeInPool(run: string, counted = { ...meter }) {
 }
 
 /**
- * Fires the alarms that the start has set, such as the one that sends a message again whose answer is late. On
- * a slow machine they would fire while the run is counted, although they are not part of its cost.
+ * Fires the alarms that the start has set, such as the one that sends a message again whose answer is late.
+ * On a slow machine they would fire while the run is counted, although they are not part of its cost.
  */
 async function fireEarlierAlarms(worker: string): Promise<void> {
   await runDurableObjectAlarm(bindings.REGISTRY.getByName("registry"));
