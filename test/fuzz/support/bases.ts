@@ -92,7 +92,8 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   ],
   "PUT /v1/secrets/{name}": () => [{ value: "a value" }, { base64: "AAEC" }],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
-  "POST /ui/session": () => [
+  "POST /ui/session": ({ server }) => [
+    { token: server.token },
     { code: "drvc_012345678901234567890123456789012345678901234567" },
     { token: "drv_012345678901234567890123456789012345678901234567" },
   ],

@@ -8,6 +8,9 @@ import { faultsOf, type Schema } from "./schema.ts";
 /** How errors point at a field (`schema/problem.ts`). */
 const POINTER = /^(\/|\?|\{.+\}$|[\w-]+:$|$)/;
 
+/** A URL that is longer may be refused by what serves Drover. */
+const MAX_SERVED_URL_CHARS = 8_192;
+
 /** What is wrong with an answer; nothing if it agrees with the document. */
 export function faultsOfAnswer(
   doc: Document,
@@ -16,6 +19,8 @@ export function faultsOfAnswer(
   reply: Reply,
 ): string[] {
   const { status } = reply;
+  // The server of the runtime refuses it before Drover sees it.
+  if (status === 414 && planned.wire.path.length > MAX_SERVED_URL_CHARS) return [];
   if (status >= 400) return problemFaults(doc, operation, planned.expected, reply);
   const faults = expectedFaults(planned.expected, undefined, reply);
   return planned.expected.as === "elsewhere" ? faults : [...faults, ...successFaults(doc, operation, reply)];

@@ -78,6 +78,8 @@ const ODD_HEADERS: [string, string][] = [
   ["origin", "http://127.0.0.1:1"],
 ];
 const MISTAKES = ["%", "%zz", "/%2e%2e", "/..", "%00", "%C3", "//", ";x", "%2F"];
+/** The largest body that strangers may send (`routes/app.ts`). */
+const MAX_OPEN_BODY_BYTES = 64 * 1024;
 /** The errors of a host's call that come before its body is read. */
 const SIGNATURE = ["bad_signature"];
 
@@ -158,8 +160,14 @@ function wireOf(operation: Operation, draft: Draft): Wire {
   return { method, path: whole, headers, ...(body === undefined ? {} : { body }) };
 }
 
+/** How large the body of an operation may be. */
+function limitOf({ path }: Operation): number {
+  if (path.startsWith("/v1/hosts")) return MAX_REPORT_BYTES;
+  return path.startsWith("/v1/oidc/") ? MAX_OPEN_BODY_BYTES : MAX_BODY_BYTES;
+}
+
 function expectedOfBody({ schemas }: Document, operation: Operation, site: Site, text: string): Expectation {
-  const limit = operation.path.startsWith("/v1/hosts") ? MAX_REPORT_BYTES : MAX_BODY_BYTES;
+  const limit = limitOf(operation);
   if (Buffer.byteLength(text) > limit) return { as: "code", codes: ["body_too_large"] };
   let value: unknown;
   try {
