@@ -4,7 +4,7 @@ import { bodyLimit } from "hono/body-limit";
 import { except } from "hono/combine";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { DroverError } from "../shared/errors.ts";
-import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../shared/limits.ts";
+import { MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES, MAX_REPORT_BYTES } from "../shared/limits.ts";
 import { formatSize } from "../shared/size.ts";
 import { Access } from "./access/access.ts";
 import { auditRoutes } from "./audit.ts";
@@ -61,8 +61,6 @@ const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 /** Callers without a token of this Drover: they have one of an issuer, or of their attempt. */
 const OIDC = "/v1/oidc/*";
-/** The largest body that strangers may send: a token of an issuer fits. */
-const MAX_OPEN_BODY_BYTES = 64 * 1024;
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**

@@ -1,4 +1,9 @@
-import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
+import {
+  MAX_BODY_BYTES,
+  MAX_LOG_CHUNK_BYTES,
+  MAX_OPEN_BODY_BYTES,
+  MAX_REPORT_BYTES,
+} from "../../../src/shared/limits.ts";
 import { digestField } from "../../../src/signing/mac.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { HttpHost } from "../../edge/support/http-host.ts";
@@ -78,8 +83,6 @@ const ODD_HEADERS: [string, string][] = [
   ["origin", "http://127.0.0.1:1"],
 ];
 const MISTAKES = ["%", "%zz", "/%2e%2e", "/..", "%00", "%C3", "//", ";x", "%2F"];
-/** The largest body that strangers may send (`routes/app.ts`). */
-const MAX_OPEN_BODY_BYTES = 64 * 1024;
 /** The errors of a host's call that come before its body is read. */
 const SIGNATURE = ["bad_signature"];
 

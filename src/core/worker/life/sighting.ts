@@ -28,11 +28,10 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
   if (instance?.state === "terminated") {
-    if (isAnother(record, instance.id)) return state;
+    if (record.phase === "gone" || isAnother(record, instance.id)) return state;
     const { id, address } = instance;
     // A machine can be created and end between two listings. The pool counts the cost of a known machine.
-    const known =
-      record.phase === "gone" ? state : { ...state, record: { ...record, instance: { id, address } } };
+    const known = { ...state, record: { ...record, instance: record.instance ?? { id, address } } };
     return withNextDouble(known) ?? goneNow(known, "the provider says that it is terminated", now);
   }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
