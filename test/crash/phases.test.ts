@@ -7,6 +7,7 @@ import { sized } from "../chance/length.ts";
 import {
   endDrover,
   killIfThere,
+  livingOf,
   makeHome,
   poolConfigOf,
   type RunningDrover,
@@ -132,10 +133,19 @@ async function putPool(status: number, name: string, more: object): Promise<void
 }
 
 function endOf(id: string): Promise<Json> {
-  return until(`${id} has ended`, async () => {
+  const look = async () => {
     const run = await untilAnswered(() => up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`));
     return run.finishedAt === null ? undefined : run;
-  });
+  };
+  return until(`${id} has ended`, look, () => whyNot(id));
+}
+
+/** What there is to know of a run that does not end, and of the machines. */
+async function whyNot(id: string): Promise<Json> {
+  const run = await up.json(200, "GET", `/v1/runs/${id}`);
+  const { items: events } = await up.json(200, "GET", `/v1/runs/${id}/events`);
+  const { items: workers } = await up.json(200, "GET", "/v1/workers");
+  return { run, events, workers, living: livingOf(up, id).map(({ pid }) => pid), said: up.said() };
 }
 
 /** Asks again while the runtime is being started anew. */

@@ -1,5 +1,6 @@
 // In which fields do two values differ, for the audit log (audit.md#entries)?
 import type { AuditDiff } from "../../schema/access/audit.ts";
+import { ownValue } from "../own-value.ts";
 
 /** The most fields that a diff names. */
 export const MAX_DIFF_FIELDS = 50;
@@ -22,7 +23,7 @@ export function diffOf(
     if (found.length >= MAX_DIFF_FIELDS || JSON.stringify(a) === JSON.stringify(b)) return;
     if (isPlain(a) && isPlain(b)) {
       for (const key of Object.keys({ ...a, ...b }).sort())
-        look(a[key], b[key], `${pointer}/${escaped(key)}`);
+        look(ownValue(a, key), ownValue(b, key), `${pointer}/${escaped(key)}`);
       return;
     }
     const shown = (value: unknown) => {

@@ -19,14 +19,25 @@ export function scratchDir(): string {
   return dir;
 }
 
-/** Waits until `look` gives something, and returns that; fails with `what` if it does not in time. */
-export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+/**
+ * Waits until `look` gives something, and returns that; fails with `what` if it does not in time, and with
+ * what there was to `see` instead.
+ */
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  see?: () => unknown,
+): Promise<T> {
   const start = performance.now();
   for (;;) {
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
     const waitedMs = performance.now() - start;
-    if (waitedMs > WITHIN_MS) throw new Error(`Waited in vain until ${what}.`);
+    if (waitedMs > WITHIN_MS) throw new Error(`Waited in vain until ${what}.${shown(await see?.())}`);
     await sleep(Math.min(LOOK_AFTER_MS + PAUSE_SHARE * waitedMs, LOOK_AT_LEAST_EVERY_MS));
   }
+}
+
+function shown(seen: unknown): string {
+  return seen === undefined ? "" : ` Instead: ${JSON.stringify(seen)}`;
 }
