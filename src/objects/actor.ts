@@ -85,9 +85,11 @@ export class Actor<State, Event, Message extends Envelope> {
     return this.#state;
   }
 
-  /** Applies an event, stores the result, and sends what is then due. Returns the new state. */
-  apply(event: Event): State {
-    const now = this.#world.now();
+  /**
+   * Applies an event, stores the result, and sends what is then due. Returns the new state. `now` is the
+   * present; a caller that derives an answer from the new state passes it, so that step and answer have one.
+   */
+  apply(event: Event, now: Instant = this.#world.now()): State {
     let violations: readonly Violation[] = [];
     try {
       const before = this.state;

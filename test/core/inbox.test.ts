@@ -7,8 +7,21 @@ import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { poolMachine } from "../../src/core/pool/machine.ts";
 import { workerInbox } from "../../src/core/worker/inbox.ts";
 import { workerMachine } from "../../src/core/worker/machine.ts";
+import { Actor } from "../../src/objects/actor.ts";
 import { type Mailboxes, post, receive } from "../../src/objects/messages/post.ts";
-import { at, owed, REF, runAt, started, submit, T0, nothing as without } from "./support/allocation.ts";
+import type { AttemptReport } from "../../src/schema/host.ts";
+import {
+  at,
+  exited,
+  owed,
+  REF,
+  RUN,
+  runAt,
+  started,
+  submit,
+  T0,
+  nothing as without,
+} from "./support/allocation.ts";
 import { pool } from "./support/pool.ts";
 import { holding, runningOf, nothing as unborn, owed as workerOwes } from "./support/worker.ts";
 
@@ -55,6 +68,44 @@ describe("a message is an event of its receiver, its answer one of its sender (m
       const answer = receive(allocationInbox, actor, message, T0);
       expect(answer).toEqual({ kind: "run", run: upsertOf(state) });
     }
+  });
+
+  test("step and answer have one instant: a clock that runs on loses no order (rule R6)", () => {
+    const tasks = [
+      { name: "main", argv: ["true"] },
+      { name: "side", argv: ["true"], lifecycle: { hook: "prestart" as const, sidecar: true } },
+    ];
+    const living = { state: "running" as const, startedAgoMs: 10 };
+    const [main, side] = [`${RUN}/main/1.1`, `${RUN}/side/1.1`];
+    let clock = T0;
+    const now = () => {
+      clock += 1;
+      return clock;
+    };
+    const actor = new Actor(allocationMachine, {
+      now,
+      load: () => started({ argv: undefined, tasks }),
+      commit: (write) => write(),
+      save: () => undefined,
+      wake: () => undefined,
+      send: () => new Promise(() => undefined),
+      timer: () => () => undefined,
+      failed: () => undefined,
+      isChecked: () => true,
+      violated: (violations) => expect(violations).toEqual([]),
+    });
+    const says = (attempts: AttemptReport[]) => {
+      const body = { run: RUN, epoch: 1, worker: "w1", held: true, protocol: 0, attempts };
+      return receive(allocationInbox, actor, { type: "observed", body }, now());
+    };
+    says([{ ...living, id: side }]);
+    says([main, side].map((id) => ({ ...living, id })));
+    const answer = says([
+      { ...exited(), id: main },
+      { ...living, id: side },
+    ]);
+    const wanted = answer.kind === "order" ? answer.attempts : [];
+    expect(wanted.find(({ id }) => id === side)?.want).toBe("stop");
   });
 
   test("no kind is written twice: what is delivered means one thing", () => {

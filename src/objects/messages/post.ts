@@ -34,12 +34,15 @@ export async function post<L extends AnyLetter>(
   return { type: `${type}_answered`, sent: body, answer } as AnsweredTo<L>; // so the receiver answers
 }
 
-/** Applies a message, and answers it from the new state. */
+/**
+ * Applies a message, and answers it from the new state, both as of `now` (messages.md#inboxes). What begins
+ * at the instant of the step would be missing in an answer of a millisecond before.
+ */
 export function receive<To extends Receiver, State>(
   inbox: Inbox<To, State>,
-  actor: { apply(message: Message<To>): State },
+  actor: { apply(message: Message<To>, now: Instant): State },
   message: Message<To>,
   now: Instant,
 ): Answer<To> {
-  return answerMessage(inbox, actor.apply(message), message, now);
+  return answerMessage(inbox, actor.apply(message, now), message, now);
 }
