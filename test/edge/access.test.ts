@@ -115,6 +115,24 @@ describe("a token that is wrong (access.md#rate-limits)", () => {
     await used.json(200, "GET", "/v1/runs");
   });
 
+  test("does not shut out a right one when many tokens end at once by a deleted trust rule", async () => {
+    const own = createEdge();
+    const at = { "cf-connecting-ip": "192.0.2.1" };
+    const used = as(own, makeToken(own, ["runs:read"]), at);
+    await used.json(200, "GET", "/v1/runs");
+    const rule = {
+      issuer: "https://ci.example.com",
+      audience: "drover",
+      claims: { a: "b" },
+      preset: "viewer",
+    };
+    await own.json(201, "PUT", "/v1/trust-rules/ci", rule);
+    for (let tries = 0; tries < 6; tries += 1)
+      await as(own, makeToken(edge, ["runs:read"]), at).send("GET", "/v1/runs");
+    await own.json(200, "DELETE", "/v1/trust-rules/ci");
+    await used.json(200, "GET", "/v1/runs");
+  });
+
   test("of another Drover, a revoked one and an expired one are refused in the same words", async () => {
     const revoked = makeToken(edge, ["runs:read"]);
     edge.tokens.revoke(revoked.slice(4, 14), "admin");

@@ -23,13 +23,22 @@ interface Kind<Grant> {
   accepts(grant: Grant, digest: string): boolean;
 }
 
+/** A grant, how long it is believed, and the generation in which it was looked up. */
+interface Remembered<Grant> {
+  grant: Grant;
+  until: Instant;
+  generation: number;
+}
+
 /** The registry's answers about one kind of grant, each at most 30 s old. Each app has its own. */
 export class GrantDirectory<Grant> {
   readonly #kind: Kind<Grant>;
-  #grants = new BoundedMap<string, { grant: Grant; until: Instant }>(MAX_REMEMBERED);
+  readonly #grants = new BoundedMap<string, Remembered<Grant>>(MAX_REMEMBERED);
   #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
   /** Incremented whenever a grant is forgotten: a look-up that began earlier stores nothing. */
   #generation = 0;
+  /** The generation since which all grants were not forgotten at once. */
+  #oldest = 0;
 
   constructor(kind: Kind<Grant>) {
     this.#kind = kind;
@@ -38,7 +47,7 @@ export class GrantDirectory<Grant> {
   /** The remembered grant; null if none is valid; undefined if nothing is remembered. */
   remembered(id: string, now: Instant): Grant | null | undefined {
     const known = this.#grants.get(id);
-    if (known !== undefined && known.until > now) return known.grant;
+    if (known !== undefined && known.until > now && known.generation >= this.#oldest) return known.grant;
     return (this.#unknown.get(id) ?? 0) > now ? null : undefined;
   }
 
@@ -64,22 +73,26 @@ export class GrantDirectory<Grant> {
       this.#unknown.set(id, now() + UNKNOWN_KEPT_MS);
     } else {
       this.#unknown.delete(id);
-      this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS });
+      this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS, generation });
     }
     return grant;
   }
 
-  /** Makes all next look-ups ask the registry. Call this after many tokens have ended at once. */
+  /**
+   * Makes all next look-ups ask the registry. Call this after many tokens have ended at once. Which secrets
+   * were valid stays known, so those of others do not count as wrong.
+   */
   forgetAll(): void {
     this.#generation += 1;
-    this.#grants = new BoundedMap(MAX_REMEMBERED);
+    this.#oldest = this.#generation;
     this.#unknown = new BoundedMap(MAX_REMEMBERED);
   }
 
   /** Makes the next look-up ask the registry. Call this after changing a token or a session. */
   forget(id: string): void {
     this.#generation += 1;
-    this.#grants.delete(id);
+    const known = this.#grants.get(id);
+    if (known !== undefined) this.#grants.set(id, { ...known, until: 0 });
     this.#unknown.delete(id);
   }
 }

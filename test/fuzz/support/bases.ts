@@ -92,8 +92,9 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   ],
   "PUT /v1/secrets/{name}": () => [{ value: "a value" }, { base64: "AAEC" }],
   "POST /v1/tokens/{id}/rotate": () => [{ overlap: "1h" }],
-  "POST /ui/session": ({ server }) => [
+  "POST /ui/session": ({ server, secrets }) => [
     { token: server.token },
+    { token: secrets.viewer },
     { code: "drvc_012345678901234567890123456789012345678901234567" },
     { token: "drv_012345678901234567890123456789012345678901234567" },
   ],

@@ -21,7 +21,7 @@ export function faultsOfAnswer(
   const { status } = reply;
   // The server of the runtime refuses it before Drover sees it.
   if (status === 414 && planned.wire.path.length > MAX_SERVED_URL_CHARS) return [];
-  if (status >= 400) return problemFaults(doc, operation, planned.expected, reply);
+  if (status >= 400) return problemFaults(doc, operation, planned, reply);
   const faults = expectedFaults(planned.expected, undefined, reply);
   return planned.expected.as === "elsewhere" ? faults : [...faults, ...successFaults(doc, operation, reply)];
 }
@@ -38,7 +38,12 @@ function successFaults({ schemas }: Document, { answers }: Operation, reply: Rep
   return faults.length === 0 ? [] : [`the body does not fit its schema at ${faults.slice(0, 5).join(", ")}`];
 }
 
-function problemFaults(doc: Document, operation: Operation, expected: Expectation, reply: Reply): string[] {
+function problemFaults(
+  doc: Document,
+  operation: Operation,
+  { expected, lacked }: Planned,
+  reply: Reply,
+): string[] {
   const { status } = reply;
   if (reply.type !== "application/problem+json") return [`${status} is ${reply.type || "without a type"}`];
   const problem: Json = JSON.parse(reply.text);
@@ -49,11 +54,17 @@ function problemFaults(doc: Document, operation: Operation, expected: Expectatio
   if (due !== status || problem.status !== status)
     faults.push(`${status} is not the status of ${problem.code}`);
   if (status >= 500 && !isDocumented(operation, status, problem.code)) faults.push(`it answered ${status}`);
-  if (expected.as === "open" && !isDocumented(operation, status, problem.code))
+  if ((expected.as === "open" || expected.as === "lacking") && !isDocumented(operation, status, problem.code))
     faults.push(`${status} ${problem.code} is not documented`);
   if (problem.code === "invalid_request") faults.push(...fieldFaults(problem));
+  const scope = problem.code === "missing_scope" ? String(scopeIn(problem)) : undefined;
+  if (scope !== undefined && lacked.includes(scope)) return faults;
+  if (scope !== undefined) faults.push(`it says that the caller lacks ${scope}`);
   return [...faults, ...expectedFaults(expected, problem, reply)];
 }
+
+/** The scope that a refusal names. */
+const scopeIn = ({ detail }: Json) => /^this needs the scope ([\w:]+),/.exec(detail)?.[1];
 
 /** Whether the document has this answer. A fault of ours and an outage never count as such. */
 function isDocumented({ answers }: Operation, status: number, code: string): boolean {
@@ -75,6 +86,10 @@ function expectedFaults(expected: Expectation, problem: Json, { status }: Reply)
     return expected.codes.includes(code ?? "")
       ? []
       : [`${status} ${code} instead of ${expected.codes.join(" or ")}`];
+  }
+  if (expected.as === "lacking") {
+    const codes = expected.before.length > 0 ? expected.before : ["missing_scope"];
+    return codes.includes(code ?? "") ? [] : [`${status} ${code}, but the caller lacks ${expected.scope}`];
   }
   if (expected.as !== "refused") return [];
   if (code !== "invalid_request") return [`${status} ${code} instead of an error at "${expected.where}"`];

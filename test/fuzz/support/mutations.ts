@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { CallerName } from "./callers.ts";
 import type { Operation, Site } from "./operations.ts";
 import { branchesOf, type Schema, type Schemas, typeOf } from "./schema.ts";
 import { fittingValue } from "./values.ts";
@@ -176,26 +177,27 @@ function swapCase(text: string): string {
   return text === text.toLowerCase() ? text.toUpperCase() : text.toLowerCase();
 }
 
-/** One kind of change at one place of one operation. */
+/** One kind of change at one place of one operation, by one caller. */
 export interface Cell {
   operation: Operation;
+  caller: CallerName;
   site: Site;
   kind: string;
   change: fc.Arbitrary<Change>;
 }
 
-/** All the cells of an operation. */
-export function cellsOf(operation: Operation, schemas: Schemas): Cell[] {
+/** All the cells of an operation for one caller. */
+export function cellsOf(operation: Operation, schemas: Schemas, caller: CallerName): Cell[] {
   return operation.sites.flatMap((site): Cell[] => {
     if (site.in === "request") {
       return faultsFor(operation).map((how) => {
         const change = fc.nat(1_000).map((pick): Change => ({ what: "request", how, pick }));
-        return { operation, site, kind: how, change };
+        return { operation, caller, site, kind: how, change };
       });
     }
     return KINDS.flatMap((kind) => {
       const change = MAKERS[kind](site, schemas);
-      return change === undefined ? [] : [{ operation, site, kind, change }];
+      return change === undefined ? [] : [{ operation, caller, site, kind, change }];
     });
   });
 }
@@ -213,6 +215,7 @@ function faultsFor({ bodyTypes, body, secured, signed }: Operation): RequestFaul
 }
 
 /** The name of a cell, for tables and for a repetition. */
-export function nameOfCell({ operation, site, kind }: Cell): string {
-  return `${operation.name} | ${site.in}${site.name === "" ? "" : ` ${site.name}`} | ${kind}`;
+export function nameOfCell({ operation, site, kind, caller }: Cell): string {
+  const by = operation.secured ? ` | ${caller}` : "";
+  return `${operation.name} | ${site.in}${site.name === "" ? "" : ` ${site.name}`} | ${kind}${by}`;
 }

@@ -16,6 +16,9 @@ export interface Operation {
   name: string;
   method: string;
   path: string;
+  /** Who may call it (`x-drover-access`). */
+  access: string;
+  /** Whether it needs a token of Drover. */
   secured: boolean;
   /** Whether hosts sign it. */
   signed: boolean;
@@ -64,6 +67,7 @@ function readOperation(schemas: Schemas, path: string, method: string, operation
     name: `${method.toUpperCase()} ${path}`,
     method: method.toUpperCase(),
     path,
+    access: operation["x-drover-access"],
     secured: operation.security?.some((one: Json) => "bearer" in one) ?? false,
     signed: parameters.some(({ name }) => name === "signature"),
     bodyTypes: Object.keys(content),

@@ -1,3 +1,4 @@
+import { lostNames } from "../../../src/schema/lost-names.ts";
 import {
   MAX_BODY_BYTES,
   MAX_LOG_CHUNK_BYTES,
@@ -10,6 +11,7 @@ import type { HttpHost } from "../../edge/support/http-host.ts";
 import { purposeOf, signedBy } from "../../support/signed.ts";
 import { BASES } from "./bases.ts";
 import { changedBody } from "./body.ts";
+import { lackedOf, lacks } from "./callers.ts";
 import type { Wire } from "./http.ts";
 import type { Cell, Change } from "./mutations.ts";
 import type { Document, Operation, Site } from "./operations.ts";
@@ -18,18 +20,21 @@ import { BYTES, type World } from "./world.ts";
 
 /**
  * The expected answer to a request. `refused`: the document does not allow it, and where. `open`: by the
- * document it may be accepted or refused. `elsewhere`: its path may lead to another route.
+ * document it may be accepted or refused. `elsewhere`: its path may lead to another route. `lacking`: its
+ * caller lacks the scope, which is seen before anything of the request but its size and its lost names.
  */
 export type Expectation =
   | { as: "refused"; where: string }
   | { as: "open" }
   | { as: "elsewhere" }
+  | { as: "lacking"; scope: string; before: string[] }
   | { as: "code"; codes: string[] };
 
-/** A request, and the answer that is expected. */
+/** A request, and the answer that is expected. `lacked`: scopes that an answer may say its caller lacks. */
 export interface Planned {
   wire: Wire;
   expected: Expectation;
+  lacked: string[];
 }
 
 /** A request in parts. Names and values in the path and the query are encoded, as they are sent. */
@@ -90,7 +95,7 @@ const SIGNATURE = ["bad_signature"];
 export async function plan(doc: Document, world: World, cell: Cell, change: Change, pick: number) {
   const { operation, site } = cell;
   const speaker = await world.speakerOf(operation.path);
-  const draft = baseOf(world, operation, speaker, pick);
+  const draft = baseOf(world, cell, speaker, pick);
   const bases = BASES[operation.name]?.(world, speaker) ?? [];
   const json = (text: string) => {
     draft.body = Buffer.from(text);
@@ -108,7 +113,29 @@ export async function plan(doc: Document, world: World, cell: Cell, change: Chan
     draft.body = Buffer.from(JSON.stringify({ argv: ["true"], pool: "fuzz" }));
   }
   if (operation.signed && !draft.unsigned) sign(world, operation, draft, speaker, site);
-  return { wire: wireOf(operation, draft), expected } satisfies Planned;
+  const wire = wireOf(operation, draft);
+  return { wire, ...byCaller(doc, world, cell, wire, expected) } satisfies Planned;
+}
+
+/** What is expected, if one considers who asks. */
+function byCaller(
+  doc: Document,
+  { secrets }: World,
+  { operation, caller }: Cell,
+  wire: Wire,
+  expected: Expectation,
+): Pick<Planned, "expected" | "lacked"> {
+  const isSent = wire.headers.some(([, value]) => value === `Bearer ${secrets[caller]}`);
+  if (!operation.secured || !isSent) return { expected, lacked: [] };
+  if (expected.as === "elsewhere" || wire.method !== operation.method)
+    return { expected, lacked: lackedOf(doc, caller, wire.method) };
+  if (!lacks(caller, operation)) return { expected, lacked: [] };
+  const isTooLarge = expected.as === "code" && expected.codes.includes("body_too_large");
+  const isJson = wire.headers.some(([name, value]) => name === "content-type" && /\bjson\b/i.test(value));
+  const isLossy = isJson && lostNames(String(wire.body ?? "")).length > 0;
+  const before = isTooLarge ? ["body_too_large"] : isLossy ? ["invalid_request"] : [];
+  const { access } = operation;
+  return { expected: { as: "lacking", scope: access, before }, lacked: [access] };
 }
 
 /** Signs a request as it is sent, except for the headers that are changed. */
@@ -133,7 +160,7 @@ function fullest(bases: Json[], pick: number): Json {
   return bases[pick % Math.max(1, bases.length)] ?? {};
 }
 
-function baseOf(world: World, operation: Operation, speaker: HttpHost, pick: number): Draft {
+function baseOf(world: World, { operation, caller }: Cell, speaker: HttpHost, pick: number): Draft {
   const path: Record<string, string> = {};
   for (const site of operation.sites.filter((one) => one.in === "path")) {
     const value = site.name === "worker" ? speaker.worker : world.pathValue(operation.name, site.name, pick);
@@ -141,7 +168,7 @@ function baseOf(world: World, operation: Operation, speaker: HttpHost, pick: num
   }
   const offset: [string, string][] = operation.path.includes("/logs/{attempt}") ? [["offset", "0"]] : [];
   const token: [string, string][] = operation.secured
-    ? [["authorization", `Bearer ${world.server.token}`]]
+    ? [["authorization", `Bearer ${world.secrets[caller]}`]]
     : [];
   const body = operation.bodyTypes[0] === "application/octet-stream" ? { body: BYTES } : {};
   return {

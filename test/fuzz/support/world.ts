@@ -3,6 +3,7 @@ import type { Json } from "../../edge/support/edge.ts";
 import { HttpHost, OWN_POOL } from "../../edge/support/http-host.ts";
 import type { Server } from "../../edge/support/server.ts";
 import { until } from "../../local/support/scratch.ts";
+import { type CallerName, makeCallers } from "./callers.ts";
 
 /** A body of bytes, also used as a snapshot: no route reads the content of one. */
 export const BYTES = Buffer.from("hello\n");
@@ -27,6 +28,8 @@ const MAX_CALLS_OF_HOST = 20;
 /** The objects of the requests: runs in every state, hosts, workers and pools, all made for this. */
 export class World {
   readonly server: Server;
+  /** What each caller sends. */
+  readonly secrets: Record<CallerName, string>;
   /** Runs that were answered with 200 or 201, and that nobody has deleted. */
   readonly runs = new Set<string>();
   readonly pools = new Set<string>([QUEUE, HOSTS]);
@@ -43,8 +46,14 @@ export class World {
   attempt = "held/main/1.1";
   invitation: Json;
 
-  private constructor(server: Server, holder: HttpHost, invitation: Json) {
+  private constructor(
+    server: Server,
+    secrets: Record<CallerName, string>,
+    holder: HttpHost,
+    invitation: Json,
+  ) {
     this.server = server;
+    this.secrets = secrets;
     this.holder = holder;
     this.invitation = invitation;
   }
@@ -53,7 +62,7 @@ export class World {
     await server.json(201, "PUT", `/v1/pools/${QUEUE}`, { ...OWN_POOL, ...LIBERAL, maxQueue: 500 });
     await server.json(201, "PUT", `/v1/pools/${HOSTS}`, { ...OWN_POOL, ...LIBERAL });
     const invite = (): Promise<Json> => server.json(201, "POST", "/v1/enrollments", { pool: HOSTS });
-    const world = new World(server, new HttpHost(server), await invite());
+    const world = new World(server, await makeCallers(server), new HttpHost(server), await invite());
     await world.#readyHost(world.holder);
     for (const id of ["held", "ended", "gone"]) await world.#play(id);
     world.runs.add("held").add("ended");
