@@ -9,17 +9,22 @@ import { createEdge, type Json, TOKEN } from "./support/edge.ts";
 const edge = createEdge();
 const { paths } = await edge.json(200, "GET", "/openapi.json");
 
-/** Every operation that a token may call, with what it needs. */
-const OPERATIONS = Object.entries<Json>(paths).flatMap(([path, methods]) =>
-  Object.entries<Json>(methods)
-    .filter(([, { security }]) => security.some((one: object) => "bearer" in one))
-    .map(([method, { operationId, "x-drover-access": access }]) => ({
-      name: `${operationId}${method === "head" ? " (HEAD)" : ""}`,
-      method: method.toUpperCase(),
-      path: path.replaceAll(/\{\w+\}/g, "abcdefghij"),
-      access,
-    })),
+/** Every operation, with what it needs. */
+const ALL = Object.entries<Json>(paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, { operationId, security, "x-drover-access": access }]) => ({
+    name: `${operationId}${method === "head" ? " (HEAD)" : ""}`,
+    method: method.toUpperCase(),
+    path: path.replaceAll(/\{\w+\}/g, "abcdefghij"),
+    schemes: security.flatMap(Object.keys),
+    access,
+  })),
 );
+/** Every operation that a token may call. */
+const OPERATIONS = ALL.filter(({ schemes }) => schemes.includes("bearer"));
+/** Every operation for callers with another proof. */
+const PROVEN = ALL.filter(({ schemes }) => schemes.length > 0 && !schemes.includes("bearer"));
+/** How the document names the proof of each kind of caller without a token of Drover. */
+const SCHEME_OF: Json = { host: "hostSignature", attempt: "requestToken", issuer: "issuerToken" };
 
 // The files after this one run in the same process.
 afterEach(() => {
@@ -46,6 +51,28 @@ describe("every operation × every scope (access.md#scopes)", () => {
         expect(problem).toMatchObject({ code: "missing_scope" });
         expect(problem.detail).toContain(`the scope ${access}`);
       }
+    }
+  });
+
+  test("each other operation is open, or declares whose proof it needs, as a scheme of the document", () => {
+    const others = ALL.filter((one) => !OPERATIONS.includes(one));
+    const wrong = others.filter(({ access, schemes }) => {
+      const wanted = access === "open" ? [] : [SCHEME_OF[access]];
+      return schemes.join() !== wanted.join();
+    });
+    expect(wrong).toEqual([]);
+    expect(new Set(PROVEN.map(({ access }) => access))).toEqual(new Set(Object.keys(SCHEME_OF)));
+  });
+
+  test.each(PROVEN)("$name takes the proof of its $access, and no token of any scope", async (one) => {
+    const texts = [...tokens.values(), TOKEN];
+    for (const [index, text] of texts.entries()) {
+      const headers = { "cf-connecting-ip": `192.0.2.${index}`, "content-type": "application/json" };
+      const body = one.access === "issuer" ? { token: text } : undefined;
+      const path = one.access === "attempt" ? `${one.path}?audience=vault` : one.path;
+      const answer = await as(edge, text, headers).send(one.method, path, body);
+      // A host that signs nothing is refused for the headers that are missing, or because nobody knows it.
+      expect(one.access === "host" ? [400, 401, 404] : [401]).toContain(answer.status);
     }
   });
 

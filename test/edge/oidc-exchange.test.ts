@@ -346,6 +346,40 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
     expect(seen).toEqual([...Array(10).fill(401), 429, 429]);
     expect(calls()).toBe(before);
   });
+
+  describe("of 50 tokens that come at once from one address", () => {
+    const headers = { "content-type": "application/json", "cf-connecting-ip": "192.0.2.1" };
+    const from = (token: string) =>
+      edge.send("POST", "/v1/oidc/exchange", headers, JSON.stringify({ token }));
+    const tokens = (claims: object) =>
+      Promise.all(Array.from({ length: 50 }, () => issuer.token(URL_HERE, claims as Json)));
+    const statuses = (answers: Response[]) => answers.map(({ status }) => status).sort();
+
+    test("ten bad ones are looked at, and the others are turned away (access.md#rate-limits)", async () => {
+      await trust();
+      const bad = await tokens({ ref: "refs/heads/other" });
+      at(Date.now());
+      const answers = await Promise.all(bad.map(from));
+      expect(statuses(answers)).toEqual([...Array(10).fill(403), ...Array(40).fill(429)]);
+      const [good = ""] = await tokens({});
+      expect((await from(good)).status).toBe(429);
+    });
+
+    test("good ones are all exchanged, ten at a time: the others may come again in a second", async () => {
+      await trust();
+      let left = await tokens({});
+      at(Date.now());
+      for (let tries = 0; left.length > 0 && tries < 5; tries += 1) {
+        const answers = await Promise.all(left.map(from));
+        const refused = answers.filter(({ status }) => status !== 200);
+        expect(refused.map((one) => [one.status, one.headers.get("retry-after")])).toEqual(
+          refused.map(() => [429, "1"]),
+        );
+        left = left.filter((_, index) => answers[index]?.status !== 200);
+      }
+      expect(left).toEqual([]);
+    });
+  });
 });
 
 describe("an issuer (oidc.md#keys)", () => {

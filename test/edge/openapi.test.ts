@@ -75,15 +75,16 @@ describe("GET /openapi.json", () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
-  test("says who may call what: a token, a host by its signature, or anybody (api.md#auth)", async () => {
+  test("says who may call what: a token, another proof, or anybody (api.md#auth)", async () => {
     const { paths } = await document();
     for (const [path, methods] of Object.entries<Json>(paths)) {
       for (const { operationId, security } of Object.values<Json>(methods)) {
-        // Those who call `/v1/oidc/` have a token of an issuer, or of their attempt.
-        const isOther = ["/v1/hosts/", "/v1/oidc/"].some((prefix) => path.startsWith(prefix));
-        const guarded = path === "/metrics" || (path.startsWith("/v1/") && !isOther);
+        const isOfHosts = path.startsWith("/v1/hosts/");
+        const isOfIdentities = ["/v1/oidc/token", "/v1/oidc/exchange"].includes(path);
+        const guarded = path === "/metrics" || path.startsWith("/v1/");
         const scheme = Object.keys(security[0] ?? {})[0] ?? "none";
-        const expected = guarded ? ["bearer"] : ["hostSignature", "none"];
+        const others = isOfHosts ? ["hostSignature"] : ["requestToken", "issuerToken"];
+        const expected = isOfHosts || isOfIdentities ? others : [guarded ? "bearer" : "none"];
         expect([operationId, expected.includes(scheme)]).toEqual([operationId, true]);
       }
     }

@@ -13,7 +13,6 @@ import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { accepts, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { CLOCK_TOLERANCE_MS, readJwt, refused, shown, type VerifiedJwt, verifyJwt } from "./jwt.ts";
-import { countingRefusals } from "./refusals.ts";
 import type { TrustedIssuers } from "./trusted-issuers.ts";
 
 /** Rules that are older than this are asked for again before a token is refused for its claims. */
@@ -21,11 +20,11 @@ const FRESH_RULES_MS = 5_000;
 
 const exchange = operation({
   tag: "Tokens",
-  access: "open",
+  access: "issuer",
   method: "post",
   path: "/v1/oidc/exchange",
   operationId: "exchangeToken",
-  codes: ["unauthorized", "not_trusted", "busy", "too_many_requests", "issuer_unavailable", "unavailable"],
+  codes: ["not_trusted", "busy", "issuer_unavailable"],
   summary: "Exchange a token of a trusted issuer for a token of this Drover",
   description:
     "For CI systems and clouds that give their jobs a token (OpenID Connect): no secret of this Drover " +
@@ -43,9 +42,7 @@ export interface ExchangeMemory {
 
 /** Adds the route of the exchange (oidc.md#exchange). */
 export function exchangeRoute(app: EdgeApp, memory: ExchangeMemory): void {
-  app.openapi(exchange, async (c) =>
-    countingRefusals(c, async () => c.json(await exchanged(c, memory, c.req.valid("json")), 200)),
-  );
+  app.openapi(exchange, async (c) => c.json(await exchanged(c, memory, c.req.valid("json")), 200));
 }
 
 async function exchanged(

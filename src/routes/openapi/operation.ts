@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Scope } from "../../shared/access/scopes.ts";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { requireScope } from "../http/auth.ts";
+import { countRefusals } from "../oidc/refusals.ts";
 import { headersOf, RATED, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 import { problemAnswer } from "./params.ts";
@@ -27,23 +28,39 @@ export const TAGS = {
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
+/** Callers without a token of this Drover: hosts, commands of attempts, holders of an issuer's token. */
+type Foreign = "host" | "attempt" | "issuer";
+
 /**
- * Who may call an operation: tokens with a scope, any valid token, a host by its signature, or anyone
+ * Who may call an operation: tokens with a scope, any valid token, callers with another proof, or anyone
  * (access.md#scopes).
  */
-export type AccessRule = Scope | "any_token" | "host" | "open";
+export type AccessRule = Scope | "any_token" | Foreign | "open";
+
+/** How callers without a token of this Drover prove who they are, for the document. */
+const PROOFS: Record<Foreign, { security: Record<string, never[]>[]; text: string }> = {
+  host: { security: [{ hostSignature: [] }], text: "Needs the signature of the host." },
+  attempt: { security: [{ requestToken: [] }], text: "Needs the request token of an attempt." },
+  issuer: { security: [{ issuerToken: [] }], text: "Needs a token of an issuer that a trust rule names." },
+};
+
+const isForeign = (access: AccessRule): access is Foreign => Object.hasOwn(PROOFS, access);
+
+/** Whether the caller needs a token of this Drover. */
+const needsToken = (access: AccessRule): access is Scope | "any_token" =>
+  access !== "open" && !isForeign(access);
 
 /** How the document describes an access rule. */
 function securityOf(access: AccessRule) {
   if (access === "open") return { security: [], text: "Open: needs no token." };
-  if (access === "host")
-    return { security: [{ hostSignature: [] }], text: "Needs the signature of the host." };
+  if (isForeign(access)) return PROOFS[access];
   const text = access === "any_token" ? "Needs a token." : `Needs a token with the scope \`${access}\`.`;
   return { security: [{ bearer: [] }], text };
 }
 
-/** Checks the scope before any other part of the request. */
+/** Checks the scope, or counts refused proofs, before any other part of the request. */
 function guardOf(access: AccessRule) {
+  if (access === "issuer" || access === "attempt") return { middleware: countRefusals(access) };
   if (access === "open" || access === "host" || access === "any_token") return {};
   return { middleware: requireScope(access) };
 }
@@ -68,6 +85,21 @@ export const SECURITY_SCHEMES = {
       "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that " +
       "both sides derived from its code: method, path, query, digest of the body, time, host and " +
       "purpose. Answers are signed, too. `docs/design/protocol.md` has the exact form.",
+  },
+  requestToken: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "drvr_<worker>~<attempt>~<HMAC>",
+    description:
+      "The token in `DROVER_OIDC_REQUEST_TOKEN` of a command whose run has `identity`. It is good while " +
+      "that attempt is to run.",
+  },
+  issuerToken: {
+    type: "openIdConnect",
+    openIdConnectUrl: "https://token.actions.githubusercontent.com/.well-known/openid-configuration",
+    description:
+      "A token of an OpenID Connect issuer that a trust rule names, such as that of GitHub. It is sent in " +
+      "the body, as `token`, and is good for one exchange.",
   },
 } as const;
 
@@ -117,7 +149,7 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
  * tokens. An archive needs no signature, since its name is its digest.
  */
 function withHeadersOf(access: AccessRule, responses: RouteConfig["responses"]): RouteConfig["responses"] {
-  const more = access === "host" ? headersOf(...SIGNED) : access === "open" ? {} : headersOf(...RATED);
+  const more = access === "host" ? headersOf(...SIGNED) : needsToken(access) ? headersOf(...RATED) : {};
   return Object.fromEntries(
     Object.entries(responses).map(([status, answer]) => {
       if ("$ref" in answer || (access === "host" && !isJson(answer))) return [status, answer];
@@ -135,8 +167,9 @@ function derivedCodes(access: AccessRule, request: RouteConfig["request"]): Erro
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
-  else if (access !== "open") codes.push("unauthorized", "beyond_limits", "cross_site", "too_many_requests");
-  if (access !== "open" && access !== "host" && access !== "any_token") codes.push("missing_scope");
+  else if (access !== "open") codes.push("unauthorized", "too_many_requests");
+  if (needsToken(access)) codes.push("beyond_limits", "cross_site");
+  if (needsToken(access) && access !== "any_token") codes.push("missing_scope");
   const body = request?.body?.content;
   if (body !== undefined) codes.push("body_too_large");
   if (body !== undefined && "application/json" in body) codes.push("malformed_json");
@@ -146,7 +179,7 @@ function derivedCodes(access: AccessRule, request: RouteConfig["request"]): Erro
 
 function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: AccessRule) {
   const headers = {
-    ...(access === "host" ? headersOf(...SIGNED) : access === "open" ? {} : headersOf(...RATED)),
+    ...(access === "host" ? headersOf(...SIGNED) : needsToken(access) ? headersOf(...RATED) : {}),
     ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
     ...(codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
     ...(status === 416 ? headersOf("Content-Range") : {}),
