@@ -12,6 +12,7 @@ import { addApply } from "./verbs/apply.ts";
 import { addAudit } from "./verbs/audit.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
+import { addIssuer } from "./verbs/issuer.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addMachineVerbs } from "./verbs/machine-verbs.ts";
 import { addPools } from "./verbs/pools.ts";
@@ -93,6 +94,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addWebhooks(program, io, exitWith);
   addAudit(program, io);
   addTrust(program, io);
+  addIssuer(program, io);
   addSecrets(program, io);
   addProvider(program, io, exitWith);
   addVersion(program, io, VERSION);

@@ -14,6 +14,9 @@ export function trustOf(target: Target) {
 
     get: (name: string, options?: CallOptions) => ask(target, "getTrustRule", { path: { name } }, options),
 
+    /** Replaces the keys with which Drover signs tokens of runs, because somebody else may know them. */
+    replaceOwnKeys: (options?: CallOptions) => ask(target, "replaceIssuerKeys", {}, options),
+
     /** Deletes the rule, and ends the tokens that it gave. */
     delete: (name: string, options?: CallOptions) =>
       ask(target, "deleteTrustRule", { path: { name } }, options),

@@ -79,3 +79,10 @@ test("drover run --identity asks for it", async () => {
   const bodies = bench.plane.seen.filter(({ method }) => method === "POST").map(({ body }) => body);
   expect(bodies).toMatchObject([{ identity: true }]);
 });
+
+test("the keys of Drover itself are replaced, and the new one is named (oidc.md#replacement)", async () => {
+  bench.plane.on("POST", /^\/v1\/issuer\/keys\/replace$/, (_seen, res) => json(res, 200, { kid: "k-2" }));
+  expect((await bench.run(["issuer", "replace-keys"])).stderr).toContain("k-2 signs from now on");
+  const { stdout } = await bench.run(["issuer", "replace-keys", "--json"]);
+  expect(JSON.parse(stdout.toString())).toEqual({ kid: "k-2" });
+});

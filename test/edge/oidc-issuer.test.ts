@@ -90,6 +90,17 @@ describe("Drover as an issuer (oidc.md#out)", () => {
     expect(await kids()).toEqual([next]);
   });
 
+  test("replaces its keys at once, and nobody verifies its former tokens (oidc.md#replacement)", async () => {
+    setIdentity(true);
+    const first = await ask();
+    const [old] = await kids();
+    const replaced = await edge.json(200, "POST", "/v1/issuer/keys/replace");
+    expect(replaced.kid).not.toBe(old);
+    expect(await kids()).toEqual([replaced.kid]);
+    await expect(verified(first.body.value, await keySet())).rejects.toThrow("no applicable key");
+    expect((await verified((await ask()).body.value, await keySet())).protectedHeader.kid).toBe(replaced.kid);
+  });
+
   test("asks the registry for its keys once in 5 min", async () => {
     setIdentity(true);
     for (let n = 0; n < 5; n += 1) await ask();

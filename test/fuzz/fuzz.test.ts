@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { IS_LONG, sized } from "../chance/length.ts";
+import { sized } from "../chance/length.ts";
 import { SEED } from "../chance/seed.ts";
 import type { Json } from "../edge/support/edge.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
@@ -18,11 +18,10 @@ import { World } from "./support/world.ts";
 // against a real Drover. What is found is shrunk, and printed with what repeats it:
 // DROVER_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
 
-/**
- * So many cells of an operation are tried in `npm test`, by chance: of a submission and a report there are
- * thousands.
- */
-const MOST_CELLS = 200;
+/** So many cells of an operation are tried, by chance: of a submission and a report there are thousands. */
+const MOST_CELLS = sized(200, Number.POSITIVE_INFINITY);
+/** By so many of those who may call the operation each cell is tried. */
+const CALLERS_OF_CELL = sized(1, 2);
 /** So many by each caller who lacks the scope: whatever they ask, the answer is the same. */
 const MOST_CELLS_IN_VAIN = sized(3, 50);
 /** It goes on with other values for so long at least; in `npm test` one round is enough. */
@@ -106,10 +105,7 @@ function shuffled<One>(all: One[], seed: number): One[] {
   return fc.sample(some, { seed, numRuns: 1 })[0] ?? [];
 }
 
-/**
- * The cells of an operation. Each is tried by every caller who may call it, or by them in turn if there is
- * not time for all.
- */
+/** The cells of an operation. Those who may call it try them in turn. */
 function cellsToTry(operation: Operation): Cell[] {
   const { may, mayNot } = callersOf(operation);
   // In one order for each caller: the same place is the same cell of each.
@@ -117,9 +113,11 @@ function cellsToTry(operation: Operation): Cell[] {
   if (ONLY !== "") return [...may, ...mayNot].flatMap(by).filter((cell) => nameOfCell(cell).startsWith(ONLY));
   const inVain = mayNot.flatMap((caller) => by(caller).slice(0, MOST_CELLS_IN_VAIN));
   const all = may.map(by);
-  if (IS_LONG) return [...all.flat(), ...inVain];
-  const [first = []] = all;
-  const inTurn = first.slice(0, MOST_CELLS).map((cell, n) => all[n % all.length]?.[n] ?? cell);
+  const turns = [0, 1].slice(0, Math.min(all.length, CALLERS_OF_CELL));
+  const inTurn = turns.flatMap((turn) => {
+    const [first = []] = all;
+    return first.slice(0, MOST_CELLS).map((cell, n) => all[(n + turn) % all.length]?.[n] ?? cell);
+  });
   return [...inTurn, ...inVain];
 }
 

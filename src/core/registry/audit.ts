@@ -10,7 +10,7 @@ import type { ExchangeEvent } from "./exchanged.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
-import type { KeyEvent } from "./signing-keys.ts";
+import { type KeyEvent, kidsOf, type SigningKeyRow } from "./signing-keys.ts";
 import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
 import type { TrustEvent, TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
@@ -25,6 +25,7 @@ interface Known {
   exchanged: ReadonlyRows<TokenRow>;
   secrets: ReadonlyRows<SecretRow>;
   trust: ReadonlyRows<TrustRow>;
+  keys: ReadonlyRows<SigningKeyRow>;
   sessions: ReadonlyRows<SessionRow>;
   webhooks: ReadonlyRows<WebhookRow>;
 }
@@ -153,8 +154,12 @@ function draftOfAccess(
   }
 }
 
-function draftOfThing({ webhooks, secrets }: Known, event: Event): Draft | undefined {
+function draftOfThing({ webhooks, secrets, keys }: Known, event: Event): Draft | undefined {
   switch (event.type) {
+    case "keys_replaced": {
+      const target = { kind: "key", id: event.key.kid } as const;
+      return { by: event.by, action: "key.replace", target, reason: kidsOf(keys).join(", ") || "no key" };
+    }
     case "secret_set": {
       const { name, version, bytes, by } = event;
       return { by, action: "secret.set", ...ofSecret(name), diff: diffOf({}, { version, bytes }) };

@@ -173,6 +173,7 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       foldExchange(state.exchanged, event, now);
       return state;
     case "key_made":
+    case "keys_replaced":
       foldKey(state.keys, event, now);
       return state;
     case "trust_put":

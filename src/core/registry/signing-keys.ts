@@ -26,7 +26,9 @@ export interface SigningKeyRow {
 /** A key pair that was just made. When it signs is decided when it is stored. */
 export type NewSigningKey = Omit<SigningKeyRow, "createdAt" | "signsFrom">;
 
-export type KeyEvent = { type: "key_made"; key: NewSigningKey; replaces: string | null };
+export type KeyEvent =
+  | { type: "key_made"; key: NewSigningKey; replaces: string | null }
+  | { type: "keys_replaced"; key: NewSigningKey; by: string };
 
 /** Every key is in memory: a key that is no longer published is deleted. */
 export function isLiveKey(): boolean {
@@ -38,6 +40,11 @@ function byTime(keys: ReadonlyRows<SigningKeyRow>): SigningKeyRow[] {
   return [...keys.live()].sort((one, other) => other.signsFrom - one.signsFrom);
 }
 
+/** The names of all keys, that of the one that signs last first. */
+export function kidsOf(keys: ReadonlyRows<SigningKeyRow>): string[] {
+  return byTime(keys).map(({ kid }) => kid);
+}
+
 /** The latest key, if it must be followed by another one now (oidc.md#rotation); "none": there is no key. */
 export function keyOwed(keys: ReadonlyRows<SigningKeyRow>, now: Instant): string | "none" | undefined {
   const [latest] = byTime(keys);
@@ -47,11 +54,18 @@ export function keyOwed(keys: ReadonlyRows<SigningKeyRow>, now: Instant): string
 
 /**
  * Stores a new key. `replaces`: the latest key when it was made; if there is a later one by now, two requests
- * have made keys at the same time, and this one is dropped.
+ * have made keys at the same time, and this one is dropped. A key that replaces all others at once signs from
+ * now on, and the others are deleted (oidc.md#replacement).
  */
-export function foldKey(keys: Rows<SigningKeyRow>, { key, replaces }: KeyEvent, now: Instant): void {
+export function foldKey(keys: Rows<SigningKeyRow>, event: KeyEvent, now: Instant): void {
+  const { key } = event;
+  if (event.type === "keys_replaced") {
+    for (const kid of kidsOf(keys)) keys.delete(kid);
+    keys.set(key.kid, { ...key, createdAt: now, signsFrom: now }, now);
+    return;
+  }
   const [latest] = byTime(keys);
-  if ((latest?.kid ?? null) !== replaces) return;
+  if ((latest?.kid ?? null) !== event.replaces) return;
   const signsFrom = latest === undefined ? now : Math.max(latest.signsFrom + KEY_SIGNS_MS, now + KEY_LEAD_MS);
   keys.set(key.kid, { ...key, createdAt: now, signsFrom }, now);
 }

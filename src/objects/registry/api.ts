@@ -70,6 +70,8 @@ export interface RegistryApi {
   exchange(wanted: Exchange): Promise<void>;
   /** The keys with which Drover signs the tokens of runs; makes them in time. Code: `no_wrapping_key`. */
   signingKeys(): Promise<SigningKeys>;
+  /** Replaces all these keys by a new one at once. Code: `no_wrapping_key`. */
+  replaceSigningKeys(by: string): Promise<SigningKeys>;
   /** Stores a code with which a browser can start a session. Code: `busy`. */
   offerSession(id: string, owner: SessionOwner, digest: string): Promise<void>;
   /**

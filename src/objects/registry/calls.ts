@@ -63,6 +63,7 @@ export function registryCalls({ env, shell, audit, vault }: RegistryParts): Regi
     trustRulesOf: async (issuer) => trust.of(issuer),
     exchange: async (wanted) => trust.exchange(wanted),
     signingKeys: () => keys.keys(),
+    replaceSigningKeys: (by) => keys.replace(by),
 
     offerSession: async (...args) => sessions.offer(...args),
     redeemSession: async (...args) => sessions.redeem(...args),

@@ -47,6 +47,13 @@ export class KeyCalls {
     if (keyOwed(this.#registry.enter().keys, this.#registry.now()) !== "none") await this.#makeOwed();
   }
 
+  /** Replaces all keys by a new one, which signs at once (oidc.md#replacement). Answers the new keys. */
+  async replace(by: string): Promise<SigningKeys> {
+    const key = await madeKey(this.#wrapping);
+    this.#registry.enter({ type: "keys_replaced", key, by });
+    return this.keys();
+  }
+
   async #makeOwed(): Promise<void> {
     const owed = keyOwed(this.#registry.enter().keys, this.#registry.now());
     if (owed === undefined) return;

@@ -1,5 +1,5 @@
-// The open routes of Drover as an issuer of tokens: who it is, and its keys (oidc.md#out).
-import { IssuerDocument, KeySet } from "../../schema/access/identity.ts";
+// The routes of Drover as an issuer of tokens: who it is, its keys, and their replacement (oidc.md#out).
+import { IssuerDocument, IssuerKeyReplacement, KeySet } from "../../schema/access/identity.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { EdgeApp } from "../edge.ts";
 import { OPEN, operation } from "../openapi/operation.ts";
@@ -30,7 +30,22 @@ const keySet = operation({
   responses: { 200: jsonAnswer("the keys", KeySet, ["Cache-Control"]) },
 });
 
-/** Adds the open routes of Drover as an issuer (oidc.md#out). */
+const replaceKeys = operation({
+  tag: "Tokens",
+  access: "admin",
+  method: "post",
+  path: "/v1/issuer/keys/replace",
+  operationId: "replaceIssuerKeys",
+  codes: ["no_wrapping_key"],
+  summary: "Replace the keys of this Drover at once, because somebody else may know them",
+  description:
+    "All former keys, and one that was to follow, are deleted; a new one signs from now on. Every part of " +
+    "the edge publishes it within 5 min. Those who verify tokens may remember the former keys for longer, " +
+    "and refuse tokens of the new one until they read the keys again.",
+  responses: { 200: jsonAnswer("they are replaced", IssuerKeyReplacement) },
+});
+
+/** Adds the open routes of Drover as an issuer, and the one that replaces its keys (oidc.md#out). */
 export function ownIssuerRoutes(app: EdgeApp, keys: OwnKeys): void {
   app.openapi(configuration, (c) => {
     const issuer = issuerOf(c.env.url);
@@ -58,6 +73,10 @@ export function ownIssuerRoutes(app: EdgeApp, keys: OwnKeys): void {
       ...key,
     }));
     return c.json({ keys: shown }, 200);
+  });
+  app.openapi(replaceKeys, async (c) => {
+    const { signer } = await keys.replace(c.var.caller.by, { ...c.env, objects: c.var.objects });
+    return c.json({ kid: signer.kid }, 200);
   });
 }
 

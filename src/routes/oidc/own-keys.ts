@@ -34,6 +34,13 @@ export class OwnKeys {
     return (await this.#read(source)).published;
   }
 
+  /** Replaces all keys at once, and uses the new one here from now on. Code: `no_wrapping_key`. */
+  async replace(by: string, { objects, now }: Source): Promise<SigningKeys> {
+    const keys = await objects.registry().replaceSigningKeys(by);
+    this.#known = { ...keys, at: now() };
+    return keys;
+  }
+
   /** Signs claims with the present key. Codes: `no_wrapping_key`. */
   async sign(claims: JWTPayload, source: Source): Promise<string> {
     const known = await this.#read(source);

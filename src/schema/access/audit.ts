@@ -27,6 +27,7 @@ export const AUDIT_ACTIONS = [
   "secret.hand",
   "trust.put",
   "trust.delete",
+  "key.replace",
   "session.start",
   "session.end",
   "webhook.create",
@@ -54,7 +55,18 @@ export const AuditActor = z
 
 export const AuditTarget = z
   .object({
-    kind: z.enum(["run", "worker", "pool", "token", "secret", "trust", "session", "webhook", "caller"]),
+    kind: z.enum([
+      "run",
+      "worker",
+      "pool",
+      "token",
+      "secret",
+      "trust",
+      "key",
+      "session",
+      "webhook",
+      "caller",
+    ]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
   })

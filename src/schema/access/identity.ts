@@ -31,6 +31,10 @@ export const KeySet = z
   })
   .meta({ id: "KeySet" });
 
+export const IssuerKeyReplacement = z
+  .object({ kid: z.string().describe("the key that signs from now on, and the only one that is published") })
+  .meta({ id: "IssuerKeyReplacement" });
+
 export const IdentityToken = z
   .object({
     value: z.string().describe("the token, a JWT"),

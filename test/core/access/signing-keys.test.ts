@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { registryEntry } from "../../../src/core/registry/audit.ts";
 import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
 import {
   KEY_KEPT_MS,
@@ -55,6 +56,22 @@ describe("the keys with which Drover signs (oidc.md#rotation)", () => {
     const late = T0 + 10 * KEY_SIGNS_MS;
     const state = made(made(registryOf(null), "a", null, T0), "b", "a", late);
     expect([signer(state, late), signer(state, late + KEY_LEAD_MS)]).toEqual(["a", "b"]);
+  });
+
+  test("replaced at once, none of the former ones is left, nor the next one (oidc.md#replacement)", () => {
+    let state = made(registryOf(null), "a", null, T0);
+    const late = T0 + KEY_SIGNS_MS - KEY_LEAD_MS;
+    state = made(state, "b", "a", late);
+    const key = { kid: "c", n: "c", e: "AQAB", sealed };
+    const event = { type: "keys_replaced", key, by: "admin" } as const;
+    const entry = registryEntry(state, event, late + 1);
+    expect(entry).toMatchObject({ by: "admin", action: "key.replace", target: { kind: "key", id: "c" } });
+    expect(entry?.reason).toBe("b, a");
+    state = step(state, event, late + 1);
+    expect([signer(state, late + 1), published(state, late + 1)]).toEqual(["c", ["c"]]);
+    expect(keyOwed(state.keys, late + 1)).toBeUndefined();
+    state = made(state, "d", "b", late + 2); // it was being made meanwhile
+    expect(published(state, late + 2)).toEqual(["c"]);
   });
 
   test("of two keys that are made at the same time the second is dropped", () => {

@@ -597,6 +597,7 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     trustRule: async (...args) => world.trust.read(...args),
     trustRulesOf: async (...args) => world.trust.of(...args),
     signingKeys: () => world.keys.keys(),
+    replaceSigningKeys: (by) => world.keys.replace(by),
     exchange: async (...args) => world.trust.exchange(...args),
     noteDenied: async (denied) => void world.denied.push(denied),
     poke: async () => undefined,
