@@ -21,7 +21,7 @@ const ONE_PRESS_MS = 500;
 /** The options of `drover up` that are flags of the same name. */
 export type UpFlags = Pick<
   UpOptions,
-  "port" | "fresh" | "machines" | "vcpus" | "memory" | "allowLocalWebhooks"
+  "port" | "fresh" | "machines" | "vcpus" | "memory" | "allowLocalWebhooks" | "allowLocalIssuers"
 >;
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

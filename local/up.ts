@@ -46,6 +46,8 @@ export interface UpOptions extends PoolChoices {
   onProblem?(text: string): void;
   /** Webhooks may go to loopback and private addresses (webhooks.md#addresses). */
   allowLocalWebhooks?: boolean;
+  /** Issuers of tokens may have such addresses (oidc.md#keys). */
+  allowLocalIssuers?: boolean;
   /**
    * The built Worker, and its options, which are built from `wrangler.toml`. Default: those of this package.
    */
@@ -137,7 +139,7 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     stateDir,
     port,
     vars: varsOf(identity, url),
-    allowLocalWebhooks: options.allowLocalWebhooks === true,
+    ...permissionsOf(options),
     aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);
@@ -176,6 +178,11 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     return endRuns({ client: ours, machines: new Set(cloud.living()), onRuns });
   };
   return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop: undo.run };
+}
+
+/** Which of those who are named by users may be on local addresses. */
+function permissionsOf({ allowLocalWebhooks = false, allowLocalIssuers = false }: UpOptions) {
+  return { allowLocalWebhooks, allowLocalIssuers };
 }
 
 /** What the Worker gets as its secrets and settings. */

@@ -1,6 +1,6 @@
 import { AGENT } from "./generated/agent-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
-import { type Env, urlOf } from "./objects/env.ts";
+import { type Env, issuerNetworkOf, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/messages/stubs.ts";
 import { createApp } from "./routes/app.ts";
 import { CLOCK_WAS_SET, confirmedBy } from "./shared/time/clock.ts";
@@ -23,6 +23,7 @@ export default {
       ...secrets,
       wrappingKeys,
       url: urlOf(env),
+      issuers: issuerNetworkOf(env),
       objects,
       assets: env.ASSETS,
       now: droverNow,

@@ -50,6 +50,10 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       "--allow-local-webhooks",
       "let webhooks reach this machine and its private network (default: public addresses only)",
     )
+    .option(
+      "--allow-local-issuers",
+      "let trust rules name issuers of tokens on this machine and its private network (default: public only)",
+    )
     .addHelpText("after", HELP)
     .action(async ({ state, ...flags }: UpFlags & { state?: string }) => {
       // Loaded on demand, since this module loads a whole runtime.

@@ -39,6 +39,8 @@ export interface RuntimeOptions {
   vars: Record<string, string>;
   /** Webhooks may go to loopback and private addresses (webhooks.md#addresses). */
   allowLocalWebhooks: boolean;
+  /** Issuers of tokens may have such addresses (oidc.md#keys). */
+  allowLocalIssuers: boolean;
   /** How far Drover's time is ahead of this machine's clock at the start. */
   aheadMs: number;
   /** Called with each line that the Worker or the runtime logs. */
@@ -99,10 +101,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
             ...worker.bindings,
             DROVER_CLOCK_AHEAD_MS: String(currentAheadMs),
             DROVER_ALLOW_LOCAL_WEBHOOKS: options.allowLocalWebhooks ? "1" : "",
+            DROVER_ALLOW_LOCAL_ISSUERS: options.allowLocalIssuers ? "1" : "",
             // The tests set this to have each step checked (shell.md#assertions).
             DROVER_CHECK_EVERY: process.env.DROVER_CHECK_EVERY ?? "",
           },
-          serviceBindings: { ...worker.serviceBindings, WEBHOOK_NETWORK: networkOf(options) },
+          serviceBindings: {
+            ...worker.serviceBindings,
+            WEBHOOK_NETWORK: networkOf(options.allowLocalWebhooks),
+            ISSUER_NETWORK: networkOf(options.allowLocalIssuers),
+          },
           unsafeDirectSockets: [{ host: "127.0.0.1", port: options.port, entrypoint: DOOR }],
         },
       ],
@@ -146,11 +153,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 /**
- * The network for webhooks. A name may lead to a private address though its text does not say so; workerd
- * refuses that after it has resolved the name.
+ * The network for webhooks, and that for issuers. A name may lead to a private address though its text does
+ * not say so; workerd refuses that after it has resolved the name.
  */
-function networkOf({ allowLocalWebhooks }: Pick<RuntimeOptions, "allowLocalWebhooks">) {
-  const allow = allowLocalWebhooks ? ["public", "private"] : ["public"];
+function networkOf(allowsLocal: boolean) {
+  const allow = allowsLocal ? ["public", "private"] : ["public"];
   return { network: { allow, tlsOptions: { trustBrowserCas: true } } };
 }
 

@@ -73,6 +73,10 @@ export interface Env {
   DROVER_ALLOW_LOCAL_WEBHOOKS?: string;
   /** The network for webhooks on a laptop: without private addresses, unless they are allowed. */
   WEBHOOK_NETWORK?: Fetcher;
+  /** `1`: issuers of tokens may have local addresses (oidc.md#keys); set by `drover up` only. */
+  DROVER_ALLOW_LOCAL_ISSUERS?: string;
+  /** The same for issuers. */
+  ISSUER_NETWORK?: Fetcher;
   /** One step in this many is checked against the invariants of its machine. Absent: 64. Tests set 1. */
   DROVER_CHECK_EVERY?: string;
 }
@@ -80,6 +84,14 @@ export interface Env {
 /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
 export function urlOf({ DROVER_URL = "" }: Pick<Env, "DROVER_URL">): string {
   return DROVER_URL.replace(/\/$/, "");
+}
+
+/** How issuers are asked: by the global `fetch` or, on a laptop, by a network without private addresses. */
+export function issuerNetworkOf(env: Pick<Env, "DROVER_ALLOW_LOCAL_ISSUERS" | "ISSUER_NETWORK">) {
+  return {
+    allowsLocal: env.DROVER_ALLOW_LOCAL_ISSUERS === "1",
+    ask: (url: string, init: RequestInit) => (env.ISSUER_NETWORK ?? globalThis).fetch(url, init),
+  };
 }
 
 /** Whether webhooks may go to loopback and private addresses (webhooks.md#addresses). */

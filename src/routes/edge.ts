@@ -13,6 +13,13 @@ export interface Assets {
   fetch(request: Request): Promise<Response>;
 }
 
+/** How issuers of tokens are asked for their keys (oidc.md#keys). */
+export interface IssuerNetwork {
+  /** Issuers may be at loopback and private addresses: only a `drover up` can allow this. */
+  allowsLocal: boolean;
+  ask(url: string, init: RequestInit): Promise<Response>;
+}
+
 /** The bindings that the Worker passes with each request. */
 export interface EdgeBindings {
   /** The token that may do everything (api.md#auth). */
@@ -23,6 +30,7 @@ export interface EdgeBindings {
   wrappingKeys: WrappingKeys;
   /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
   url: string;
+  issuers: IssuerNetwork;
   /** Stubs for this request: a stub must not outlive its request. */
   objects: Objects;
   /** The files of the reference page (`assets` in wrangler.toml). */

@@ -392,6 +392,19 @@ describe("an issuer (oidc.md#keys)", () => {
     return body.detail;
   };
 
+  test("on a local address is not asked without leave for that (webhooks.md#addresses)", async () => {
+    await trust();
+    edge.allowsLocalIssuers = false;
+    expect(await failing()).toContain("the URL of the issuer must have a name, and not an IP address");
+    expect(issuer.asked).toEqual([]);
+    const answer = await edge.call("PUT", "/v1/trust-rules/two", {
+      issuer: issuer.url,
+      claims: { sub: "x" },
+      preset: "viewer",
+    });
+    expect(answer.status).toBe(400);
+  });
+
   test("is asked once in 10 min", async () => {
     await trust();
     const now = Date.now();
@@ -418,6 +431,7 @@ describe("an issuer (oidc.md#keys)", () => {
   const elsewhere = saying(({ url }) => ({ issuer: "https://e.vil", jwks_uri: `${url}${JWKS}` }));
   const nowhere = saying(({ url }) => ({ issuer: url }));
   const byHttp = saying(({ url }) => ({ issuer: url, jwks_uri: "http://e.vil/keys" }));
+  const byAddress = saying(({ url }) => ({ issuer: url, jwks_uri: "https://8.8.8.8/keys" }));
   test.each<[string, string, string, Misbehave]>([
     ["a document that is HTML", DISCOVERY, "is not JSON, but text/html", html],
     ["a key set that is HTML", JWKS, "is not JSON, but text/html", html],
@@ -430,7 +444,8 @@ describe("an issuer (oidc.md#keys)", () => {
     ["an answer that never ends", JWKS, "did not answer within 5 s", stuck],
     ["a document about another issuer", DISCOVERY, "is about another issuer", elsewhere],
     ["a document without keys", DISCOVERY, "names no", nowhere],
-    ["keys that are elsewhere by http", DISCOVERY, "no https URL", byHttp],
+    ["keys that are elsewhere by http", DISCOVERY, "must be an https URL", byHttp],
+    ["keys at an address without a name", DISCOVERY, "not an IP address", byAddress],
     ["an empty key set", JWKS, "has no set of keys", saying(() => ({ keys: [] }))],
     ["a list instead of a key set", JWKS, "has no set of keys", saying(() => [])],
   ])("that has %s is unavailable, and says why", async (_, path, text, misbehave) => {

@@ -10,7 +10,7 @@ import { type Server, startServer } from "./support/server.ts";
 let server: Server;
 let issuer: Issuer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ allowLocalIssuers: true });
   issuer = await Issuer.start();
 });
 afterAll(async () => {

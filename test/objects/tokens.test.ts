@@ -15,6 +15,7 @@ const environment = () => ({
   adminToken: ADMIN,
   signingKey: "key",
   wrappingKeys: {},
+  issuers: { allowsLocal: false, ask: fetch },
   url: "http://drover.test",
   objects,
   assets: { fetch: async () => new Response() },

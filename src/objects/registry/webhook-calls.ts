@@ -1,8 +1,8 @@
 // What does the registry answer to calls about webhooks (webhooks.md#endpoints)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import { refusalOfNewWebhook, type WebhookRow, webhookNamed } from "../../core/registry/webhooks.ts";
-import { refusalOfAddress } from "../../core/webhook/address.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
+import { refusalOfAddress } from "../../shared/access/outgoing.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { acknowledged, type Watchable } from "../waiting.ts";
 

@@ -1,6 +1,7 @@
 // How is a delivery sent, and what is the outcome of the attempt (webhooks.md#attempts)?
-import { refusalOfAddress } from "../../core/webhook/address.ts";
+
 import type { Outcome } from "../../core/webhook/deliveries.ts";
+import { refusalOfAddress } from "../../shared/access/outgoing.ts";
 import { formatDuration } from "../../shared/duration.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";

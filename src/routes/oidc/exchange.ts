@@ -72,7 +72,7 @@ async function verifiedBy(
   token: string,
   issuer: string,
 ): Promise<VerifiedJwt> {
-  const asking = { droverUrl: c.env.url, now: c.env.now };
+  const asking = { network: c.env.issuers, now: c.env.now };
   for (const again of [false, true]) {
     const set = await keys.of(issuer, asking, again);
     if (set === undefined) break;

@@ -5,7 +5,8 @@ import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { BoundedMap } from "../access/bounded-map.ts";
-import { isReachable } from "./issuers.ts";
+import type { IssuerNetwork } from "../edge.ts";
+import { refusalOfIssuer } from "./issuers.ts";
 
 /** How long the keys of an issuer are used without asking again. */
 const KEYS_KEPT_MS: Millis = 600_000;
@@ -40,8 +41,7 @@ class Unusable extends Error {
 
 /** Where keys are looked for, and when. */
 interface Asking {
-  /** The URL of this Drover: only a Drover on loopback asks issuers on loopback. */
-  droverUrl: string;
+  network: IssuerNetwork;
   now: () => Instant;
 }
 
@@ -65,7 +65,7 @@ export class IssuerKeys {
       if (known.at + keptMs > now) return again || !("keys" in known.found) ? undefined : known.found.keys;
     }
     // Other requests may ask the same at the same time: a request of the platform cannot wait for another's.
-    const found = await discovered(issuer, asking.droverUrl);
+    const found = await discovered(issuer, asking.network);
     this.#known.set(issuer, { at: asking.now(), found });
     if ("why" in found) throw unavailable(issuer, found.why, FAILED_MS);
     return found.keys;
@@ -78,15 +78,19 @@ function unavailable(issuer: string, why: string, retryAfterMs: Millis): DroverE
 }
 
 /** Reads the keys of an issuer as OpenID Connect Discovery has it: a document that says where they are. */
-async function discovered(issuer: string, droverUrl: string): Promise<Known["found"]> {
+async function discovered(issuer: string, network: IssuerNetwork): Promise<Known["found"]> {
   try {
+    // A rule may be older than the present options of this Drover.
+    const refusal = refusalOfIssuer(issuer, network.allowsLocal);
+    if (refusal !== undefined) throw new Unusable(`the URL of the issuer ${refusal}`);
     const at = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-    const document = Discovery.safeParse(await readJson(at));
+    const document = Discovery.safeParse(await readJson(at, network));
     if (!document.success) throw new Unusable(`${at} names no "issuer" and "jwks_uri"`);
     const { issuer: named, jwks_uri: uri } = document.data;
     if (named !== issuer) throw new Unusable(`${at} is about another issuer`);
-    if (!isReachable(uri, droverUrl)) throw new Unusable(`${at} has a "jwks_uri" that is no https URL`);
-    const keys = KeySet.safeParse(await readJson(uri));
+    const refusalOfKeys = refusalOfIssuer(uri, network.allowsLocal);
+    if (refusalOfKeys !== undefined) throw new Unusable(`${at} has a "jwks_uri" that ${refusalOfKeys}`);
+    const keys = KeySet.safeParse(await readJson(uri, network));
     if (!keys.success) throw new Unusable(`${uri} has no set of keys`);
     return { keys: keys.data };
   } catch (error) {
@@ -96,10 +100,10 @@ async function discovered(issuer: string, droverUrl: string): Promise<Known["fou
 }
 
 /** The JSON at a URL. Throws `Unusable` for redirects, and for answers that are late, large or no JSON. */
-async function readJson(url: string): Promise<unknown> {
+async function readJson(url: string, { ask }: IssuerNetwork): Promise<unknown> {
   const signal = AbortSignal.timeout(ANSWER_MS);
   try {
-    const answer = await fetch(url, { headers: { accept: "application/json" }, redirect: "manual", signal });
+    const answer = await ask(url, { headers: { accept: "application/json" }, redirect: "manual", signal });
     if (answer.status !== 200) {
       await answer.body?.cancel();
       const redirects = answer.status === 0 || (answer.status >= 300 && answer.status < 400);

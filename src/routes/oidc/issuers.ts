@@ -1,6 +1,6 @@
 // What is particular about an issuer that many strangers share (oidc.md#shared-issuers)?
+import { refusalOfAddress } from "../../shared/access/outgoing.ts";
 import type { FieldError } from "../../shared/errors.ts";
-import { loopbackAddress } from "../../shared/proof.ts";
 
 /** What Drover knows of the tokens of an issuer. */
 interface Profile {
@@ -85,15 +85,14 @@ export function profileOf(issuer: string): Profile {
 
 /**
  * What is wrong with the issuer and the claims of a rule, whoever makes it (oidc.md#shared-issuers).
- * `droverUrl`: only a Drover on loopback may trust an issuer on loopback, which has no certificate.
+ * `allowLocal`: issuers may be at loopback and private addresses.
  */
 export function faultsOfTrust(
   { issuer, claims }: { issuer: string; claims: Record<string, string> },
-  droverUrl: string,
+  allowLocal: boolean,
 ): FieldError[] {
-  if (!isReachable(issuer, droverUrl)) {
-    return [{ pointer: "/issuer", detail: "must be an https URL: by http, anybody between can change keys" }];
-  }
+  const refusal = refusalOfIssuer(issuer, allowLocal);
+  if (refusal !== undefined) return [{ pointer: "/issuer", detail: refusal }];
   const { name, owners, unfit } = profileOf(issuer);
   const faults = Object.keys(claims)
     .filter((claim) => Object.hasOwn(unfit, claim))
@@ -108,9 +107,7 @@ export function faultsOfTrust(
   return faults;
 }
 
-/** Whether what an issuer publishes may be fetched from this URL (oidc.md#keys). */
-export function isReachable(url: string, droverUrl: string): boolean {
-  if (!URL.canParse(url)) return false;
-  if (new URL(url).protocol === "https:") return true;
-  return loopbackAddress(url) !== undefined && loopbackAddress(droverUrl) !== undefined;
+/** Why what an issuer publishes may not be fetched from this URL; undefined: it may (oidc.md#keys). */
+export function refusalOfIssuer(url: string, allowLocal: boolean): string | undefined {
+  return refusalOfAddress(url, allowLocal, "--allow-local-issuers");
 }

@@ -8,7 +8,7 @@ import type { FieldError } from "../../shared/errors.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Caller } from "../access/caller.ts";
 import { excessOf, faultsOf, scopesOfPreset } from "../access/token-rules.ts";
-import type { EdgeApp } from "../edge.ts";
+import type { EdgeApp, EdgeBindings } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { hasCode } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
@@ -75,7 +75,7 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
   app.openapi(put, async (c) => {
     const { name } = c.req.valid("param");
     const { caller } = c.var;
-    const rule = ruleFrom(c.req.valid("json"), caller, c.env.url);
+    const rule = ruleFrom(c.req.valid("json"), caller, c.env);
     const registry = c.var.objects.registry();
     const before = await registry.trustRule(name).catch((error: unknown) => {
       if (hasCode(error, "unknown_trust_rule")) return undefined;
@@ -115,9 +115,9 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
 }
 
 /** The rule that a request describes. Throws `invalid_request` for a bad one, or one beyond the caller. */
-function ruleFrom(request: TrustRuleRequest, caller: Caller, droverUrl: string) {
-  const { issuer, claims, preset, scopes: more, limits, lifetime, audience = droverUrl } = request;
-  const trust = faultsOfTrust({ issuer, claims }, droverUrl);
+function ruleFrom(request: TrustRuleRequest, caller: Caller, { url, issuers }: EdgeBindings) {
+  const { issuer, claims, preset, scopes: more, limits, lifetime, audience = url } = request;
+  const trust = faultsOfTrust({ issuer, claims }, issuers.allowsLocal);
   if (audience === "") {
     trust.push({
       pointer: "/audience",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { accepts, limitsFrom, matches, nameFrom } from "../../../src/routes/oidc/claims.ts";
-import { faultsOfTrust, isReachable } from "../../../src/routes/oidc/issuers.ts";
+import { faultsOfTrust } from "../../../src/routes/oidc/issuers.ts";
 
 const HERE = "https://drover.example.com";
 const GITHUB = "https://token.actions.githubusercontent.com";
@@ -120,13 +120,21 @@ describe("a rule for an issuer (oidc.md#shared-issuers)", () => {
     ["Terraform by workspace", "https://app.terraform.io", { terraform_workspace_id: "ws-1" }, undefined],
     ["anybody by http", "http://ci.example.com", { sub: "1" }, "/issuer"],
     ["loopback", "http://127.0.0.1:1", { sub: "1" }, "/issuer"],
+    ["a private address", "https://10.0.0.1", { sub: "1" }, "/issuer"],
+    ["the metadata of a cloud", "http://169.254.169.254/latest", { sub: "1" }, "/issuer"],
+    ["a name of a local network", "https://sso.corp", { sub: "1" }, "/issuer"],
+    ["a public address without a name", "https://8.8.8.8", { sub: "1" }, "/issuer"],
+    ["another port", "https://ci.example.com:9000", { sub: "1" }, "/issuer"],
   ])("%s", (_, issuer, claims, pointer) => {
-    expect(faultsOfTrust({ issuer, claims }, HERE)[0]?.pointer).toBe(pointer);
+    expect(faultsOfTrust({ issuer, claims }, false)[0]?.pointer).toBe(pointer);
   });
 
-  test("only a Drover on loopback trusts one there", () => {
-    expect(isReachable("http://127.0.0.1:1", "http://127.0.0.1:8787")).toBe(true);
-    expect(isReachable("http://10.0.0.1:1", "http://127.0.0.1:8787")).toBe(false);
-    expect(isReachable("ftp://127.0.0.1", "http://127.0.0.1:8787")).toBe(false);
+  test("a local address says which flag allows it, and is allowed with it (webhooks.md#addresses)", () => {
+    const claims = { sub: "1" };
+    for (const issuer of ["http://127.0.0.1:1", "http://10.0.0.1:1", "https://sso.corp"]) {
+      expect(faultsOfTrust({ issuer, claims }, true)).toEqual([]);
+    }
+    const [fault] = faultsOfTrust({ issuer: "https://sso.corp", claims }, false);
+    expect(fault?.detail).toContain("`drover up --allow-local-issuers`");
   });
 });

@@ -37,6 +37,8 @@ const NO_ASSETS: Assets = {
 export interface Edge extends FakeWorld {
   /** What this Drover believes to be its address. */
   url: string;
+  /** Whether issuers may be on this machine, as those of tests are. */
+  allowsLocalIssuers: boolean;
   app: EdgeApp;
   send: Send;
   /** Sends with the token, and JSON if there is a body. */
@@ -63,7 +65,7 @@ export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
   const app = createApp(AGENT);
   const noFault = world.fault;
-  const made = Object.assign(world, { url: DROVER_URL });
+  const made = Object.assign(world, { url: DROVER_URL, allowsLocalIssuers: true });
   const send: Send = async (method, path, headers, body) => {
     const init = {
       method,
@@ -76,6 +78,7 @@ export function createEdge(...pools: string[]): Edge {
       signingKey: SIGNING_KEY,
       url: made.url,
       wrappingKeys: WRAPPING_KEYS,
+      issuers: { allowsLocal: made.allowsLocalIssuers, ask: fetch },
       objects: world.objects,
       assets: NO_ASSETS,
       now: () => Date.now(),

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { up } from "../../../local/up.ts";
+import { type UpOptions, up } from "../../../local/up.ts";
 import { noViolations } from "../../support/violations.ts";
 import { documentCheck } from "./document.ts";
 import type { Json, Send } from "./edge.ts";
@@ -26,12 +26,12 @@ export interface Server {
 }
 
 /** Starts a server with its own state directory inside the checkout. */
-export async function startServer(): Promise<Server> {
+export async function startServer(options: Pick<UpOptions, "allowLocalIssuers"> = {}): Promise<Server> {
   const cache = join(import.meta.dirname, "../../../.cache");
   mkdirSync(cache, { recursive: true });
   const stateDir = mkdtempSync(join(cache, "edge-"));
   // The size does not depend on the machine: the examples keep three vCPUs busy at the same time.
-  const drover = await up({ stateDir, vcpus: 4, memory: "8GiB" });
+  const drover = await up({ ...options, stateDir, vcpus: 4, memory: "8GiB" });
   const { url, token } = drover;
   const check = await documentCheck(url);
   const send: Send = async (method, path, headers, body) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { refusalOfAddress } from "../../../src/core/webhook/address.ts";
+import { refusalOfAddress } from "../../../src/shared/access/outgoing.ts";
 
 const PUBLIC = [
   "https://ci.example.com/hook",
@@ -41,7 +41,7 @@ const NEVER: [url: string, says: string][] = [
   ["http://0.0.0.0/", "not an IP address"],
 ];
 
-describe("the address of a receiver (webhooks.md#addresses)", () => {
+describe("an address outside, of a receiver or an issuer (webhooks.md#addresses)", () => {
   test.each(PUBLIC)("%s is allowed everywhere", (url) => {
     expect([refusalOfAddress(url, false), refusalOfAddress(url, true)]).toEqual([undefined, undefined]);
   });

@@ -1,6 +1,6 @@
-// May events be sent to this URL (webhooks.md#addresses)?
+// May Drover itself ask this URL, which a user has named (webhooks.md#addresses)?
 
-/** The ports at which a receiver may listen. Empty: the port of https, which a URL leaves out. */
+/** The ports at which the other side may listen. Empty: the port of https, which a URL leaves out. */
 const PORTS: readonly string[] = ["", "8443"];
 /** Endings of names that never lead to a public address. */
 const LOCAL_NAMES = /(?:^|\.)(?:localhost|local|internal|intranet|home\.arpa|lan|corp|home)\.?$/;
@@ -16,11 +16,18 @@ const LOCAL_IPV4 = [
 /** The same in IPv6: loopback, unique local, link-local. */
 const LOCAL_IPV6 = /^\[(?:::1|f[cd][0-9a-f]{2}:.*|fe[89ab][0-9a-f]:.*)\]$/;
 
+/** The flag of `drover up` that allows local addresses: of receivers of events, or of issuers of tokens. */
+export type LocalFlag = "--allow-local-webhooks" | "--allow-local-issuers";
+
 /**
- * Why no event may be sent to a URL; undefined: it may. With `allowLocal`, which only a `drover up` can have,
- * loopback and private addresses are allowed as well, by http and at any port.
+ * Why a URL may not be asked; undefined: it may. With `allowLocal`, which only a `drover up` can have by this
+ * flag, loopback and private addresses are allowed as well, by http and at any port.
  */
-export function refusalOfAddress(text: string, allowLocal: boolean): string | undefined {
+export function refusalOfAddress(
+  text: string,
+  allowLocal: boolean,
+  flag: LocalFlag = "--allow-local-webhooks",
+): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return "must be a URL";
   const { protocol, username, password, port, hostname, hash } = url;
@@ -30,7 +37,7 @@ export function refusalOfAddress(text: string, allowLocal: boolean): string | un
   if (allowLocal && isLocal(hostname)) return undefined;
   if (IPV4.test(hostname) || hostname.startsWith("[")) return "must have a name, and not an IP address";
   if (isLocal(hostname)) {
-    return "must have a public name; `drover up --allow-local-webhooks` allows local ones as well";
+    return `must have a public name; \`drover up ${flag}\` allows local ones as well`;
   }
   if (protocol !== "https:") return "must be an https URL";
   return PORTS.includes(port) ? undefined : "must have port 443 or 8443";
