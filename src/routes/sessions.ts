@@ -13,7 +13,7 @@ import { DroverError } from "../shared/errors.ts";
 import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../shared/limits.ts";
 import { iso } from "../shared/time/instant.ts";
 import { contentDigest } from "../signing/mac.ts";
-import type { Caller } from "./access/caller.ts";
+import { adminCaller, type Caller, callerOf, sessionCaller } from "./access/caller.ts";
 import {
   clearSessionCookie,
   refuseCrossSite,
@@ -139,7 +139,9 @@ async function endOwn(c: EdgeContext, id: string, digest: string): Promise<void>
   const grant = await c.env.objects.registry().sessionGrant(id, digest);
   if (grant?.digest !== digest) return;
   giveBack();
-  await c.env.objects.registry().endSession(id, `session:${id}`);
+  const { token, owner } = grant;
+  const holder = token === null ? adminCaller(owner.secret) : callerOf(token, owner.secret, null);
+  await c.env.objects.registry().endSession(id, sessionCaller(holder).by);
   c.var.access.sessions.forget(id);
 }
 

@@ -261,6 +261,12 @@ describe("the API of tokens (access.md#tokens)", () => {
 
   test.each<[string, Json, string, string]>([
     ["no scope", {}, "/scopes", "is empty"],
+    [
+      "the name that events give to the Worker's secret (access.md#actors)",
+      { name: "admin", preset: "viewer" },
+      "/name",
+      "events name the secret of this Drover so",
+    ],
     ["a scope that does not exist", { scopes: ["runs:fly"] }, "/scopes/0", "must be one of runs:read"],
     ["the scope of the Worker's secret", { scopes: ["admin"] }, "/scopes/0", "must be one of runs:read"],
     ["a preset that does not exist", { preset: "root" }, "/preset", "must be one of viewer"],

@@ -120,6 +120,11 @@ describe("a token of a trusted issuer (oidc.md#exchange)", () => {
     expect(again.body.detail).toContain("was exchanged before");
   });
 
+  test("may have its audience in a list of one", async () => {
+    await trust();
+    expect((await exchange({ aud: [URL_HERE] })).status).toBe(200);
+  });
+
   test("without a `jti` is good for one exchange, by what is signed", async () => {
     await trust();
     const token = await issuer.token(URL_HERE, { jti: undefined } as Json);
@@ -244,6 +249,20 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
       () => issuer.token("sts.amazonaws.com"),
     ],
     ["no audience", 401, "has no `aud`", () => issuer.token(URL_HERE, { aud: undefined } as Json)],
+    ["an audience that is a number", 401, "is no text", () => issuer.token(URL_HERE, { aud: 5 } as Json)],
+    [
+      "an audience that is an object",
+      401,
+      "is no text",
+      () => issuer.token(URL_HERE, { aud: { a: 1 } } as Json),
+    ],
+    ["no audience in a list", 401, "has no `aud`", () => issuer.token(URL_HERE, { aud: [] })],
+    [
+      "an audience of somebody else besides",
+      401,
+      "is for several audiences",
+      () => issuer.token(URL_HERE, { aud: [URL_HERE, "sts.amazonaws.com"] }),
+    ],
     ["an audience with a slash more", 401, "is for another audience", () => issuer.token(`${URL_HERE}/`)],
     ["no issuer", 401, "has no issuer", () => issuer.token(URL_HERE, { iss: undefined } as Json)],
     [

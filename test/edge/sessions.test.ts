@@ -71,6 +71,20 @@ describe("a browser session (sessions.md)", () => {
     expect((await send("GET", "/v1/tokens")).status).toBe(200);
   });
 
+  test.each([
+    ["a token", (edge: Edge) => makeToken(edge, ["runs:read"], {}, { name: "ann" }), "session:ann"],
+    ["the break-glass secret", () => TOKEN, "session:admin"],
+  ])(
+    "of %s that signs out is named in the audit log as in events (access.md#actors)",
+    async (_, make, by) => {
+      const edge = createEdge();
+      const end = vi.spyOn(edge.sessions, "end");
+      const { send } = await browser(edge, make(edge));
+      await send("DELETE", "/ui/session");
+      expect(end).toHaveBeenCalledWith(expect.any(String), by);
+    },
+  );
+
   test("costs no call to an object while it is warm, and one look-up after 30 s", async () => {
     const edge = createEdge();
     const { send } = await browser(edge, makeToken(edge, ["runs:read"]));

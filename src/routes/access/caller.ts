@@ -1,7 +1,7 @@
 // Who sends a request, and what may they do (access.md)?
 import type { TokenGrant } from "../../objects/rpc.ts";
 import type { TokenLimits } from "../../schema/access/token.ts";
-import { BREAK_GLASS, type Scope } from "../../shared/access/scopes.ts";
+import { BREAK_GLASS, BREAK_GLASS_NAME, type Scope } from "../../shared/access/scopes.ts";
 import type { Instant } from "../../shared/machine.ts";
 
 /** The sender of an authenticated request. */
@@ -21,7 +21,7 @@ export interface Caller {
 
 /** The holder of the Worker's own secret, who may always do everything (access.md#break-glass). */
 export function adminCaller(secret: string): Caller {
-  return { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null, secret };
+  return { by: BREAK_GLASS_NAME, scopes: [BREAK_GLASS], limits: {}, expiresAt: null, secret };
 }
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */

@@ -88,14 +88,12 @@ async function verifiedBy(
  */
 function chosenRule(
   rules: readonly TrustRow[],
-  { claims, audiences }: VerifiedJwt,
+  { claims, audience }: VerifiedJwt,
   wanted: string | undefined,
 ): TrustRow | undefined {
   const fitting = rules.filter(
     (rule) =>
-      (wanted === undefined || rule.name === wanted) &&
-      audiences.includes(rule.audience) &&
-      accepts(rule, claims), // claims are JSON
+      (wanted === undefined || rule.name === wanted) && rule.audience === audience && accepts(rule, claims),
   );
   if (fitting.length <= 1) return fitting[0];
   const names = fitting.map(({ name }) => name).join(", ");
@@ -105,12 +103,10 @@ function chosenRule(
 function notTrusted(
   issuer: string,
   rules: readonly TrustRow[],
-  { claims, audiences }: VerifiedJwt,
+  { claims, audience }: VerifiedJwt,
 ): DroverError {
-  const wanted = [...new Set(rules.map(({ audience }) => audience))].filter(
-    (one) => !audiences.includes(one),
-  );
-  if (wanted.length > 0 && !rules.some(({ audience }) => audiences.includes(audience))) {
+  const wanted = rules.map((rule) => rule.audience);
+  if (!wanted.includes(audience)) {
     return refused(`is for another audience (\`aud\`); ask its issuer for one for ${wanted.sort()[0]}`);
   }
   const text =

@@ -27,10 +27,10 @@ export interface UnverifiedJwt {
   alg: string;
 }
 
-/** The claims of a genuine token that is valid now. Its audience is not compared yet. */
+/** The claims of a genuine token that is valid now. Its only audience is not compared yet. */
 export interface VerifiedJwt {
   claims: JWTPayload;
-  audiences: string[];
+  audience: string;
   endsAt: Instant;
 }
 
@@ -83,7 +83,23 @@ function inTime(claims: JWTPayload, now: Instant): VerifiedJwt {
   if (exp * 1_000 > now + MAX_JWT_LIFE_MS) {
     throw refused("is valid for more than 24 h: ask its issuer for one that ends sooner");
   }
-  return { claims, audiences: typeof aud === "string" ? [aud] : aud, endsAt: exp * 1_000 };
+  return { claims, audience: onlyAudience(aud), endsAt: exp * 1_000 };
+}
+
+/**
+ * The one for whom a token is. A token for several is refused: each of them could send it here. Throws
+ * `unauthorized`.
+ */
+function onlyAudience(aud: unknown): string {
+  const [audience, ...others] = Array.isArray(aud) ? aud : [aud];
+  if (audience === undefined) throw refused("has no `aud`");
+  if (others.length > 0) {
+    throw refused(
+      "is for several audiences (`aud`), each of which could use it here; ask its issuer for one",
+    );
+  }
+  if (typeof audience !== "string") throw refused("has an `aud` that is no text");
+  return audience;
 }
 
 /** The error for a token that is not accepted. It never contains the token. */

@@ -1,6 +1,6 @@
 // What do the routes of tokens accept and answer (access.md#tokens)?
 import { z } from "zod";
-import { GRANTABLE_SCOPES, PRESET_NAMES, SCOPES } from "../../shared/access/scopes.ts";
+import { BREAK_GLASS_NAME, GRANTABLE_SCOPES, PRESET_NAMES, SCOPES } from "../../shared/access/scopes.ts";
 import { TOKEN_ID_CHARS } from "../../shared/access/token-text.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { Duration, InstantText, Name } from "../common.ts";
@@ -62,7 +62,10 @@ export type TokenLimits = z.output<typeof TokenLimits>;
 
 /** `POST /v1/tokens` (access.md#tokens). */
 export const TokenRequest = z.strictObject({
-  name: Name.describe("whose token it is, or what it is for; events name it"),
+  name: Name.refine(
+    (name) => name !== BREAK_GLASS_NAME,
+    `is taken: events name the secret of this Drover so; choose another one`,
+  ).describe("whose token it is, or what it is for; events name it"),
   preset: PresetName.optional().describe("a bundle of scopes"),
   scopes: z.array(GrantedScope).max(SCOPES.length).default([]).describe("more than the preset has"),
   limits: TokenLimits.default({}),

@@ -34,7 +34,7 @@ export const TrustRuleRequest = z
       .min(1)
       .max(512)
       .optional()
-      .describe("what `aud` must contain; the URL of this Drover if absent"),
+      .describe("what `aud` must be, letter by letter; the URL of this Drover if absent"),
     claims: z
       .record(ClaimName, z.string().min(1).max(512))
       .refine((claims) => Object.keys(claims).length > 0, "must have at least 1 entry")

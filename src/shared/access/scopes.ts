@@ -24,6 +24,9 @@ export type Scope = (typeof SCOPES)[number];
 /** The scope that only the Worker's own secret has. It implies all other scopes. */
 export const BREAK_GLASS = "admin" satisfies Scope;
 
+/** How events name the holder of that secret (access.md#actors). No token may have this name. */
+export const BREAK_GLASS_NAME = "admin";
+
 export type GrantableScope = Exclude<Scope, "admin">;
 
 /** The scopes that a token can be given. */
