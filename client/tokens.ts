@@ -1,6 +1,6 @@
 // The client's calls about tokens. The operation determines the type of an answer.
 import type { CallOptions, Target } from "./transport/http.ts";
-import { ask } from "./transport/operations.ts";
+import { ask, flag } from "./transport/operations.ts";
 import type { TokenRequest } from "./types.ts";
 
 /** The routes of tokens (access.md#tokens). Each call rejects with `ApiError` or `UnreachableError`. */
@@ -21,9 +21,17 @@ export function tokensOf(target: Target) {
     rotate: (id: string, { overlap, ...options }: CallOptions & { overlap?: string } = {}) =>
       ask(target, "rotateToken", { path: { id }, body: { overlap } }, options),
 
-    /** Ends the token for good. Repeating the call is harmless. */
-    revoke: (id: string, options?: CallOptions) =>
-      ask(target, "revokeToken", { path: { id } }, { ...options, repeatable: true }),
+    /**
+     * Ends the token for good, with `children` also what it has made. The answer names that in any case.
+     * Repeating the call is harmless.
+     */
+    revoke: (id: string, { children, ...options }: CallOptions & { children?: boolean } = {}) =>
+      ask(
+        target,
+        "revokeToken",
+        { path: { id }, query: { children: flag(children) } },
+        { ...options, repeatable: true },
+      ),
 
     /** Who this client is, and what it may do. */
     caller: (options?: CallOptions) => ask(target, "getCaller", {}, options),

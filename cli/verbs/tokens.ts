@@ -1,7 +1,7 @@
 // `drover tokens`: creates, lists, rotates and revokes tokens.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { NewToken, Token, TokenRequest } from "../../client/types.ts";
+import type { NewToken, RevokedToken, Token, TokenRequest } from "../../client/types.ts";
 import {
   GRANTABLE_SCOPES,
   type GrantableScope,
@@ -161,21 +161,41 @@ function addRevoke(tokens: Command, io: Io): void {
   tokens
     .command("revoke")
     .summary("end a token for good")
-    .description("Ends a token for good. It is refused everywhere within 30 s.")
+    .description(
+      "Ends a token for good. It is refused everywhere within 30 s. Tokens and trust rules that it has " +
+        "made, also indirectly, live on, and are named.",
+    )
     .argument("<token>", "its name or its id")
-    .action(async (token: string) => {
+    .option("--with-children", "end what it has made, too; also for a token that has been revoked before")
+    .option("--json", "print JSON")
+    .action(async (token: string, { withChildren, json }: { withChildren?: boolean; json?: boolean }) => {
       const { client } = connect(io);
-      const { name } = await client.tokens.revoke(await idOf(client, token));
-      await io.say(`the token ${name} is revoked`);
+      const id = await idOf(client, token, withChildren);
+      const revoked = await client.tokens.revoke(id, { children: withChildren === true });
+      if (json === true) await io.stdout.write(`${asJson(revoked)}\n`);
+      else for (const line of revocationLines(revoked)) await io.say(line);
     });
 }
 
-/** The id of the token that has this id, or of the valid token that has this name. */
-async function idOf(client: Client, token: string): Promise<string> {
+function revocationLines({ id, name, children, childrenEnded }: RevokedToken): string[] {
+  const made = [
+    ...children.tokens.map((one) => `token ${one.name} (${one.id})`),
+    ...children.trustRules.map((rule) => `trust rule ${rule}`),
+  ].join(", ");
+  const revoked = `the token ${name} is revoked`;
+  if (made === "") return [revoked];
+  if (childrenEnded) return [`${revoked}, and with it what it had made: ${made}`];
+  const again = `\`drover tokens revoke ${id} --with-children\``;
+  return [revoked, `what it has made lives on: ${made}`, `${again} ends that, too`];
+}
+
+/** The id of the token with this id, or of the valid one with this name. `ended`: else the latest with it. */
+async function idOf(client: Client, token: string, ended = false): Promise<string> {
   const { items } = await client.tokens.list();
   const found =
     items.find(({ id }) => id === token) ??
-    items.find(({ name, state }) => name === token && state === "active");
+    items.find(({ name, state }) => name === token && state === "active") ??
+    (ended ? items.find(({ name }) => name === token) : undefined);
   if (found !== undefined) return found.id;
   throw new CliError(`There is no valid token called \`${token}\`.`, [
     "`drover tokens list --all` shows all tokens, those that have ended included.",

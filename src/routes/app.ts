@@ -102,12 +102,12 @@ export function createApp(agent: AgentBundle): EdgeApp {
   poolRoutes(app);
   workerRoutes(app);
   enrollmentRoutes(app);
-  tokenRoutes(app);
+  const issuers = new TrustedIssuers();
+  tokenRoutes(app, issuers);
   sessionRoutes(app);
   webhookRoutes(app);
   deliveryRoutes(app);
   auditRoutes(app);
-  const issuers = new TrustedIssuers();
   trustRuleRoutes(app, issuers);
   exchangeRoute(app, { issuers, keys: new IssuerKeys() });
   const ownKeys = new OwnKeys();

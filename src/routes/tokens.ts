@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   CallerView,
   NewToken,
+  RevokedToken,
   RotateRequest,
   Token,
   TokenId,
@@ -17,8 +18,9 @@ import { contentDigest } from "../signing/mac.ts";
 import { earlier, excessOf, faultsOf, refuseExcess, scopesOfPreset } from "./access/token-rules.ts";
 import type { EdgeApp } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";
+import type { TrustedIssuers } from "./oidc/trusted-issuers.ts";
 import { operation } from "./openapi/operation.ts";
-import { jsonAnswer, jsonBody } from "./openapi/params.ts";
+import { Flag, isOn, jsonAnswer, jsonBody } from "./openapi/params.ts";
 
 const TokenParams = z.object({ id: TokenId.describe("the token's id, which is not secret") });
 
@@ -79,9 +81,15 @@ const revoke = operation({
   summary: "Revoke a token, for good",
   description:
     "Every part of the edge refuses it within 30 s. An open wait or stream ends when it asks again, which " +
-    "can take a minute more.",
-  request: { params: TokenParams },
-  responses: { 200: jsonAnswer("it is revoked", Token) },
+    "can take a minute more. What the token has made, tokens and trust rules, lives on, and the answer " +
+    "names it; with `children=1` it ends, too. Repeating the call with `children=1` is possible later.",
+  request: {
+    params: TokenParams,
+    query: z.strictObject({
+      children: Flag.optional().describe("end also what the token has made, by itself or indirectly"),
+    }),
+  },
+  responses: { 200: jsonAnswer("it is revoked", RevokedToken) },
 });
 
 const whoami = operation({
@@ -94,8 +102,8 @@ const whoami = operation({
   responses: { 200: jsonAnswer("the caller", CallerView) },
 });
 
-/** Adds the routes of tokens (access.md#tokens). */
-export function tokenRoutes(app: EdgeApp): void {
+/** Adds the routes of tokens (access.md#tokens). `issuers` forgets all rules when some may have ended. */
+export function tokenRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
   app.openapi(create, async (c) => {
     const { name, preset, scopes: more, limits, expiresIn } = c.req.valid("json");
     const { caller } = c.var;
@@ -114,6 +122,7 @@ export function tokenRoutes(app: EdgeApp): void {
       digest: contentDigest(text),
       createdAt: now,
       createdBy: caller.by,
+      parent: caller.token ?? null,
       expiresAt: earlier(lifeEnd, caller.expiresAt),
     });
     c.header("Location", `/v1/tokens/${id}`);
@@ -135,8 +144,12 @@ export function tokenRoutes(app: EdgeApp): void {
     const { id } = c.req.valid("param");
     const registry = c.var.objects.registry();
     refuseExcess(await registry.token(id), c.var.caller);
-    const token = await registry.revokeToken(id, c.var.caller.by);
-    c.var.access.tokens.forget(id);
+    const withChildren = isOn(c.req.valid("query").children);
+    const token = await registry.revokeToken(id, c.var.caller.by, withChildren);
+    if (withChildren) {
+      c.var.access.tokens.forgetAll();
+      issuers.forgetAll();
+    } else c.var.access.tokens.forget(id);
     return c.json(token, 200);
   });
   app.openapi(whoami, (c) => {

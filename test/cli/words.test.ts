@@ -25,6 +25,7 @@ const BELOW = [
   "tokens list",
   "tokens rotate",
   "tokens revoke",
+  "issuer replace-keys",
   "sessions list",
   "sessions end",
   "webhooks create",

@@ -162,7 +162,7 @@ describe("a token that is wrong (access.md#rate-limits)", () => {
 
   test("of another Drover, a revoked one and an expired one are refused in the same words", async () => {
     const revoked = makeToken(edge, ["runs:read"]);
-    edge.tokens.revoke(revoked.slice(4, 14), "admin");
+    edge.tokens.revoke(revoked.slice(4, 14), "admin", false);
     const expired = makeToken(edge, ["runs:read"], {}, { expiresAt: Date.now() - 1 });
     const other = makeToken(createEdge(), ["runs:read"]);
     const details = await Promise.all(
@@ -205,7 +205,7 @@ describe("a valid token (access.md#cache)", () => {
     const own = createEdge();
     const token = makeToken(own, ["runs:read"]);
     await as(own, token).json(200, "GET", "/v1/runs");
-    own.tokens.revoke(token.slice(4, 14), "admin"); // as another isolate would
+    own.tokens.revoke(token.slice(4, 14), "admin", false); // as another isolate would
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 29_000 });
     await as(own, token).json(200, "GET", "/v1/runs");
     vi.setSystemTime(Date.now() + 1_500);
@@ -298,6 +298,29 @@ describe("the API of tokens (access.md#tokens)", () => {
     const body = { name: "x", preset: "submitter", limits: { labels: { team: "a" } } };
     const made = await own.json(201, "POST", "/v1/tokens", body);
     expect(made.scopes).toEqual(["runs:read", "runs:logs", "runs:write"]);
+  });
+
+  test("names what a revoked token has made, and ends it if asked to (access.md#children)", async () => {
+    const own = createEdge();
+    const make = (caller: ReturnType<typeof as>, name: string) =>
+      caller.json(201, "POST", "/v1/tokens", { name, scopes: ["tokens:write", "runs:read"] });
+    const boss = await make(as(own, TOKEN), "boss");
+    const leaf = await make(as(own, boss.token), "leaf");
+    const rule = {
+      issuer: "https://ci.example.com",
+      audience: "x",
+      claims: { a: "b" },
+      scopes: ["runs:read"],
+    };
+    await as(own, leaf.token).json(201, "PUT", "/v1/trust-rules/ci", rule);
+    const children = { tokens: [{ id: leaf.id, name: "leaf" }], trustRules: ["ci"] };
+    const first = await own.json(200, "DELETE", `/v1/tokens/${boss.id}`);
+    expect(first).toMatchObject({ state: "revoked", children, childrenEnded: false });
+    await as(own, leaf.token).json(200, "GET", "/v1/runs");
+    const again = await own.json(200, "DELETE", `/v1/tokens/${boss.id}?children=1`);
+    expect(again).toMatchObject({ children, childrenEnded: true });
+    await as(own, leaf.token).json(401, "GET", "/v1/runs");
+    expect(await own.json(200, "GET", "/v1/trust-rules")).toEqual({ items: [], next: null });
   });
 
   test("refuses a second valid token of one name, and takes the name of an ended one", async () => {

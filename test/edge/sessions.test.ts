@@ -100,7 +100,7 @@ describe("a browser session (sessions.md)", () => {
     const token = makeToken(edge, ["runs:read"]);
     const { send } = await browser(edge, token);
     expect((await send("GET", "/v1/caller")).status).toBe(200);
-    edge.tokens.revoke(token.slice(4, 14), "admin");
+    edge.tokens.revoke(token.slice(4, 14), "admin", false);
     vi.setSystemTime(Date.now() + 30_000);
     expect(await problem(await send("GET", "/v1/caller"))).toMatchObject({
       status: 401,

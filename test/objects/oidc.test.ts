@@ -23,13 +23,20 @@ const rule = (version: string) => ({
   lifetimeMs: 15 * MINUTE,
   createdAt: droverNow(),
   createdBy: "admin",
+  parent: null,
   expiresAt: null,
 });
 const exchange = (id: string, version = "v1") => {
   const now = droverNow();
   const given = { rule: "ci", keptUntil: now + 15 * MINUTE };
   const times = { createdAt: now, expiresAt: now + 15 * MINUTE };
-  const who = { name: "oidc:ci/job", scopes: ["runs:read" as const], limits: {}, createdBy: "trust:ci" };
+  const who = {
+    name: "oidc:ci/job",
+    scopes: ["runs:read" as const],
+    limits: {},
+    createdBy: "trust:ci",
+    parent: null,
+  };
   return registry().exchange({ token: { id, digest: `of ${id}`, ...who, ...times, given }, version });
 };
 

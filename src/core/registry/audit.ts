@@ -6,6 +6,7 @@ import { diffOf } from "../audit/diff.ts";
 import type { NewEntry } from "../audit/entry.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows } from "../rows.ts";
+import { childrenOf } from "./children.ts";
 import type { ExchangeEvent } from "./exchanged.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
@@ -102,11 +103,8 @@ function draftOfPool({ record }: Known, event: Event): Draft | undefined {
   }
 }
 
-function draftOfAccess(
-  { tokens, exchanged, trust, sessions }: Known,
-  event: Event,
-  now: Instant,
-): Draft | undefined {
+function draftOfAccess(known: Known, event: Event, now: Instant): Draft | undefined {
+  const { tokens, exchanged, trust, sessions } = known;
   switch (event.type) {
     case "token_created": {
       const { createdBy, scopes, limits, expiresAt, ...token } = event.token;
@@ -117,10 +115,8 @@ function draftOfAccess(
       const row = activeToken(tokens.get(event.id), now);
       return row && { by: event.by, action: "token.rotate", ...ofToken(row) };
     }
-    case "token_revoked": {
-      const row = activeToken(tokens.get(event.id) ?? exchanged.get(event.id), now);
-      return row && { by: event.by, action: "token.revoke", ...ofToken(row) };
-    }
+    case "token_revoked":
+      return draftOfRevocation(known, event, now);
     case "token_exchanged": {
       const { name, scopes, limits, expiresAt, ...token } = event.token;
       const diff = diffOf({}, { scopes, limits, expiresAt });
@@ -152,6 +148,23 @@ function draftOfAccess(
     default:
       return undefined;
   }
+}
+
+/** The entry of a revocation. That of children has none of its own: it follows from this one. */
+function draftOfRevocation(
+  known: Known,
+  { id, by, withChildren }: TokenEvent & { type: "token_revoked" },
+  now: Instant,
+): Draft | undefined {
+  const row = known.tokens.get(id) ?? known.exchanged.get(id);
+  const children = withChildren ? childrenOf(known, id, now) : { tokens: [], rules: [] };
+  const names = [
+    ...children.tokens.map(({ name }) => `token ${name}`),
+    ...children.rules.map(({ name }) => `trust rule ${name}`),
+  ];
+  if (row === undefined || (activeToken(row, now) === undefined && names.length === 0)) return undefined;
+  const reason = names.length === 0 ? {} : { reason: `with ${names.join(", ")}` };
+  return { by, action: "token.revoke", ...ofToken(row), ...reason };
 }
 
 function draftOfThing({ webhooks, secrets, keys }: Known, event: Event): Draft | undefined {

@@ -15,6 +15,7 @@ import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
 import { type Denied, registryEntry } from "./audit.ts";
+import { endChildren } from "./children.ts";
 import {
   type ExchangeEvent,
   endExchangesOf,
@@ -164,8 +165,11 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "token_created":
       foldToken(state.tokens, event, now);
       return state;
-    case "token_rotated":
     case "token_revoked":
+      if (event.withChildren) endChildren(state, event.id, event.by, now);
+      foldToken(tableOf(state, event.id), event, now);
+      return state;
+    case "token_rotated":
     case "token_used":
       foldToken(tableOf(state, event.id), event, now);
       return state;

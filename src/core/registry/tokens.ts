@@ -28,6 +28,11 @@ export interface TokenRow {
   old: { digest: string; until: Instant } | null;
   createdAt: Instant;
   createdBy: string;
+  /**
+   * The id of the token that made it (access.md#children). Null: the break-glass secret, or a trust rule.
+   * Names cannot say that: the name of a token that has ended can be taken by another one.
+   */
+  parent: string | null;
   expiresAt: Instant | null;
   rotatedAt: Instant | null;
   /**
@@ -62,7 +67,7 @@ export type NewTokenRow = Omit<TokenRow, "old" | "rotatedAt" | "usedOn" | "ended
 export type TokenEvent =
   | { type: "token_created"; token: NewTokenRow }
   | { type: "token_rotated"; id: string; digest: string; overlapMs: Millis; by: string }
-  | { type: "token_revoked"; id: string; by: string }
+  | { type: "token_revoked"; id: string; by: string; withChildren: boolean }
   | { type: "token_used"; id: string; digest: string };
 
 /** Whether a token has not ended, as far as its row says. */

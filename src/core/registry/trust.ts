@@ -28,6 +28,8 @@ export interface TrustRow {
   createdAt: Instant;
   /** Who made its present version. */
   createdBy: string;
+  /** The id of the token that made its present version; null: the break-glass secret (access.md#children). */
+  parent: string | null;
   /** When the token of its creator ends, and so the rule (access.md#tokens). */
   expiresAt: Instant | null;
 }
@@ -67,7 +69,8 @@ export function refusalOfRule(rules: ReadonlyRows<TrustRow>, name: string): Drov
 }
 
 /** A rule as its owner sees it. */
-export function ruleView({ version: _, lifetimeMs, createdAt, expiresAt, ...rule }: TrustRow): TrustRule {
+export function ruleView(row: TrustRow): TrustRule {
+  const { version: _, parent: _parent, lifetimeMs, createdAt, expiresAt, ...rule } = row;
   return {
     ...rule,
     lifetime: formatDuration(lifetimeMs),

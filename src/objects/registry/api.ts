@@ -8,7 +8,7 @@ import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
-import type { Token } from "../../schema/access/token.ts";
+import type { RevokedToken, Token } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
@@ -34,8 +34,11 @@ export interface RegistryApi {
    * `token_ended`.
    */
   rotateToken(id: string, digest: string, overlapMs: number, by: string): Promise<Token>;
-  /** Ends a token. A token that has already ended stays as it is. Code: `unknown_token`. */
-  revokeToken(id: string, by: string): Promise<Token>;
+  /**
+   * Ends a token, and with `withChildren` all that it has made (access.md#children). A token that has already
+   * ended stays as it is. Code: `unknown_token`.
+   */
+  revokeToken(id: string, by: string, withChildren: boolean): Promise<RevokedToken>;
   /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
   tokens(): Promise<Token[]>;
   /** Code: `unknown_token`. */

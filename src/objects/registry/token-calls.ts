@@ -1,4 +1,5 @@
 // What does the registry answer to calls about tokens (access.md#tokens)? `core/registry` decides.
+import { childrenOf, childrenView } from "../../core/registry/children.ts";
 import { tableOf } from "../../core/registry/exchanged.ts";
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
@@ -11,13 +12,13 @@ import {
   tokenView,
   tokenViews,
 } from "../../core/registry/tokens.ts";
-import type { Token } from "../../schema/access/token.ts";
+import type { RevokedToken, Token } from "../../schema/access/token.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
-  enter(event?: RegistryEvent): Pick<RegistryState, "tokens" | "exchanged">;
+  enter(event?: RegistryEvent): Pick<RegistryState, "tokens" | "exchanged" | "trust">;
   now(): Instant;
 }
 
@@ -43,10 +44,11 @@ export class TokenCalls {
     return this.read(id);
   }
 
-  revoke(id: string, by: string): Token {
+  revoke(id: string, by: string, withChildren: boolean): RevokedToken {
     this.#row(id);
-    this.#registry.enter({ type: "token_revoked", id, by });
-    return this.read(id);
+    const children = childrenView(childrenOf(this.#registry.enter(), id, this.#registry.now()));
+    this.#registry.enter({ type: "token_revoked", id, by, withChildren });
+    return { ...this.read(id), children, childrenEnded: withChildren };
   }
 
   list(): Token[] {

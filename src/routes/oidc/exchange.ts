@@ -127,9 +127,10 @@ async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsA
   const { scopes } = rule;
   const token = { id, name, scopes, limits, digest: contentDigest(text), createdAt: now, expiresAt };
   const given = { rule: rule.name, keptUntil };
-  await c.env.objects
-    .registry()
-    .exchange({ token: { ...token, createdBy: `trust:${rule.name}`, given }, version: rule.version });
+  await c.env.objects.registry().exchange({
+    token: { ...token, createdBy: `trust:${rule.name}`, parent: null, given },
+    version: rule.version,
+  });
   // The id may have been asked for while nobody had it.
   c.var.access.tokens.forget(id);
   return { token: text, by: name, rule: rule.name, scopes, limits, expiresAt: iso(expiresAt) };

@@ -89,6 +89,7 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
       ...rule,
       createdAt: now,
       createdBy: caller.by,
+      parent: caller.token ?? null,
       expiresAt: caller.expiresAt,
     });
     issuers.forget(rule.issuer);

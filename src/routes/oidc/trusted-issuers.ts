@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 1_000;
  * before a token is given, so an old answer gives nothing.
  */
 export class TrustedIssuers {
-  readonly #known = new BoundedMap<string, { rules: TrustRow[]; at: Instant }>(MAX_REMEMBERED);
+  #known = new BoundedMap<string, { rules: TrustRow[]; at: Instant }>(MAX_REMEMBERED);
   readonly #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
 
   /** The rules that name an issuer. `newerThanMs`: an answer that is older is asked again. */
@@ -32,6 +32,11 @@ export class TrustedIssuers {
     if (rules.length === 0) this.#unknown.set(issuer, now() + UNKNOWN_KEPT_MS);
     else this.#known.set(issuer, { rules, at: now() });
     return rules;
+  }
+
+  /** Makes all next questions ask the registry. Call this after rules of unknown issuers have ended. */
+  forgetAll(): void {
+    this.#known = new BoundedMap(MAX_REMEMBERED);
   }
 
   /** Makes the next question ask the registry. Call this after changing a rule. */

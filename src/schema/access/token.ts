@@ -117,6 +117,22 @@ export const NewToken = Token.extend({
 }).meta({ id: "NewToken" });
 export type NewToken = z.infer<typeof NewToken>;
 
+/** What a token has made, also indirectly (access.md#children). */
+export const TokenChildren = z
+  .object({
+    tokens: z.array(z.object({ id: z.string(), name: z.string() })),
+    trustRules: z.array(z.string()).describe("their names"),
+  })
+  .meta({ id: "TokenChildren" });
+export type TokenChildren = z.infer<typeof TokenChildren>;
+
+/** `DELETE /v1/tokens/{id}`. */
+export const RevokedToken = Token.extend({
+  children: TokenChildren.describe("what it has made, also indirectly, and what was valid until then"),
+  childrenEnded: z.boolean().describe("whether these have ended, too; else they live on"),
+}).meta({ id: "RevokedToken" });
+export type RevokedToken = z.infer<typeof RevokedToken>;
+
 export const TokenList = z.object({ items: z.array(Token), next: z.null() }).meta({ id: "TokenList" });
 
 /** `GET /v1/caller`: the caller to whom the token of the request belongs. */

@@ -30,6 +30,7 @@ const ruleOf = (over: Partial<TrustRow> = {}): TrustRow => ({
   lifetimeMs: 15 * MINUTE,
   createdAt: T0,
   createdBy: "admin",
+  parent: null,
   expiresAt: null,
   ...over,
 });
@@ -42,6 +43,7 @@ const tokenOf = (id: string, { rule = "ci", keptUntil = T0 + 15 * MINUTE } = {})
   digest: `digest of ${id}`,
   createdAt: T0,
   createdBy: `trust:${rule}`,
+  parent: null,
   expiresAt: T0 + 15 * MINUTE,
   given: { rule, keptUntil },
 });

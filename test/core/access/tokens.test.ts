@@ -21,6 +21,7 @@ const created = (over: object = {}): RegistryEvent => ({
     digest: "first",
     createdAt: T0,
     createdBy: "admin",
+    parent: null,
     expiresAt: null,
     ...over,
   },
@@ -32,7 +33,12 @@ const rotated = (digest: string, overlapMs: number): RegistryEvent => ({
   overlapMs,
   by: "admin",
 });
-const revoked: RegistryEvent = { type: "token_revoked", id: "abcdefghij", by: "token:boss" };
+const revoked: RegistryEvent = {
+  type: "token_revoked",
+  id: "abcdefghij",
+  by: "token:boss",
+  withChildren: false,
+};
 const used: RegistryEvent = { type: "token_used", id: "abcdefghij", digest: "first" };
 
 /** A registry after these events, each with its time. */

@@ -87,6 +87,7 @@ describe("claims (oidc.md#trust-rules)", () => {
     lifetimeMs: 1,
     createdAt: 0,
     createdBy: "admin",
+    parent: null,
     expiresAt: null,
   };
 

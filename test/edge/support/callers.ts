@@ -20,6 +20,7 @@ export function makeToken(
     digest: contentDigest(text),
     createdAt: Date.now(),
     createdBy: "admin",
+    parent: null,
     expiresAt: null,
     ...more,
   });
