@@ -42,6 +42,7 @@ const BELOW = [
   "secrets set",
   "secrets list",
   "secrets rm",
+  "audit verify",
   "provider test",
 ];
 
