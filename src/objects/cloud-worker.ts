@@ -27,7 +27,7 @@ import type { CloudWorkerStub, Env } from "./env.ts";
 import { createInstance, providerOf } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
-import { parsedBody, reportOf, secretsWanted } from "./host/host-calls.ts";
+import { parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
@@ -129,7 +129,9 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     return this.#auth.answer(call, async () => {
       this.#pace.start();
       const request = secretsWanted(call, this.#living());
-      return peersOf(this.env).registry().handSecrets(request);
+      const sealed = await peersOf(this.env).registry().handSecrets(request);
+      this.#actor.apply(secretsHanded(request)); // before the host has them
+      return sealed;
     });
   }
 

@@ -31,8 +31,8 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
   readonly #vault = new Vault(this.env);
   readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
-    load: () => ({
-      record: this.#store.read(),
+    load: (_alarmAt, _now, record = this.#store.read()) => ({
+      record,
       refusals: {},
       tokens: this.#rows<TokenRow>("tokens", isLiveToken),
       secrets: this.#rows<SecretRow>("secrets"),
@@ -43,7 +43,7 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       keys: this.#rows<SigningKeyRow>("keys", isLiveKey),
       sessions: this.#rows<SessionRow>("sessions"),
       webhooks: this.#rows<WebhookRow>("webhooks"),
-      audit: this.#audit.load(),
+      audit: this.#audit.load(record?.exported),
     }),
     save: (state) => {
       const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, webhooks, audit } = state;

@@ -2,8 +2,8 @@
 import type { AuditAction, AuditDiff, AuditTarget } from "../../schema/access/audit.ts";
 import type { Instant } from "../../shared/machine.ts";
 
-/** The most characters of a reason that an entry keeps. */
-export const MAX_REASON_CHARS = 500;
+/** The most characters of a reason that an entry keeps: so the names of all secrets of a task fit. */
+export const MAX_REASON_CHARS = 2_500;
 
 /** What was done, before its owner has numbered it. */
 export interface NewEntry {
@@ -33,6 +33,8 @@ export interface AuditRow extends NewEntry {
 export type OwedEntry = Pick<NewEntry, "at" | "by" | "action" | "diff" | "reason"> & {
   /** Counts the entries of one sender, from 1. */
   n: number;
+  /** The run that a worker's entry is about. Absent: it is about the sender. */
+  about?: string;
 };
 
 /** A reason of bounded length, as the field of an entry; nothing for an empty reason. */

@@ -17,6 +17,7 @@ import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
+import { logWakesAt, trimLog } from "./rows/deleted-log.ts";
 import { foldNewsAnswer, newsAt, newsOwed } from "./rows/followers.ts";
 import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
@@ -65,6 +66,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     if (state.record === null) return state;
     const configured: Configured = { ...state, record: state.record };
     withdrawUnusable(configured, now);
+    trimLog(configured, now);
     const decided = decideTwice(lookForExpired(configured, now), now);
     giveTurns(decided, now);
     acknowledgeSender(decided, event);
@@ -96,6 +98,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       pauseEndsAt(configured),
       turnsAt(configured),
       newsAt(configured),
+      logWakesAt(configured),
     );
   },
 };
@@ -135,6 +138,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return foldUnwanted(configured, event, now);
     case "audit_exported": {
       const exported = foldExported(state.record.exported, event) ?? state.record.exported;
+      state.audit.noteExported(exported);
+      state.audit.trim(now);
       return { ...state, record: { ...state.record, exported } };
     }
     case "listed":

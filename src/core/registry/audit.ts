@@ -162,12 +162,6 @@ function draftOfThing({ webhooks, secrets }: Known, event: Event): Draft | undef
     case "secret_removed":
       if (secrets.get(event.name) === undefined) return undefined;
       return { by: event.by, action: "secret.remove", ...ofSecret(event.name) };
-    case "secret_handed": {
-      const { names, run, attempt, worker } = event;
-      const target = { kind: "run", id: run } as const;
-      const reason = `${names.join(", ")} to ${worker}, for ${attempt}`;
-      return { by: `host:${worker}`, action: "secret.hand", target, run, reason };
-    }
     case "webhook_created": {
       const { id, name, fields, by } = event;
       return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };

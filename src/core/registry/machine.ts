@@ -206,6 +206,8 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       return state;
     case "audit_exported": {
       const exported = foldExported(state.record?.exported, event);
+      state.audit.noteExported(exported);
+      state.audit.trim(now);
       return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
     }
   }

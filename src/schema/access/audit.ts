@@ -34,6 +34,7 @@ export const AUDIT_ACTIONS = [
   "webhook.rotate",
   "webhook.delete",
   "request.denied",
+  "log.gap",
 ] as const;
 
 export const AuditAction = z.enum(AUDIT_ACTIONS).meta({ id: "AuditAction" });
@@ -54,7 +55,18 @@ export const AuditActor = z
 
 export const AuditTarget = z
   .object({
-    kind: z.enum(["run", "worker", "pool", "token", "secret", "trust", "session", "webhook", "caller"]),
+    kind: z.enum([
+      "run",
+      "worker",
+      "pool",
+      "token",
+      "secret",
+      "trust",
+      "session",
+      "webhook",
+      "caller",
+      "log",
+    ]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
   })
