@@ -52,7 +52,7 @@ type Event =
   | WebhookEvent
   | WebhookAnswered
   | DeniedEvent
-  | { type: "tick" | "audit_exported" };
+  | { type: "tick" | "audit_exported" | "webhook_entries" };
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing

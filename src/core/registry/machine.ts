@@ -47,8 +47,10 @@ import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresA
 import {
   foldWebhook,
   foldWebhookAnswer,
+  foldWebhookEntries,
   followPools,
   type WebhookAnswered,
+  type WebhookEntries,
   type WebhookEvent,
   type WebhookRow,
   webhooksOwed,
@@ -78,6 +80,7 @@ export type RegistryEvent =
   | SessionEvent
   | WebhookEvent
   | WebhookAnswered
+  | WebhookEntries
   | ExportAnswered
   | ({ type: "denied" } & Denied);
 
@@ -204,6 +207,11 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "configure_webhook_answered":
       foldWebhookAnswer(state.webhooks, event, now);
       return state;
+    case "webhook_entries":
+      return foldWebhookEntries(state.webhooks, event, now).reduce(
+        (next, entry) => withEntry(next, entry, now),
+        state,
+      );
     case "audit_exported": {
       const exported = foldExported(state.record?.exported, event);
       state.audit.noteExported(exported);

@@ -80,6 +80,7 @@ export function registryCalls({ env, shell, audit, vault }: RegistryParts): Regi
     webhook: async (name) => webhooks.find(name),
     webhooks: async () => webhooks.list(),
 
+    takeEntries: async (id, entries) => void shell.enter({ type: "webhook_entries", id, entries }),
     audit: async (...args) => audit.page(shell.enter().audit, shell.now(), ...args),
     noteDenied: async (denied) => void shell.enter({ type: "denied", ...denied }),
     auditAfter(...args) {

@@ -79,7 +79,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
   }
 
   async #send(message: WebhookMessage): Promise<WebhookEvent> {
-    return message.kind === "deliver" ? this.#attempt(message) : post(peersOf(this.env), message);
+    if (message.kind === "deliver") return this.#attempt(message);
+    if (message.kind !== "audit") return post(peersOf(this.env), message);
+    const { webhook, entries } = message;
+    await peersOf(this.env).registry().takeEntries(webhook, entries);
+    return { type: "audit_taken", sent: entries };
   }
 
   /** Sends the stored bytes of a delivery. What comes of it is an event. */
@@ -128,7 +132,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     return deliveryView(row);
   }
 
-  async replay({ ids, since, until: end, all }: ReplayRequest, _by: string): Promise<number | null> {
+  async replay({ ids, since, until: end, all }: ReplayRequest, by: string): Promise<number | null> {
     this.#shell.enter();
     const { record, deliveries } = this.#existing();
     if (ids === undefined) {
@@ -137,7 +141,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
         until: end === undefined ? this.#shell.now() : Date.parse(end),
         all,
       };
-      this.#shell.enter({ type: "replay_range", range });
+      this.#shell.enter({ type: "replay_range", range, by });
       return null;
     }
     const numbers = ids.map((id) => {
@@ -145,7 +149,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
       if (deliveries.get(deliveryKey(number))?.id === id) return number;
       throw new DroverError("unknown_delivery", `there is no delivery "${id}" of this webhook`);
     });
-    this.#shell.enter({ type: "replay", numbers });
+    this.#shell.enter({ type: "replay", numbers, by });
     return numbers.length;
   }
 
@@ -154,8 +158,8 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     return this.read();
   }
 
-  async enable(from: "last" | Instant, _by: string): Promise<View> {
-    this.#shell.enter({ type: "enable", from });
+  async enable(from: "last" | Instant, by: string): Promise<View> {
+    this.#shell.enter({ type: "enable", from, by });
     return this.read();
   }
 }

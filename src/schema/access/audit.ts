@@ -33,6 +33,9 @@ export const AUDIT_ACTIONS = [
   "webhook.change",
   "webhook.rotate",
   "webhook.delete",
+  "webhook.enable",
+  "webhook.disable",
+  "webhook.replay",
   "request.denied",
   "log.gap",
 ] as const;
