@@ -1,5 +1,6 @@
 // Which storage, sockets and methods does a worker have? Its decisions are in `core/worker`.
 import { DurableObject } from "cloudflare:workers";
+import type { Caused, Via } from "../core/audit/via.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
@@ -169,12 +170,12 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     return usageOfRun(this.#living(), run);
   }
 
-  async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
-    this.#enter({ type: "behavior", behavior, by });
+  async setBehavior(behavior: IdleBehavior, by: string, via?: Via): Promise<WorkerStatus> {
+    this.#enter({ type: "behavior", behavior, by, via });
     return statusOf(this.#living(), droverNow());
   }
 
-  async kill(request: Kill): Promise<WorkerStatus> {
+  async kill(request: Kill & Caused): Promise<WorkerStatus> {
     this.#enter({ type: "kill", ...request });
     return statusOf(this.#living(), droverNow());
   }

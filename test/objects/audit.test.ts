@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { AuditRow } from "../../src/core/audit/entry.ts";
 import { dayAfter, dayOf, LATE_MS } from "../../src/core/audit/export.ts";
 import * as clock from "../../src/objects/clock.ts";
+import { objectsOf } from "../../src/objects/messages/stubs.ts";
 import { meter } from "../../src/objects/meter.ts";
 import type { AuditFilter } from "../../src/objects/rpc.ts";
 import { SqlRowDisk } from "../../src/objects/store.ts";
@@ -85,6 +86,34 @@ describe("what is done to runs and workers (audit.md#outbox)", () => {
       { field: "/priority", from: "50", to: "3" },
     ]);
     expect(JSON.stringify(items)).not.toContain("hunter");
+  });
+
+  test("says by which request it was asked for, wherever the entry waits (audit.md#via)", async () => {
+    const via = { requestId: "r-1", address: "192.0.2.7", userAgent: "curl" };
+    const called = objectsOf(bindings, via);
+    await makePool();
+    await called.registry().setSecret("token", new TextEncoder().encode("hunter2!"), by);
+    const { spec } = await submit("first").then(({ status }) => status);
+    await called.allocation("a").submit({ spec, hash: "h", by });
+    await called
+      .allocation("a")
+      .signal({ signal: "SIGHUP", by })
+      .catch(() => undefined); // it does not run
+    await called.allocation("a").abort({ reason: "", by, waitMs: 0 });
+    const { worker } = await bootMachine(world.cloud);
+    await called.worker(worker).setBehavior("hold", by);
+    await called.pool("default").invite({ ttlMs: 60_000, by });
+    await told(3);
+    const { items: ofRegistry } = await objects.registry().audit({ by }, { limit: 10 });
+    const entries = [...(await entriesOf({ by })), ...ofRegistry];
+    expect(entries.map(({ action }) => action).sort()).toEqual(
+      ["enrollment.create", "run.abort", "run.submit", "secret.set", "worker.hold"].sort(),
+    );
+    for (const { action, via: known } of entries) expect([action, known]).toEqual([action, via]);
+    const others = await entriesOf({ by: "admin" });
+    expect(others.map(({ via: known }) => known)).toEqual(others.map(() => null));
+    // Neither a secret nor its length.
+    expect(JSON.stringify(ofRegistry)).not.toMatch(/hunter|bytes/);
   });
 
   test("of a deleted run says who had submitted it", async () => {

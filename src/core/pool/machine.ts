@@ -3,6 +3,7 @@ import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
 import { type ExportAnswered, type ExportMessage, exportDue, foldExported } from "../audit/export.ts";
+import type { Caused } from "../audit/via.ts";
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
@@ -35,9 +36,9 @@ import {
 export type PoolEvent =
   | { type: "tick" }
   /** A self-hosted machine may enroll as this worker for `ttlMs`. */
-  | { type: "invite"; worker: string; ttlMs: Millis; by: string }
+  | ({ type: "invite"; worker: string; ttlMs: Millis; by: string } & Caused)
   /** A user deletes an ended run. */
-  | { type: "unwanted"; run: RunRef; by: string }
+  | ({ type: "unwanted"; run: RunRef; by: string } & Caused)
   /**
    * `consistencyMs`: the listing may not show the effects of calls that were made within this time before the
    * listing began.

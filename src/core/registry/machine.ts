@@ -10,6 +10,7 @@ import {
   nothingExported,
 } from "../audit/export.ts";
 import type { AuditTable } from "../audit/table.ts";
+import type { Caused } from "../audit/via.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
@@ -69,20 +70,22 @@ export interface RegistryState extends PoolsState, SecretsState {
   audit: AuditTable;
 }
 
-export type RegistryEvent =
-  | { type: "tick" }
-  | PoolsEvent
-  | TokenEvent
-  | SecretEvent
-  | ExchangeEvent
-  | TrustEvent
-  | KeyEvent
-  | SessionEvent
-  | WebhookEvent
-  | WebhookAnswered
-  | WebhookEntries
-  | ExportAnswered
-  | ({ type: "denied" } & Denied);
+export type RegistryEvent = Caused &
+  (
+    | { type: "tick" }
+    | PoolsEvent
+    | TokenEvent
+    | SecretEvent
+    | ExchangeEvent
+    | TrustEvent
+    | KeyEvent
+    | SessionEvent
+    | WebhookEvent
+    | WebhookAnswered
+    | WebhookEntries
+    | ExportAnswered
+    | ({ type: "denied" } & Denied)
+  );
 
 export type RegistryMessage =
   | Letter<"pool", "configure">

@@ -3,16 +3,19 @@ import type { Envelope, Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { confirmed, withEntry } from "../audit/outbox.ts";
+import { type Caused, viaField } from "../audit/via.ts";
 import type { RangeReplay, WebhookRecord, WebhookState } from "./record.ts";
 
 /** What a user can ask of an endpoint itself. */
-export type AskedEvent =
+export type AskedEvent = Caused &
   /** Deliveries are sent again, with their ids and bytes. */
-  | { type: "replay"; numbers: number[]; by: string }
-  | { type: "replay_range"; range: Pick<RangeReplay, "since" | "until" | "all">; by: string }
-  | { type: "disable"; by: string }
-  /** The endpoint goes on where it stopped (`last`), or with what ends from an instant on. */
-  | { type: "enable"; from: "last" | Instant; by: string };
+  (
+    | { type: "replay"; numbers: number[]; by: string }
+    | { type: "replay_range"; range: Pick<RangeReplay, "since" | "until" | "all">; by: string }
+    | { type: "disable"; by: string }
+    /** The endpoint goes on where it stopped (`last`), or with what ends from an instant on. */
+    | { type: "enable"; from: "last" | Instant; by: string }
+  );
 
 /** The entries that the registry does not have yet. */
 export type AuditLetter = Envelope & { kind: "audit"; webhook: string; entries: OwedEntry[] };
@@ -48,7 +51,7 @@ export function noteAudit(
   const { record } = after;
   const entry = entryOf(before.record, event);
   if (record === null || entry === undefined) return after;
-  const audit = withEntry(record.audit, { at: now, by: event.by, ...entry });
+  const audit = withEntry(record.audit, { at: now, by: event.by, ...entry, ...viaField(event) });
   return { ...after, record: { ...record, audit } };
 }
 

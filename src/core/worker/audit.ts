@@ -2,6 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
+import { type Caused, viaField } from "../audit/via.ts";
 import type { IdleBehavior } from "../messages.ts";
 import type { Kill } from "./life/kill.ts";
 import type { WorkerState } from "./state.ts";
@@ -16,9 +17,8 @@ export interface SecretsHanded {
 }
 
 /** What an operator can do to a worker that exists. */
-export type OperatorEvent =
-  | { type: "behavior"; behavior: IdleBehavior; by: string }
-  | ({ type: "kill" } & Kill);
+export type OperatorEvent = Caused &
+  ({ type: "behavior"; behavior: IdleBehavior; by: string } | ({ type: "kill" } & Kill));
 
 type AuditedEvent = OperatorEvent | SecretsHanded;
 
@@ -50,10 +50,11 @@ export function noteAudit(
 function entryOf(event: AuditedEvent, worker: string): Omit<OwedEntry, "n" | "at"> {
   switch (event.type) {
     case "behavior":
-      return { by: event.by, action: ACTIONS[event.behavior] };
+      return { by: event.by, action: ACTIONS[event.behavior], ...viaField(event) };
     case "kill": {
       const { by, reason, force } = event;
-      return { by, action: "worker.kill", reason: force === true ? `force; ${reason}` : reason };
+      const text = force === true ? `force; ${reason}` : reason;
+      return { by, action: "worker.kill", reason: text, ...viaField(event) };
     }
     case "secrets_handed": {
       const { names, run, attempt } = event;

@@ -1,14 +1,13 @@
 // What does the registry answer to calls about pools (api.md#pools)? `core/registry` decides.
 import type { Removal } from "../../core/messages.ts";
 import { ownValue } from "../../core/own-value.ts";
-import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/registry/machine.ts";
 import { poolsOf } from "../../core/registry/pools.ts";
 import { withSecret } from "../../core/registry/secret.ts";
 import type { PoolDeletion, PutPoolConfig } from "../../schema/pool.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Peers } from "../messages/stubs.ts";
+import type { RegistryShell } from "../messages/via.ts";
 import type { RegistryApi } from "../rpc.ts";
-import type { Shell } from "../shell.ts";
 import { acknowledged } from "../waiting.ts";
 
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
@@ -16,10 +15,10 @@ const SEED_CHARS = 4;
 
 /** The calls of `RegistryApi` about pools. */
 export class PoolCalls {
-  readonly #shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
+  readonly #shell: RegistryShell;
   readonly #peers: () => Peers;
 
-  constructor(shell: Shell<RegistryState, RegistryEvent, RegistryMessage>, peers: () => Peers) {
+  constructor(shell: RegistryShell, peers: () => Peers) {
     this.#shell = shell;
     this.#peers = peers;
   }

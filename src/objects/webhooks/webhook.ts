@@ -1,5 +1,6 @@
 // Which storage and methods does an endpoint of webhooks have? Its decisions are in `core/webhook`.
 import { DurableObject } from "cloudflare:workers";
+import type { Via } from "../../core/audit/via.ts";
 import type { Answer, Message } from "../../core/inbox.ts";
 import { Rows } from "../../core/rows.ts";
 import { webhookInbox } from "../../core/webhook/inbox.ts";
@@ -132,7 +133,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     return deliveryView(row);
   }
 
-  async replay({ ids, since, until: end, all }: ReplayRequest, by: string): Promise<number | null> {
+  async replay(
+    { ids, since, until: end, all }: ReplayRequest,
+    by: string,
+    via?: Via,
+  ): Promise<number | null> {
     this.#shell.enter();
     const { record, deliveries } = this.#existing();
     if (ids === undefined) {
@@ -141,7 +146,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
         until: end === undefined ? this.#shell.now() : Date.parse(end),
         all,
       };
-      this.#shell.enter({ type: "replay_range", range, by });
+      this.#shell.enter({ type: "replay_range", range, by, via });
       return null;
     }
     const numbers = ids.map((id) => {
@@ -149,17 +154,17 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
       if (deliveries.get(deliveryKey(number))?.id === id) return number;
       throw new DroverError("unknown_delivery", `there is no delivery "${id}" of this webhook`);
     });
-    this.#shell.enter({ type: "replay", numbers, by });
+    this.#shell.enter({ type: "replay", numbers, by, via });
     return numbers.length;
   }
 
-  async disable(by: string): Promise<View> {
-    this.#shell.enter({ type: "disable", by });
+  async disable(by: string, via?: Via): Promise<View> {
+    this.#shell.enter({ type: "disable", by, via });
     return this.read();
   }
 
-  async enable(from: "last" | Instant, by: string): Promise<View> {
-    this.#shell.enter({ type: "enable", from, by });
+  async enable(from: "last" | Instant, by: string, via?: Via): Promise<View> {
+    this.#shell.enter({ type: "enable", from, by, via });
     return this.read();
   }
 }

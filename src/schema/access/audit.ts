@@ -85,6 +85,15 @@ export const AuditDiff = z
   .meta({ id: "AuditDiff" });
 export type AuditDiff = z.output<typeof AuditDiff>;
 
+export const AuditVia = z
+  .object({
+    requestId: z.string().describe("also the header `X-Request-Id` of the answer, and in its `instance`"),
+    address: z.string().nullable().describe("from where the request came; null: unknown"),
+    userAgent: z.string().nullable().describe("what the program calls itself; null: nothing"),
+  })
+  .meta({ id: "AuditVia" });
+export type AuditVia = z.output<typeof AuditVia>;
+
 export const AuditEntry = z
   .object({
     id: z.string(),
@@ -98,6 +107,7 @@ export const AuditEntry = z
     result: z.enum(["ok", "denied"]),
     reason: z.string().nullable(),
     diff: z.array(AuditDiff).nullable().describe("what it changed, without secrets"),
+    via: AuditVia.nullable().describe("the request that asked for it; null: no request of a user did"),
   })
   .meta({ id: "AuditEntry" });
 export type AuditEntry = z.output<typeof AuditEntry>;
