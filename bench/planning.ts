@@ -129,7 +129,10 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     highest: () => 0,
     lowest: () => undefined,
     forget: () => {},
-    keepLatest: () => {},
+    hasMoreThan: () => false,
+    beyond: () => ({ rows: "", bytes: "" }),
+    count: () => 0,
+    removeUpTo: () => {},
   };
 }
 

@@ -92,7 +92,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addTokens(program, io);
   addSessions(program, io);
   addWebhooks(program, io, exitWith);
-  addAudit(program, io);
+  addAudit(program, io, exitWith);
   addTrust(program, io);
   addIssuer(program, io);
   addSecrets(program, io);

@@ -1,3 +1,4 @@
+import { viaOf } from "./core/audit/via.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, issuerNetworkOf, urlOf } from "./objects/env.ts";
@@ -16,7 +17,8 @@ const app = createApp(AGENT);
 
 export default {
   fetch(request, env, ctx) {
-    const objects = objectsOf(env);
+    const via = viaOf(crypto.randomUUID(), (name) => request.headers.get(name));
+    const objects = objectsOf(env, via);
     const secrets = { adminToken: env.DROVER_ADMIN_TOKEN, signingKey: env.DROVER_SIGNING_KEY ?? "" };
     const wrappingKeys = wrappingKeysIn(env);
     const bindings = {
@@ -27,6 +29,7 @@ export default {
       objects,
       assets: env.ASSETS,
       now: droverNow,
+      requestId: via.requestId,
     };
     return app.fetch(request, bindings, ctx);
   },

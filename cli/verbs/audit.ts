@@ -9,6 +9,7 @@ import { listText } from "../list.ts";
 import { positiveDuration, wholeNumber } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, printable } from "../terminal/text.ts";
+import { addAuditVerify } from "./audit-verify.ts";
 
 const HELP = `
 Examples:
@@ -36,10 +37,10 @@ interface Flags {
 }
 
 /** `drover audit`: shows who did what, newest first, and with `--follow` what comes. */
-export function addAudit(program: Command, io: Io): void {
-  program
+export function addAudit(program: Command, io: Io, exitWith: (code: number) => void): void {
+  const audit = program
     .command("audit")
-    .summary("show who did what")
+    .summary("show who did what, or verify exported files")
     .description("Shows who submitted, aborted, held, killed and changed what, newest first.")
     .option("--since <duration>", "only the last 1h, 2d and so on", positiveDuration)
     .option("--actor <name>", "only what this one did: admin, token:ci")
@@ -63,6 +64,7 @@ export function addAudit(program: Command, io: Io): void {
       await show(flags.follow === true ? items.toReversed() : items);
       if (flags.follow === true) await followFrom(client, queryOf(flags), follow, show);
     });
+  addAuditVerify(audit, io, exitWith);
 }
 
 const HEADINGS = ["WHEN", "WHO", "WHAT", "TARGET", "POOL", "RESULT", "WHY"];

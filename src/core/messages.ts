@@ -9,6 +9,7 @@ import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import type { OwedEntry } from "./audit/entry.ts";
+import type { Via } from "./audit/via.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
 
@@ -23,6 +24,8 @@ export interface RunUpsert {
   submittedAt: Instant;
   /** Who submitted it. */
   by: string;
+  /** By which request, for the audit log. Absent: unknown. */
+  via?: Via;
   version: number;
   state: RunState;
   priority: number;

@@ -25,8 +25,24 @@ export interface RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
-  /** Removes all rows but the `count` rows with the highest keys. */
-  keepLatest(count: number): void;
+  /** Whether there are more rows than this. */
+  hasMoreThan(count: number): boolean;
+  /**
+   * Of the rows of a sort, live or not: the highest key beyond the `rows` rows with the highest keys, and the
+   * highest key beyond the rows with the highest keys that have `bytes` bytes together. Empty: there is none.
+   */
+  beyond(sort: RowSort, newest: { rows: number; bytes: number }): { rows: string; bytes: string };
+  /** How many rows of a sort have a key above `after` that is at most `upTo`. */
+  count(sort: RowSort, after: string, upTo: string): number;
+  /** Removes the rows of a sort, or all, whose key is at most `upTo`. */
+  removeUpTo(upTo: string, sort?: RowSort): void;
+}
+
+/** The rows whose text in a field is one of these; with `others`, all other rows. */
+export interface RowSort {
+  field: string;
+  values: readonly string[];
+  others: boolean;
 }
 
 /** Called at each change of a row. `before`: the row before the change, if it was in memory. */
@@ -62,7 +78,7 @@ export class Rows<Row> {
   #watcher: RowWatcher<Row> = () => {};
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
-  #keepLatest: number | undefined;
+  #removals: { upTo: string; sort?: RowSort | undefined }[] = [];
   #version = 0;
 
   /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
@@ -159,9 +175,24 @@ export class Rows<Row> {
     this.#forgetUntil = until;
   }
 
-  /** At the next flush, removes all rows but the `count` rows with the highest keys. */
-  keepLatest(count: number): void {
-    this.#keepLatest = count;
+  /** At the next flush, removes the rows of a sort, or all, whose key is at most `upTo`. For ended rows. */
+  removeUpTo(upTo: string, sort?: RowSort): void {
+    this.#removals.push({ upTo, sort });
+  }
+
+  /** Whether there are more stored rows than this. */
+  hasMoreThan(count: number): boolean {
+    return this.#disk.hasMoreThan(count);
+  }
+
+  /** As `beyond` of the disk, of the stored rows. */
+  beyond(sort: RowSort, newest: { rows: number; bytes: number }): { rows: string; bytes: string } {
+    return this.#disk.beyond(sort, newest);
+  }
+
+  /** How many stored rows of a sort have a key above `after` that is at most `upTo`. */
+  count(sort: RowSort, after: string, upTo: string): number {
+    return this.#disk.count(sort, after, upTo);
   }
 
   /** Removes a row at the next flush. */
@@ -202,8 +233,8 @@ export class Rows<Row> {
     this.#removed.clear();
     if (this.#forgetUntil !== undefined) this.#disk.forget(this.#forgetUntil);
     this.#forgetUntil = undefined;
-    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest);
-    this.#keepLatest = undefined;
+    for (const { upTo, sort } of this.#removals) this.#disk.removeUpTo(upTo, sort);
+    this.#removals = [];
     return written;
   }
 }

@@ -12,16 +12,10 @@ import {
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
-import type {
-  AllocationRecord,
-  AllocationState,
-  Existing,
-  RequestKey,
-  Tombstone,
-} from "../core/allocation/state.ts";
+import type { AllocationRecord, AllocationState, Existing, Tombstone } from "../core/allocation/state.ts";
 import { summaryOf } from "../core/allocation/summary.ts";
 import { isRepeated } from "../core/allocation/user/idempotency.ts";
-import { type TaskRestart, type TaskSignal, whyRefused } from "../core/allocation/user/requests.ts";
+import { whyRefused } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
@@ -140,12 +134,12 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return this.#status(await this.#once(hasEnded, waitMs, { type: "abort", ...abort }));
   }
 
-  async restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer> {
-    return this.#requested({ type: "restart", request, key });
+  async restart(...[request, key, via]: Parameters<AllocationApi["restart"]>): Promise<RequestAnswer> {
+    return this.#requested({ type: "restart", request, key, via });
   }
 
-  async signal(request: TaskSignal, key?: RequestKey): Promise<RequestAnswer> {
-    return this.#requested({ type: "signal", request, key });
+  async signal(...[request, key, via]: Parameters<AllocationApi["signal"]>): Promise<RequestAnswer> {
+    return this.#requested({ type: "signal", request, key, via });
   }
 
   #requested(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): RequestAnswer {
@@ -156,10 +150,10 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return { replayed, status: this.#status() };
   }
 
-  async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
+  async update({ spec, specIndex, by, via }: UpdateRequest): Promise<RunStatus> {
     const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
-    this.#actor.apply({ type: "update", spec, specIndex, by });
+    this.#actor.apply({ type: "update", spec, specIndex, by, via });
     return this.#status();
   }
 

@@ -1,5 +1,6 @@
 // Which storage, sockets and methods does a worker have? Its decisions are in `core/worker`.
 import { DurableObject } from "cloudflare:workers";
+import type { Caused, Via } from "../core/audit/via.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
@@ -27,7 +28,7 @@ import type { CloudWorkerStub, Env } from "./env.ts";
 import { createInstance, providerOf } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
-import { parsedBody, reportOf, secretsWanted } from "./host/host-calls.ts";
+import { parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
@@ -129,7 +130,9 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     return this.#auth.answer(call, async () => {
       this.#pace.start();
       const request = secretsWanted(call, this.#living());
-      return peersOf(this.env).registry().handSecrets(request);
+      const sealed = await peersOf(this.env).registry().handSecrets(request);
+      this.#actor.apply(secretsHanded(request)); // before the host has them
+      return sealed;
     });
   }
 
@@ -167,12 +170,12 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     return usageOfRun(this.#living(), run);
   }
 
-  async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
-    this.#enter({ type: "behavior", behavior, by });
+  async setBehavior(behavior: IdleBehavior, by: string, via?: Via): Promise<WorkerStatus> {
+    this.#enter({ type: "behavior", behavior, by, via });
     return statusOf(this.#living(), droverNow());
   }
 
-  async kill(request: Kill): Promise<WorkerStatus> {
+  async kill(request: Kill & Caused): Promise<WorkerStatus> {
     this.#enter({ type: "kill", ...request });
     return statusOf(this.#living(), droverNow());
   }

@@ -1,4 +1,5 @@
 // Which bindings does the Worker have?
+import type { Via } from "../core/audit/via.ts";
 import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
 import type { Mailbox } from "./messages/post.ts";
@@ -35,8 +36,8 @@ export interface WebhookStub extends WebhookApi, Mailbox<"webhook"> {}
 
 /** The registry for the edge and other objects. They call it through `registryOf`. */
 export interface RegistryStub {
-  /** Makes a call of `RegistryApi`. */
-  call(method: string, args: unknown[]): Promise<unknown>;
+  /** Makes a call of `RegistryApi`. `via`: the request of a user that makes it. */
+  call(method: string, args: unknown[], via?: Via): Promise<unknown>;
 }
 
 /**

@@ -1,5 +1,6 @@
 // Which storage, waits and methods does a pool have? Its decisions are in `core/pool`.
 import { DurableObject } from "cloudflare:workers";
+import type { Via } from "../core/audit/via.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunRef } from "../core/messages.ts";
 import { poolInbox } from "../core/pool/inbox.ts";
@@ -141,9 +142,9 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return metricsOf(this.#configured(), this.#shell.now());
   }
 
-  async forget(run: RunRef, by: string): Promise<void> {
+  async forget(run: RunRef, by: string, via?: Via): Promise<void> {
     const key = runKey(run.submittedAt, run.run);
-    const { runs } = this.#shell.enter({ type: "unwanted", run, by });
+    const { runs } = this.#shell.enter({ type: "unwanted", run, by, via });
     const gone = () => this.#actor.state.runs.get(key) === undefined;
     if (runs.get(key)?.forget && (await until(this.#actor, gone, ACKNOWLEDGE_MS))) return;
     const text = "the run has ended, but its deletion is not confirmed yet; try again";

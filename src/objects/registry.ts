@@ -1,5 +1,6 @@
 // Which storage does the registry have? Its decisions are in `core/registry`, its calls in `registry/`.
 import { DurableObject } from "cloudflare:workers";
+import type { Via } from "../core/audit/via.ts";
 import { isLiveExchange } from "../core/registry/exchanged.ts";
 import {
   type RegistryEvent,
@@ -19,8 +20,10 @@ import { DroverError } from "../shared/errors.ts";
 import type { Env, RegistryStub } from "./env.ts";
 import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
+import { enteredVia } from "./messages/via.ts";
 import { AuditLog } from "./reads/audit-log.ts";
 import { registryCalls } from "./registry/calls.ts";
+import { KeyCalls } from "./registry/key-calls.ts";
 import { Vault } from "./secrets/vault.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, type TableName, ValueStore } from "./store.ts";
@@ -31,8 +34,8 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
   readonly #vault = new Vault(this.env);
   readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS);
   readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(this.ctx, registryMachine, {
-    load: () => ({
-      record: this.#store.read(),
+    load: (_alarmAt, _now, record = this.#store.read()) => ({
+      record,
       refusals: {},
       tokens: this.#rows<TokenRow>("tokens", isLiveToken),
       secrets: this.#rows<SecretRow>("secrets"),
@@ -43,7 +46,7 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       keys: this.#rows<SigningKeyRow>("keys", isLiveKey),
       sessions: this.#rows<SessionRow>("sessions"),
       webhooks: this.#rows<WebhookRow>("webhooks"),
-      audit: this.#audit.load(),
+      audit: this.#audit.load(record?.exported),
     }),
     save: (state) => {
       const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, webhooks, audit } = state;
@@ -56,12 +59,12 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       return message.object === "vault" ? this.#vault.rewrap(message.body) : post(peersOf(this.env), message);
     },
   });
-  readonly #calls = registryCalls({
+  readonly #parts = {
     env: this.env,
-    shell: this.#shell,
     audit: this.#audit,
     vault: this.#vault,
-  });
+    keys: new KeyCalls(this.#shell, this.env),
+  };
 
   /** A table of which `isLive` says which rows stay in memory; by default all. */
   #rows<Row>(table: TableName, isLive: (row: Row) => boolean = () => true): Rows<Row> {
@@ -72,10 +75,11 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
     this.#shell.alarm();
   }
 
-  async call(method: string, args: unknown[]): Promise<unknown> {
-    if (!Object.hasOwn(this.#calls, method)) throw new DroverError("internal", `there is no call ${method}`);
+  async call(method: string, args: unknown[], via?: Via): Promise<unknown> {
+    const own = registryCalls({ ...this.#parts, shell: enteredVia(this.#shell, via) });
+    if (!Object.hasOwn(own, method)) throw new DroverError("internal", `there is no call ${method}`);
     // `registryOf` is typed by `RegistryApi`, so the arguments fit the method.
-    const calls = this.#calls as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const calls = own as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
     return calls[method]?.(...args);
   }
 }

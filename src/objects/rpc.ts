@@ -4,6 +4,7 @@ import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
+import type { Caused, Via } from "../core/audit/via.ts";
 import type { IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
@@ -33,14 +34,14 @@ export type { RegistryApi } from "./registry/api.ts";
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
  * submission.
  */
-export interface SubmitRequest {
+export interface SubmitRequest extends Caused {
   spec: RunSpec;
   hash: string;
   by: string;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
-export interface UpdateRequest {
+export interface UpdateRequest extends Caused {
   spec: RunSpec;
   specIndex: number;
   by: string;
@@ -105,14 +106,14 @@ export interface AllocationApi {
   /** The run as lists show it. With `states`, the call waits like `wait`. */
   summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
   /** `waitMs`: how long the answer waits for the end. */
-  abort(request: Abort & { waitMs: number }): Promise<RunStatus>;
+  abort(request: Abort & Caused & { waitMs: number }): Promise<RunStatus>;
   /**
    * Restarts running tasks; with `all` also ended tasks. Codes: `not_running`, `terminal`, `unknown_task`,
    * `idempotency_mismatch`. A request with the same `key` is carried out once.
    */
-  restart(request: TaskRestart, key?: RequestKey): Promise<RequestAnswer>;
+  restart(request: TaskRestart, key?: RequestKey, via?: Via): Promise<RequestAnswer>;
   /** Signals the main process of one task, or of all running tasks. Codes: as for `restart`. */
-  signal(request: TaskSignal, key?: RequestKey): Promise<RequestAnswer>;
+  signal(request: TaskSignal, key?: RequestKey, via?: Via): Promise<RequestAnswer>;
   /** Codes: `stale_index`, `terminal`, and `invalid_request` for fields that cannot change. */
   update(request: UpdateRequest): Promise<RunStatus>;
   /** The events after number `after`. Waits up to `waitMs` for the first event. */
@@ -151,7 +152,7 @@ export interface RunNews {
 }
 
 /** A request for a code with which a self-hosted machine can enroll. */
-export interface InvitationRequest {
+export interface InvitationRequest extends Caused {
   ttlMs: number;
   by: string;
   /** Hash of the idempotency key: the same key gets the same invitation. */
@@ -182,7 +183,7 @@ export interface PoolApi {
    * Deletes an ended run, and answers when its allocation has forgotten it. Code: `not_acknowledged`, if the
    * pool does not know yet that the run has ended, or the allocation does not confirm in time.
    */
-  forget(run: RunRef, by: string): Promise<void>;
+  forget(run: RunRef, by: string, via?: Via): Promise<void>;
   /** Creates a worker for a self-hosted machine. Answers once the worker exists and a machine can enroll. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /**
@@ -298,8 +299,8 @@ export interface CloudWorkerApi {
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
   /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off the worker. */
-  setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
-  kill(request: Kill): Promise<WorkerStatus>;
+  setBehavior(behavior: IdleBehavior, by: string, via?: Via): Promise<WorkerStatus>;
+  kill(request: Kill & Caused): Promise<WorkerStatus>;
 }
 
 /** How the edge reaches the objects; `objects/messages/stubs.ts` implements it. */

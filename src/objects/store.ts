@@ -1,5 +1,5 @@
 // How are an object's value and its tables stored?
-import type { RowDisk } from "../core/rows.ts";
+import type { RowDisk, RowSort } from "../core/rows.ts";
 import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
 import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
@@ -52,6 +52,12 @@ export class ValueStore<Value> {
 interface FieldFilter {
   field: string;
   values: readonly string[];
+}
+
+/** The condition that a row of this sort meets. */
+function ofSort({ field, values, others }: RowSort): { where: string; bound: readonly string[] } {
+  const among = `json_extract(v, ?) ${others ? "NOT IN" : "IN"} (${values.map(() => "?")})`;
+  return { where: among, bound: [`$.${field}`, ...values] };
 }
 
 /** The tables of all kinds of objects. */
@@ -180,11 +186,33 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select(`${this.#table} WHERE k > ? AND k < ? ORDER BY k LIMIT ?`, after, before, limit);
   }
 
-  keepLatest(count: number): void {
+  hasMoreThan(count: number): boolean {
+    if (!this.#exists) return false;
+    return this.#sql.exec(`SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`, count).toArray().length > 0;
+  }
+
+  beyond(sort: RowSort, newest: { rows: number; bytes: number }): { rows: string; bytes: string } {
+    if (!this.#exists) return { rows: "", bytes: "" };
+    const { where, bound } = ofSort(sort);
+    const sized = `SELECT k, row_number() OVER latest AS n, sum(length(CAST(v AS BLOB))) OVER latest AS total
+      FROM ${this.#table} WHERE ${where} WINDOW latest AS (ORDER BY k DESC)`;
+    const highest = (column: string) => `coalesce(max(CASE WHEN ${column} > ? THEN k END), '')`;
+    const sql = `SELECT ${highest("n")} AS rows, ${highest("total")} AS bytes FROM (${sized})`;
+    return this.#sql.exec<{ rows: string; bytes: string }>(sql, newest.rows, newest.bytes, ...bound).one();
+  }
+
+  count(sort: RowSort, after: string, upTo: string): number {
+    if (!this.#exists) return 0;
+    const { where, bound } = ofSort(sort);
+    const sql = `SELECT count(*) AS n FROM ${this.#table} WHERE k > ? AND k <= ? AND ${where}`;
+    return this.#sql.exec<{ n: number }>(sql, after, upTo, ...bound).one().n;
+  }
+
+  removeUpTo(upTo: string, sort?: RowSort): void {
     if (!this.#exists) return;
-    const first = `SELECT k FROM ${this.#table} ORDER BY k DESC LIMIT 1 OFFSET ?`;
-    const sql = `DELETE FROM ${this.#table} WHERE k <= (${first})`;
-    meter.rowsWritten += this.#sql.exec(sql, count).rowsWritten;
+    const { where, bound } = sort === undefined ? { where: "1", bound: [] } : ofSort(sort);
+    const sql = `DELETE FROM ${this.#table} WHERE k <= ? AND ${where}`;
+    meter.rowsWritten += this.#sql.exec(sql, upTo, ...bound).rowsWritten;
   }
 
   forget(until: Instant): void {

@@ -83,6 +83,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
     // that opens a socket cannot be changed.
     if (c.res.status === SWITCHING_PROTOCOLS) return;
     c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
+    c.res.headers.set("X-Request-Id", c.env.requestId);
     setSafeHeaders(c.res.headers);
   });
   app.use("/ui/session", limitBody(MAX_BODY_BYTES), refuseLossyJson);

@@ -37,6 +37,8 @@ export interface EdgeBindings {
   assets: Assets;
   /** Drover's time (`objects/clock.ts`). */
   now: () => Instant;
+  /** Names this request, in its answer and in the audit log (audit.md#via). */
+  requestId: string;
 }
 
 /** What the app passes along with each request. */

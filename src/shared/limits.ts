@@ -122,9 +122,14 @@ export const MIN_INTERVAL_MS = 1_000;
 export const MIN_ENROLLMENT_MS = 1_000;
 export const MAX_ENROLLMENT_MS = 7 * 24 * 3_600_000;
 export const DEFAULT_ENROLLMENT_MS = 3_600_000;
-/** How many entries of the audit log each of its owners keeps, and for how long (audit.md#bounds). */
+/**
+ * How many exported entries of each sort an owner's part of the audit log keeps, and for how long. How many
+ * bytes each sort may have in all, so that entries beyond these are dropped even before their export
+ * (audit.md#bounds).
+ */
 export const MAX_AUDIT_ROWS = 20_000;
 export const AUDIT_KEPT_MS = 90 * 24 * 3_600_000;
+export const MAX_AUDIT_BYTES = 64 * 2 ** 20;
 /** How many unused enrollment codes one pool can have. */
 export const MAX_OPEN_ENROLLMENTS = 1_000;
 

@@ -43,6 +43,7 @@ const BELOW = [
   "secrets set",
   "secrets list",
   "secrets rm",
+  "audit verify",
   "provider test",
 ];
 

@@ -157,3 +157,13 @@ describe("a method that a route does not take", () => {
     expect([answer.status, await answer.text()]).toEqual([200, ""]);
   });
 });
+
+test("each answer names its request, and an error names the same one (audit.md#via)", async () => {
+  const edge = createEdge();
+  const fine = await edge.call("GET", "/v1/pools");
+  const wrong = await edge.call("GET", "/v1/runs/nowhere");
+  const [one, other] = [fine, wrong].map(({ headers }) => headers.get("x-request-id"));
+  expect(one).toMatch(/^[0-9a-f-]{36}$/);
+  expect(other).not.toBe(one);
+  expect(await wrong.json()).toMatchObject({ instance: `urn:uuid:${other}` });
+});

@@ -200,6 +200,7 @@ describe("the audit log of a token that is limited to a pool (audit.md#reading)"
     result: "ok",
     reason: null,
     diff: null,
+    via: null,
   });
   const ids = ({ items }: Json) => items.map(({ id }: AuditEntry) => id);
 

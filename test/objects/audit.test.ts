@@ -1,11 +1,14 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { AuditRow } from "../../src/core/audit/entry.ts";
 import { dayAfter, dayOf, LATE_MS } from "../../src/core/audit/export.ts";
 import * as clock from "../../src/objects/clock.ts";
+import { objectsOf } from "../../src/objects/messages/stubs.ts";
 import { meter } from "../../src/objects/meter.ts";
 import type { AuditFilter } from "../../src/objects/rpc.ts";
+import { SqlRowDisk } from "../../src/objects/store.ts";
 import type { AuditEntry } from "../../src/schema/access/audit.ts";
+import { AUDIT_KEPT_MS } from "../../src/shared/limits.ts";
 import { hexDigest } from "../../src/signing/mac.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
@@ -83,6 +86,34 @@ describe("what is done to runs and workers (audit.md#outbox)", () => {
       { field: "/priority", from: "50", to: "3" },
     ]);
     expect(JSON.stringify(items)).not.toContain("hunter");
+  });
+
+  test("says by which request it was asked for, wherever the entry waits (audit.md#via)", async () => {
+    const via = { requestId: "r-1", address: "192.0.2.7", userAgent: "curl" };
+    const called = objectsOf(bindings, via);
+    await makePool();
+    await called.registry().setSecret("token", new TextEncoder().encode("hunter2!"), by);
+    const { spec } = await submit("first").then(({ status }) => status);
+    await called.allocation("a").submit({ spec, hash: "h", by });
+    await called
+      .allocation("a")
+      .signal({ signal: "SIGHUP", by })
+      .catch(() => undefined); // it does not run
+    await called.allocation("a").abort({ reason: "", by, waitMs: 0 });
+    const { worker } = await bootMachine(world.cloud);
+    await called.worker(worker).setBehavior("hold", by);
+    await called.pool("default").invite({ ttlMs: 60_000, by });
+    await told(3);
+    const { items: ofRegistry } = await objects.registry().audit({ by }, { limit: 10 });
+    const entries = [...(await entriesOf({ by })), ...ofRegistry];
+    expect(entries.map(({ action }) => action).sort()).toEqual(
+      ["enrollment.create", "run.abort", "run.submit", "secret.set", "worker.hold"].sort(),
+    );
+    for (const { action, via: known } of entries) expect([action, known]).toEqual([action, via]);
+    const others = await entriesOf({ by: "admin" });
+    expect(others.map(({ via: known }) => known)).toEqual(others.map(() => null));
+    // Neither a secret nor its length.
+    expect(JSON.stringify(ofRegistry)).not.toMatch(/hunter|bytes/);
   });
 
   test("of a deleted run says who had submitted it", async () => {
@@ -213,6 +244,78 @@ describe("the export (audit.md#export)", () => {
     await bindings.LOGS?.delete(`audit/${day}/pool-default.ndjson`);
     await pool().poke(false);
     expect(await eventually(() => fileOf(`audit/${day}/pool-default.ndjson`))).toBe(first);
+  });
+});
+
+describe("the bounds in real storage (audit.md#bounds)", () => {
+  const entry = {
+    at: 0,
+    by,
+    target: { kind: "token", id: "t" },
+    pool: null,
+    run: null,
+    result: "ok",
+  } as const;
+
+  test("each sort of entries is counted by itself, in rows and in bytes", async () => {
+    await makePool();
+    const found = await runInDurableObject(pool(), (_object, { storage }) => {
+      const disk = new SqlRowDisk<AuditRow>(storage.sql, "audit");
+      for (let n = 1; n <= 9; n += 1) {
+        const action = n % 3 === 0 ? "token.exchange" : "token.create";
+        disk.write(`${n}`, { ...entry, action, number: n, reason: n === 4 ? "ü".repeat(500) : "" }, false, 0);
+      }
+      const common = { field: "action", values: ["token.exchange", "request.denied"], others: false };
+      const rest = { ...common, others: true };
+      const beyond = [common, rest].map((sort) => disk.beyond(sort, { rows: 2, bytes: 1_000 }));
+      const all = { rows: 9, bytes: 1_000_000 };
+      const counts = [common, rest].map((sort) => disk.count(sort, "3", "8"));
+      const isMore = [disk.hasMoreThan(8), disk.hasMoreThan(9)];
+      disk.removeUpTo("6", common);
+      disk.removeUpTo("1");
+      const left = disk.readEnded(10).map(([key]) => key);
+      return { beyond, none: disk.beyond(common, all), counts, isMore, left };
+    });
+    expect(found).toEqual({
+      beyond: [
+        { rows: "3", bytes: "" },
+        { rows: "5", bytes: "4" },
+      ],
+      none: { rows: "", bytes: "" },
+      counts: [1, 4],
+      isMore: [true, false],
+      left: ["2", "4", "5", "7", "8", "9"],
+    });
+  });
+});
+
+describe("a deleted pool (audit.md#deleted-pools)", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  const alarm = () => runInDurableObject(pool(), (_object, { storage }) => storage.getAlarm());
+
+  test("exports its last day by its own alarm, then sleeps until its entries are 90 days old", async () => {
+    await makePool();
+    await objects.pool("default").invite({ ttlMs: 1_000, by });
+    const [entry] = await told(1);
+    await objects.registry().removePool("default", "forced", by);
+    const today = dayOf(clock.droverNow());
+    const day = new Date(today).toISOString().slice(0, 10);
+    await eventually(async () => ((await alarm()) === dayAfter(today) + LATE_MS ? true : undefined));
+    await evictDurableObject(pool());
+
+    vi.useFakeTimers({ toFake: ["Date"], now: dayAfter(today) + LATE_MS });
+    await objects.registry().poke();
+    expect(await bindings.LOGS?.get(`audit/${day}/pool-default.ndjson`)).toBeNull();
+    await runDurableObjectAlarm(pool());
+    await eventually(async () => (await bindings.LOGS?.get(`audit/${day}/pool-default.ndjson`)) ?? undefined);
+    const oldAt = Date.parse(entry?.recordedAt ?? "") + AUDIT_KEPT_MS + 1;
+    await eventually(async () => ((await alarm()) === oldAt ? true : undefined));
+
+    vi.setSystemTime(oldAt + 1_000);
+    await runDurableObjectAlarm(pool());
+    await eventually(async () => ((await alarm()) === null ? true : undefined));
+    expect((await objects.pool("default").audit({}, { limit: 10 })).items).toEqual([]);
   });
 });
 

@@ -220,6 +220,24 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
     ]);
   });
 
+  test("its pool has an entry of it, and the registry has none (audit.md#outbox)", async () => {
+    await ordered(ATTEMPT);
+    await host.secrets(ATTEMPT);
+    const filter = { actions: ["secret.hand"] };
+    const [entry] = await eventually(async () => {
+      const { items } = await objects.pool("default").audit(filter, { limit: 10 });
+      return items.length === 1 ? items : undefined;
+    });
+    expect(entry).toMatchObject({
+      actor: { kind: "host", name: worker },
+      target: { kind: "run", id: "a" },
+      run: "a",
+      pool: "default",
+      reason: `token to ${worker}, for ${ATTEMPT}`,
+    });
+    expect((await objects.registry().audit(filter, { limit: 10 })).items).toEqual([]);
+  });
+
   test("it gets none with another key, for an attempt of others, or twice by one call", async () => {
     await ordered(ATTEMPT);
     const { publicKey } = await makeHostKey();

@@ -20,6 +20,7 @@ const environment = () => ({
   objects,
   assets: { fetch: async () => new Response() },
   now: droverNow,
+  requestId: crypto.randomUUID(),
 });
 
 /** Sends a request through the edge to the real objects, with a token. */

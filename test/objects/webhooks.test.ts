@@ -67,6 +67,30 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
     expect(items.map(({ run }) => run).sort()).toEqual(["a", "b", "c", "d"]);
   });
 
+  test("has an entry of the audit log for what was asked of it, once (audit.md#outbox)", async () => {
+    await makePool();
+    await create();
+    await ended("a");
+    await eventually(() => got.length > 0 || undefined);
+    await endpoint().disable("token:ops");
+    await endpoint().disable("token:ops");
+    await evictDurableObject(stub());
+    await endpoint().enable("last", "token:ops");
+    const { items } = await endpoint().deliveries({ limit: 10, states: ["delivered"] });
+    await endpoint().replay({ ids: items.map(({ id }) => id), all: false }, "token:ops");
+    const filter = { by: "token:ops" };
+    const entries = await eventually(async () => {
+      const page = await objects.registry().audit(filter, { limit: 10 });
+      return page.items.length >= 3 ? page.items : undefined;
+    });
+    expect(entries.map(({ action, target }) => `${action} ${target.name}`).reverse()).toEqual([
+      "webhook.disable ci",
+      "webhook.enable ci",
+      "webhook.replay ci",
+    ]);
+    expect(entries[0]?.reason).toBe(items[0]?.id);
+  });
+
   test("tries again by its own alarm", async () => {
     await makePool();
     await create();

@@ -11,7 +11,9 @@ export function checkEntries(objects: Objects, world: World): void {
   const rows = [...(objects.pool.disk.tables.get("audit")?.values() ?? [])] as AuditRow[];
   for (const { name, last, owed } of sendersIn(objects)) {
     if (owed.length > 0) world.violated(`log: ${name} still owes ${owed.length} entries`, name);
-    const own = rows.filter(({ target }) => target.id === name && target.kind !== "pool");
+    const own = rows.filter(({ target, action, by }) =>
+      action === "secret.hand" ? by === `host:${name}` : target.id === name && target.kind !== "pool",
+    );
     const sent = own.filter(
       ({ action }) => !["run.submit", "run.delete", "enrollment.create"].includes(action),
     );

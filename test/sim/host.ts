@@ -19,6 +19,8 @@ export interface ControlPlane {
   join(start: string): Promise<HostSetup>;
   report(report: Report, waitMs: number): Promise<Orders | "stale">;
   connect(end: HostEnd): Promise<SimSocket>;
+  /** The host gets the secrets of an attempt, whose start goes on in any case. */
+  secrets(attempt: string): void;
 }
 
 /** It never says anything; it stops answering one day; it finds out one day that it is broken. */
@@ -398,6 +400,7 @@ export class Host {
           answer(1, { type: "launch_failed", id: message.id, startError });
           break;
         }
+        this.#plane.secrets(message.id);
         const { blockMs, start } = this.#player.start(message.id, message.task);
         const begin = () => {
           if (!isOver()) answer(this.#world.chance.between(1, 20), start());

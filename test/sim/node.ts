@@ -1,6 +1,7 @@
 import { type RowDisk, Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import type { Envelope, Instant, Machine } from "../../src/shared/machine.ts";
+import { beyond, isOfSort } from "../core/support/map-disk.ts";
 import { NoReply, type World } from "./world.ts";
 
 /**
@@ -147,8 +148,13 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           .filter((row) => number(row) > above)
           .slice(0, limit);
       },
-      keepLatest: (count) => {
-        for (const key of [...stored.keys()].sort().slice(0, -count)) stored.delete(key);
+      hasMoreThan: (count) => stored.size > count,
+      beyond: (sort, newest) => beyond([...stored], sort, newest),
+      count: (sort, after, upTo) =>
+        [...stored].filter(([key, row]) => key > after && key <= upTo && isOfSort(row, sort)).length,
+      removeUpTo: (upTo, sort) => {
+        for (const [key, row] of stored)
+          if (key <= upTo && (sort === undefined || isOfSort(row, sort))) stored.delete(key);
       },
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {

@@ -5,15 +5,18 @@ import type { Instant } from "../../shared/machine.ts";
 import { diffOf } from "../audit/diff.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
+import { type Caused, viaField } from "../audit/via.ts";
 import { type AllocationState, exists } from "./state.ts";
 import type { Abort } from "./stop.ts";
 import type { TaskRequest } from "./user/requests.ts";
 
 /** What a user can do to a run that exists. */
-export type UserEvent =
-  | ({ type: "abort" } & Abort)
-  | TaskRequest
-  | { type: "update"; spec: RunSpec; specIndex: number; by: string };
+export type UserEvent = Caused &
+  (
+    | ({ type: "abort" } & Abort)
+    | TaskRequest
+    | { type: "update"; spec: RunSpec; specIndex: number; by: string }
+  );
 
 const USER_EVENTS: readonly string[] = ["abort", "restart", "signal", "update"] satisfies UserEvent["type"][];
 
@@ -33,7 +36,7 @@ export function noteAudit(
 ): AllocationState {
   if (!isUserEvent(event) || !exists(before) || !exists(after) || before.record === after.record)
     return after;
-  const entry = { at: now, ...entryOf(event, before.record.spec) };
+  const entry = { at: now, ...entryOf(event, before.record.spec), ...viaField(event) };
   const audit = withEntry(after.record.audit, entry);
   return { ...after, record: { ...after.record, audit } };
 }

@@ -2,6 +2,7 @@
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";
+import { type Caused, viaField } from "../audit/via.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
 import { tasksOf } from "../spec.ts";
 import { noteAudit, type UserEvent } from "./audit.ts";
@@ -43,7 +44,7 @@ import { foldRequest } from "./user/requests.ts";
 import { foldUpdate } from "./user/update.ts";
 
 /** A new run, with the hash of its request. */
-interface Submission {
+interface Submission extends Caused {
   id: string;
   by: string;
   spec: RunSpec;
@@ -181,7 +182,11 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
   }
 }
 
-function submit(before: AllocationState, { id, by, spec, hash }: Submission, now: Instant): AllocationState {
+function submit(
+  before: AllocationState,
+  { id, by, spec, hash, via }: Submission,
+  now: Instant,
+): AllocationState {
   if (before.record !== null || before.tombstone !== undefined) return before;
   const record: AllocationRecord = {
     id,
@@ -190,6 +195,7 @@ function submit(before: AllocationState, { id, by, spec, hash }: Submission, now
     version: 1,
     submittedAt: now,
     by,
+    ...viaField({ via }),
     waitingSince: now,
     firstPlacedAt: null,
     placements: [],

@@ -5,6 +5,7 @@ import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { Outbox } from "../audit/outbox.ts";
+import type { Via } from "../audit/via.ts";
 import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
@@ -198,6 +199,8 @@ export interface AllocationRecord {
   submittedAt: Instant;
   /** Who submitted it. */
   by: string;
+  /** By which request, for the audit log. Absent: unknown. */
+  via?: Via;
   /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;

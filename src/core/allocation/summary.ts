@@ -2,6 +2,7 @@
 import type { RunSummary } from "../../schema/run/run.ts";
 import { protocolOf } from "../../shared/compat.ts";
 import { owedField } from "../audit/outbox.ts";
+import { viaField } from "../audit/via.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { runSummary } from "../run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
@@ -38,6 +39,7 @@ export function upsertOf(state: Existing): RunUpsert {
     run: record.id,
     submittedAt: record.submittedAt,
     by: record.by,
+    ...viaField(record),
     version: record.version,
     state: stateOf(phaseOf(state)),
     priority: spec.priority,

@@ -1,9 +1,10 @@
 // What does an entry of the audit log say, and what does it never contain (audit.md#entries)?
 import type { AuditAction, AuditDiff, AuditTarget } from "../../schema/access/audit.ts";
 import type { Instant } from "../../shared/machine.ts";
+import type { Via } from "./via.ts";
 
-/** The most characters of a reason that an entry keeps. */
-export const MAX_REASON_CHARS = 500;
+/** The most characters of a reason that an entry keeps: so the names of all secrets of a task fit. */
+export const MAX_REASON_CHARS = 2_500;
 
 /** What was done, before its owner has numbered it. */
 export interface NewEntry {
@@ -21,6 +22,8 @@ export interface NewEntry {
   result: "ok" | "denied";
   reason?: string;
   diff?: AuditDiff[];
+  /** The request that asked for it. Absent: no request of a user did. */
+  via?: Via;
 }
 
 /** A stored entry. Rows are keyed by `number`. */
@@ -30,9 +33,11 @@ export interface AuditRow extends NewEntry {
 }
 
 /** An entry as an allocation or a worker keeps it until its pool has it (`outbox.ts`). */
-export type OwedEntry = Pick<NewEntry, "at" | "by" | "action" | "diff" | "reason"> & {
+export type OwedEntry = Pick<NewEntry, "at" | "by" | "action" | "diff" | "reason" | "via"> & {
   /** Counts the entries of one sender, from 1. */
   n: number;
+  /** The run that a worker's entry is about. Absent: it is about the sender. */
+  about?: string;
 };
 
 /** A reason of bounded length, as the field of an entry; nothing for an empty reason. */

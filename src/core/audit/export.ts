@@ -46,12 +46,17 @@ export function nothingExported(now: Instant): Exported {
   return { day: dayOf(now), parts: 0, entry: "", run: "", digest: "" };
 }
 
+/** When the first day that is not completely exported can be exported. */
+export function exportableAt({ day }: Exported): Instant {
+  return dayAfter(day) + LATE_MS;
+}
+
 /**
  * The next step of the export, if a day is over (audit.md#export). The cron trigger repeats it, so it needs
  * no alarm.
  */
 export function exportDue(exported: Exported | undefined, now: Instant): ExportMessage[] {
-  if (exported === undefined || now < dayAfter(exported.day) + LATE_MS) return [];
+  if (exported === undefined || now < exportableAt(exported)) return [];
   const before = dayOf(now - LATE_MS);
   return [{ to: "bucket", kind: "export_audit", repeatedBy: "peer", from: exported, before }];
 }

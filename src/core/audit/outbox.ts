@@ -40,6 +40,10 @@ export function newEntries(
   about: Pick<NewEntry, "target" | "pool" | "run">,
 ): { entries: NewEntry[]; upTo: number } {
   const fresh = sent.filter(({ n }) => n > upTo);
-  const entries = fresh.map(({ n: _n, ...entry }) => ({ ...entry, ...about, result: "ok" as const }));
+  const entries = fresh.map(({ n: _n, about: run, ...entry }): NewEntry => {
+    const concerned =
+      run === undefined ? about : { ...about, target: { kind: "run" as const, id: run }, run };
+    return { ...entry, ...concerned, result: "ok" };
+  });
   return { entries, upTo: fresh.at(-1)?.n ?? upTo };
 }

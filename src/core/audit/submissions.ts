@@ -1,10 +1,11 @@
 // Which entry of the audit log follows from the row of a run (audit.md#submissions)?
 import type { RunRow } from "../pool/record.ts";
 import type { NewEntry } from "./entry.ts";
+import { viaField } from "./via.ts";
 
 /** The entry of a run's submission. It is stored nowhere, since the row of the run says all of it. */
 export function submissionOf(
-  { run, submittedAt, by }: Pick<RunRow, "run" | "submittedAt" | "by">,
+  { run, submittedAt, by, via }: Pick<RunRow, "run" | "submittedAt" | "by" | "via">,
   pool: string,
 ) {
   const entry: NewEntry = {
@@ -15,6 +16,7 @@ export function submissionOf(
     pool,
     run,
     result: "ok",
+    ...viaField({ via }),
   };
   return entry;
 }

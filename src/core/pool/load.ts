@@ -20,6 +20,7 @@ export function loadedPool(
   const changes = new Changes(Math.max(latestOf(runs), latestOf(workers), audit.latest), () =>
     Math.max(endedOf(runs), endedOf(workers)),
   );
+  audit.noteExported(record?.exported);
   audit.stampWith((now) => changes.stamp(now));
   const recentEnds = new RecentEnds(counting.ends);
   runs.stampWith((after, before, key, now) => {

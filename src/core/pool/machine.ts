@@ -3,6 +3,7 @@ import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
 import { type ExportAnswered, type ExportMessage, exportDue, foldExported } from "../audit/export.ts";
+import type { Caused } from "../audit/via.ts";
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
@@ -17,6 +18,7 @@ import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
+import { logWakesAt, trimLog } from "./rows/deleted-log.ts";
 import { foldNewsAnswer, newsAt, newsOwed } from "./rows/followers.ts";
 import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
@@ -34,9 +36,9 @@ import {
 export type PoolEvent =
   | { type: "tick" }
   /** A self-hosted machine may enroll as this worker for `ttlMs`. */
-  | { type: "invite"; worker: string; ttlMs: Millis; by: string }
+  | ({ type: "invite"; worker: string; ttlMs: Millis; by: string } & Caused)
   /** A user deletes an ended run. */
-  | { type: "unwanted"; run: RunRef; by: string }
+  | ({ type: "unwanted"; run: RunRef; by: string } & Caused)
   /**
    * `consistencyMs`: the listing may not show the effects of calls that were made within this time before the
    * listing began.
@@ -65,6 +67,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     if (state.record === null) return state;
     const configured: Configured = { ...state, record: state.record };
     withdrawUnusable(configured, now);
+    trimLog(configured, now);
     const decided = decideTwice(lookForExpired(configured, now), now);
     giveTurns(decided, now);
     acknowledgeSender(decided, event);
@@ -96,6 +99,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       pauseEndsAt(configured),
       turnsAt(configured),
       newsAt(configured),
+      logWakesAt(configured),
     );
   },
 };
@@ -135,6 +139,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return foldUnwanted(configured, event, now);
     case "audit_exported": {
       const exported = foldExported(state.record.exported, event) ?? state.record.exported;
+      state.audit.noteExported(exported);
+      state.audit.trim(now);
       return { ...state, record: { ...state.record, exported } };
     }
     case "listed":

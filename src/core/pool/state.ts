@@ -66,7 +66,7 @@ export interface ReadonlyPool {
   readonly record: PoolRecord | null;
   readonly runs: ReadonlyRows<RunRow>;
   readonly workers: ReadonlyRows<WorkerRow>;
-  readonly audit: Pick<AuditTable, "latest" | "latestAt">;
+  readonly audit: Pick<AuditTable, "latest" | "latestAt" | "trimAt">;
   readonly memo: Readonly<Omit<PoolMemo, keyof ReadonlyTables>> & ReadonlyTables;
 }
 

@@ -4,6 +4,7 @@ import type { ErrorCode } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { diffOf } from "../audit/diff.ts";
 import type { NewEntry } from "../audit/entry.ts";
+import { type Caused, viaField } from "../audit/via.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { childrenOf } from "./children.ts";
@@ -43,18 +44,20 @@ export interface Denied {
 type DeniedEvent = { type: "denied" } & Denied;
 
 /** An event of the registry. Only the types of events that have entries are known here. */
-type Event =
-  | PoolsEvent
-  | TokenEvent
-  | SecretEvent
-  | ExchangeEvent
-  | TrustEvent
-  | KeyEvent
-  | SessionEvent
-  | WebhookEvent
-  | WebhookAnswered
-  | DeniedEvent
-  | { type: "tick" | "audit_exported" };
+type Event = Caused &
+  (
+    | PoolsEvent
+    | TokenEvent
+    | SecretEvent
+    | ExchangeEvent
+    | TrustEvent
+    | KeyEvent
+    | SessionEvent
+    | WebhookEvent
+    | WebhookAnswered
+    | DeniedEvent
+    | { type: "tick" | "audit_exported" | "webhook_entries" }
+  );
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing
@@ -62,7 +65,7 @@ type Event =
  */
 export function registryEntry(state: Known, event: Event, now: Instant): NewEntry | undefined {
   const draft = draftOf(state, event, now);
-  return draft && { at: now, run: null, pool: null, result: "ok", ...draft };
+  return draft && { at: now, run: null, pool: null, result: "ok", ...draft, ...viaField(event) };
 }
 
 function draftOf(known: Known, event: Event, now: Instant): Draft | undefined {
@@ -174,18 +177,12 @@ function draftOfThing({ webhooks, secrets, keys }: Known, event: Event): Draft |
       return { by: event.by, action: "key.replace", target, reason: kidsOf(keys).join(", ") || "no key" };
     }
     case "secret_set": {
-      const { name, version, bytes, by } = event;
-      return { by, action: "secret.set", ...ofSecret(name), diff: diffOf({}, { version, bytes }) };
+      const { name, version, by } = event;
+      return { by, action: "secret.set", ...ofSecret(name), diff: diffOf({}, { version }) };
     }
     case "secret_removed":
       if (secrets.get(event.name) === undefined) return undefined;
       return { by: event.by, action: "secret.remove", ...ofSecret(event.name) };
-    case "secret_handed": {
-      const { names, run, attempt, worker } = event;
-      const target = { kind: "run", id: run } as const;
-      const reason = `${names.join(", ")} to ${worker}, for ${attempt}`;
-      return { by: `host:${worker}`, action: "secret.hand", target, run, reason };
-    }
     case "webhook_created": {
       const { id, name, fields, by } = event;
       return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };

@@ -10,6 +10,7 @@ import {
   nothingExported,
 } from "../audit/export.ts";
 import type { AuditTable } from "../audit/table.ts";
+import type { Caused } from "../audit/via.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
@@ -48,8 +49,10 @@ import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresA
 import {
   foldWebhook,
   foldWebhookAnswer,
+  foldWebhookEntries,
   followPools,
   type WebhookAnswered,
+  type WebhookEntries,
   type WebhookEvent,
   type WebhookRow,
   webhooksOwed,
@@ -68,19 +71,22 @@ export interface RegistryState extends PoolsState, SecretsState {
   audit: AuditTable;
 }
 
-export type RegistryEvent =
-  | { type: "tick" }
-  | PoolsEvent
-  | TokenEvent
-  | SecretEvent
-  | ExchangeEvent
-  | TrustEvent
-  | KeyEvent
-  | SessionEvent
-  | WebhookEvent
-  | WebhookAnswered
-  | ExportAnswered
-  | ({ type: "denied" } & Denied);
+export type RegistryEvent = Caused &
+  (
+    | { type: "tick" }
+    | PoolsEvent
+    | TokenEvent
+    | SecretEvent
+    | ExchangeEvent
+    | TrustEvent
+    | KeyEvent
+    | SessionEvent
+    | WebhookEvent
+    | WebhookAnswered
+    | WebhookEntries
+    | ExportAnswered
+    | ({ type: "denied" } & Denied)
+  );
 
 export type RegistryMessage =
   | Letter<"pool", "configure">
@@ -209,8 +215,15 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "configure_webhook_answered":
       foldWebhookAnswer(state.webhooks, event, now);
       return state;
+    case "webhook_entries":
+      return foldWebhookEntries(state.webhooks, event, now).reduce(
+        (next, entry) => withEntry(next, entry, now),
+        state,
+      );
     case "audit_exported": {
       const exported = foldExported(state.record?.exported, event);
+      state.audit.noteExported(exported);
+      state.audit.trim(now);
       return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
     }
   }

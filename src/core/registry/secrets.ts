@@ -42,14 +42,6 @@ export interface SecretRow {
   handedOn: string | null;
 }
 
-/** Which secrets were given to the host of a worker, for which attempt of which run. */
-export interface Handed {
-  names: string[];
-  run: string;
-  attempt: string;
-  worker: string;
-}
-
 export type SecretEvent =
   | {
       type: "secret_set";
@@ -61,8 +53,8 @@ export type SecretEvent =
       by: string;
     }
   | { type: "secret_removed"; name: string; by: string }
-  /** The values are on their way to a host. An audit log belongs here (secrets.md#handed). */
-  | ({ type: "secret_handed" } & Handed)
+  /** The values are on their way to a host, whose worker notes that in the audit log (secrets.md#handed). */
+  | { type: "secret_handed"; names: string[] }
   | { type: "data_key_made"; id: string; kek: number; wrapped: Ciphertext }
   /** `from`: the number of the wrapping key that had wrapped it. */
   | { type: "data_key_rewrapped"; id: string; from: number; kek: number; wrapped: Ciphertext };

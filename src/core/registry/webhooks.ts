@@ -2,6 +2,8 @@
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import type { NewEntry, OwedEntry } from "../audit/entry.ts";
+import { newEntries } from "../audit/outbox.ts";
 import type { Answered, Letter } from "../inbox.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
@@ -26,7 +28,16 @@ export interface WebhookRow {
   createdBy: string;
   /** Who deletes it. Null: it stays. The row goes once the endpoint has confirmed its end. */
   deletedBy: string | null;
+  /** The number of the latest entry of the audit log that came from its object; 0: none came. */
+  audited: number;
   at: Instant;
+}
+
+/** What was asked of an endpoint itself, from its outbox (audit.md#outbox). */
+export interface WebhookEntries {
+  type: "webhook_entries";
+  id: string;
+  entries: OwedEntry[];
 }
 
 export type WebhookEvent =
@@ -42,7 +53,7 @@ export function foldWebhook(rows: Rows<WebhookRow>, event: WebhookEvent, now: In
   if (event.type === "webhook_created") {
     const { id, name, fields, sealed, by } = event;
     const secrets = [{ sealed, until: null }];
-    const fresh = { revision: 1, accepted: 0, pools: {}, deletedBy: null };
+    const fresh = { revision: 1, accepted: 0, pools: {}, deletedBy: null, audited: 0 };
     rows.set(id, { id, name, fields, secrets, createdAt: now, createdBy: by, at: now, ...fresh }, now);
     return;
   }
@@ -63,6 +74,20 @@ export function foldWebhook(rows: Rows<WebhookRow>, event: WebhookEvent, now: In
     case "webhook_deleted":
       rows.set(row.id, { ...next, deletedBy: event.by, secrets: [] }, now);
   }
+}
+
+/** The entries among these that are new. Each is stored once, however often it comes. */
+export function foldWebhookEntries(
+  rows: Rows<WebhookRow>,
+  { id, entries: sent }: WebhookEntries,
+  now: Instant,
+): NewEntry[] {
+  const row = rows.get(id);
+  if (row === undefined) return [];
+  const target = { kind: "webhook", id, name: row.name } as const;
+  const { entries, upTo } = newEntries(sent, row.audited, { target, pool: null, run: null });
+  if (entries.length > 0) rows.set(id, { ...row, audited: upTo }, now);
+  return entries;
 }
 
 /** Applies the answer of an endpoint. */

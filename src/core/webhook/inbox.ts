@@ -46,6 +46,9 @@ function freshRecord(id: string): WebhookRecord {
   };
 }
 
+/** A deletion is confirmed once the registry has all entries of the log: then it forgets the endpoint. */
 function answerConfigure({ record }: ReadonlyWebhook): ConfigureWebhookAnswer {
-  return { revision: record?.revision ?? 0 };
+  if (record === null) return { revision: 0 };
+  const owes = record.settings === null && (record.audit?.owed.length ?? 0) > 0;
+  return { revision: owes ? record.revision - 1 : record.revision };
 }

@@ -1,6 +1,14 @@
 // What does an endpoint of webhooks decide: what to read of its pools, and what to send when (webhooks.md)?
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
+import {
+  type AskedEvent,
+  type AuditLetter,
+  type AuditTaken,
+  auditOwed,
+  foldTaken,
+  noteAudit,
+} from "./audit.ts";
 import { webhookInvariants } from "./check.ts";
 import {
   candidates,
@@ -16,14 +24,7 @@ import {
 } from "./deliveries.ts";
 import { foldFollowAnswer, followsOwed, freshCursor } from "./follow.ts";
 import { webhookInbox } from "./inbox.ts";
-import {
-  deliveryKey,
-  type Endpoint,
-  endpointOf,
-  isLiveDelivery,
-  type RangeReplay,
-  type WebhookState,
-} from "./record.ts";
+import { deliveryKey, type Endpoint, endpointOf, isLiveDelivery, type WebhookState } from "./record.ts";
 
 /** How often deliveries that are too old are forgotten at most. */
 const FORGET_EVERY_MS = 3_600_000;
@@ -38,17 +39,13 @@ export type WebhookEvent =
   /** An attempt is over. `tries`: the attempts before it. */
   | { type: "attempted"; number: number; tries: number; outcome: Outcome }
   | { type: "test"; by: string }
-  /** Deliveries are sent again, with their ids and bytes. */
-  | { type: "replay"; numbers: number[] }
-  | { type: "replay_range"; range: Pick<RangeReplay, "since" | "until" | "all"> }
-  | { type: "disable"; by: string }
-  /** The endpoint goes on where it stopped (`last`), or with what ends from an instant on. */
-  | { type: "enable"; from: "last" | Instant };
+  | AskedEvent
+  | AuditTaken;
 
 /** A delivery to be sent: the object reads its bytes from the row. */
 export type DeliverLetter = Envelope & { kind: "deliver"; number: number; tries: number };
 
-export type WebhookMessage = Letter<"pool", "follow"> | DeliverLetter;
+export type WebhookMessage = Letter<"pool", "follow"> | DeliverLetter | AuditLetter;
 
 /** The state machine of an endpoint. */
 export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage> = {
@@ -56,18 +53,19 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
   invariants: webhookInvariants,
 
   apply(before, event, now) {
-    const state = fold(before, event, now);
+    const state = noteAudit(before, fold(before, event, now), event, now);
     const endpoint = endpointOf(state);
     return endpoint === undefined ? state : forgetOld(goOnReplaying(endpoint, now), now);
   },
 
   due(state, now) {
+    const entries = state.record === null ? [] : auditOwed(state.record);
     const endpoint = endpointOf(state);
-    if (endpoint === undefined) return [];
+    if (endpoint === undefined) return entries;
     const deliveries = dueDeliveries(endpoint, now).map(({ number, tries }): DeliverLetter => {
       return { to: "receiver", kind: "deliver", about: String(number), repeatedBy: "self", number, tries };
     });
-    return [...deliveries, ...followsOwed(endpoint)];
+    return [...deliveries, ...followsOwed(endpoint), ...entries];
   },
 
   wakeAt(state) {
@@ -82,6 +80,7 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
 
 function fold(state: WebhookState, event: WebhookEvent, now: Instant): WebhookState {
   if (isMessage(webhookInbox, event)) return foldMessage(webhookInbox, state, event, now);
+  if (event.type === "audit_taken") return foldTaken(state, event);
   const endpoint = endpointOf(state);
   if (endpoint === undefined) return state;
   const { record } = endpoint;

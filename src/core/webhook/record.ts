@@ -2,6 +2,7 @@
 import type { EventType } from "../../schema/webhook/webhook.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { DeliveryState } from "../../shared/webhooks/words.ts";
+import type { Outbox } from "../audit/outbox.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { Reach, WebhookSettings } from "./messages.ts";
 
@@ -53,6 +54,8 @@ export interface WebhookRecord {
   /** No delivery begins before. */
   pausedUntil: Instant;
   replay: RangeReplay | null;
+  /** Entries of the audit log for the registry. Absent: nobody has asked anything of it. */
+  audit?: Outbox;
 }
 
 /** The latest attempt of a delivery. */

@@ -13,7 +13,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
-import { noteAudit, type OperatorEvent } from "./audit.ts";
+import { noteAudit, type OperatorEvent, type SecretsHanded } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
@@ -49,6 +49,7 @@ export type WorkerEvent =
   /** Orders are being sent to the host. From now on, the host may have everything that they contain. */
   | { type: "orders_sent" }
   | OperatorEvent
+  | SecretsHanded
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
@@ -136,6 +137,7 @@ function fold(state: WorkerState, event: WorkerEvent, now: Instant): WorkerState
   const living: ExistingWorker = { ...state, record: state.record };
   switch (event.type) {
     case "tick":
+    case "secrets_handed": // only has an entry of the log
       return state;
     case "enroll":
       return foldEnroll(living, event, now);
@@ -181,10 +183,11 @@ function foldPoolAnswer(
   now: Instant,
 ): WorkerState {
   const memo = { ...state.memo, poolHas: upsertKey(sent) };
-  // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn.
-  if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
   const audit = confirmed(state.record.audit, sent.audit);
   const record = audit === state.record.audit ? state.record : { ...state.record, audit };
+  // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn. Nor
+  // can it take entries: the worker would offer them each minute, for ever.
+  if (answer.kind === "no_such") return { ...state, record: withTurn(record) };
   const known: ExistingWorker = { ...state, record, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;

@@ -1,5 +1,6 @@
 // What do a host's calls contain, and what is in the setup that a host receives?
 import type { z } from "zod";
+import type { SecretsHanded } from "../../core/worker/audit.ts";
 import { secretsOrdered } from "../../core/worker/placements.ts";
 import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
@@ -46,6 +47,11 @@ export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;
   throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", { fields });
+}
+
+/** What the worker notes of secrets that its host gets, each name once. */
+export function secretsHanded({ secrets, run, attempt }: SecretsFor): SecretsHanded {
+  return { type: "secrets_handed", names: [...new Set(Object.values(secrets))].sort(), run, attempt };
 }
 
 /**

@@ -1,9 +1,11 @@
 // How do the objects and the edge reach an object?
+import type { Via } from "../../core/audit/via.ts";
 import type { Env } from "../env.ts";
 import { LogChunks } from "../files/log-chunks.ts";
 import { Snapshots } from "../files/snapshots.ts";
 import type { RegistryCalls } from "../registry/api.ts";
 import type { Objects } from "../rpc.ts";
+import { calledVia } from "./via.ts";
 
 /** The name of the only registry. */
 const REGISTRY_NAME = "registry";
@@ -37,19 +39,21 @@ export function countViolations(env: Env, pool: string | undefined, machine: str
 
 /**
  * The registry, as its callers see it. Its many calls all pass through one method of its object, so that the
- * object need not repeat each of them.
+ * object need not repeat each of them. `via`: the request of a user that makes the calls.
  */
-export function registryOf(env: Pick<Env, "REGISTRY">): RegistryCalls {
+export function registryOf(env: Pick<Env, "REGISTRY">, via?: Via): RegistryCalls {
   const stub = env.REGISTRY.getByName(REGISTRY_NAME);
   const get = (_target: object, method: string | symbol) =>
-    typeof method === "string" ? (...args: unknown[]) => stub.call(method, args) : undefined;
+    typeof method === "string" ? (...args: unknown[]) => stub.call(method, args, via) : undefined;
   return new Proxy({}, { get }) as RegistryCalls; // `Registry` has exactly these calls
 }
 
-/** How the edge reaches the objects. */
-export function objectsOf(env: Env): Objects {
+/** How the edge reaches the objects. `via`: the request for which it does. */
+export function objectsOf(env: Env, via?: Via): Objects {
+  const peers = peersOf(env);
   return {
-    ...peersOf(env),
+    ...(via === undefined ? peers : calledVia(peers, via)),
+    registry: () => registryOf(env, via),
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
     snapshots: () => new Snapshots(env.LOGS),
   };

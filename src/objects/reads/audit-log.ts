@@ -59,9 +59,16 @@ export class AuditLog {
     this.#prefix = submissions === undefined ? "registry" : `pool/${submissions.pool}`;
   }
 
-  /** The table, as the owner's machine changes it. */
-  load(): AuditTable {
-    return new AuditTable(new Rows(this.#disk, () => false), numberOfKey(this.#disk.lastKey() ?? "0"));
+  /** The table, as the owner's machine changes it. `exported`: how far it is exported, if that is known. */
+  load(exported?: Exported): AuditTable {
+    const rows = new Rows(this.#disk, () => false);
+    const table = new AuditTable(
+      rows,
+      numberOfKey(this.#disk.lastKey() ?? "0"),
+      this.#submissions?.pool ?? null,
+    );
+    table.noteExported(exported);
+    return table;
   }
 
   /** One page, newest first. It may have fewer than `limit` entries even if more pages follow. */

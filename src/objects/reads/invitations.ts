@@ -22,7 +22,7 @@ const BUSY_RETRY_MS: Millis = 60_000;
 export async function invite(
   actor: Actor<PoolState, PoolEvent, PoolMessage>,
   record: PoolRecord,
-  { ttlMs, keyHash, by }: InvitationRequest,
+  { ttlMs, keyHash, by, via }: InvitationRequest,
   signingKey: string,
 ): Promise<Invitation> {
   if (record.leaving === true) {
@@ -31,7 +31,7 @@ export async function invite(
   const worker = nextWorkerName(keyHash === undefined ? record : { ...record, nextWorker: `k${keyHash}` });
   const row = () => actor.state.workers.get(worker);
   const replayed = row() !== undefined;
-  actor.apply({ type: "invite", worker, ttlMs, by });
+  actor.apply({ type: "invite", worker, ttlMs, by, via });
   const invited = row();
   if (invited === undefined) {
     const text = `this pool has ${MAX_OPEN_ENROLLMENTS} unused codes; use them, or let them expire`;

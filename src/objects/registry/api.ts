@@ -1,4 +1,5 @@
 // Which calls can the edge and other objects make to the registry?
+import type { OwedEntry } from "../../core/audit/entry.ts";
 import type { Removal } from "../../core/messages.ts";
 import type { Denied } from "../../core/registry/audit.ts";
 import type { Exchange } from "../../core/registry/exchanged.ts";
@@ -130,4 +131,6 @@ export interface RegistryCalls extends RegistryApi {
    * `no_wrapping_key`.
    */
   handSecrets(request: SecretsFor): Promise<HostSecrets>;
+  /** Stores the entries of the audit log that an endpoint of webhooks owes (audit.md#outbox). */
+  takeEntries(webhook: string, entries: OwedEntry[]): Promise<void>;
 }

@@ -1,14 +1,13 @@
 // Which part of the registry answers which call?
-import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/registry/machine.ts";
 import { allowsLocalWebhooks, type Env } from "../env.ts";
 import { peersOf } from "../messages/stubs.ts";
+import type { RegistryShell } from "../messages/via.ts";
 import type { AuditLog } from "../reads/audit-log.ts";
 import { SecretCalls } from "../secrets/secret-calls.ts";
 import type { Vault } from "../secrets/vault.ts";
-import type { Shell } from "../shell.ts";
 import { sealSecret } from "../webhooks/secret-box.ts";
 import type { RegistryCalls } from "./api.ts";
-import { KeyCalls } from "./key-calls.ts";
+import type { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { TokenCalls } from "./token-calls.ts";
@@ -18,18 +17,18 @@ import { WebhookCalls } from "./webhook-calls.ts";
 /** What the calls of the registry work on. */
 export interface RegistryParts {
   env: Env;
-  shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
+  shell: RegistryShell;
   audit: AuditLog;
   vault: Vault;
+  keys: KeyCalls;
 }
 
 /** The calls of the registry, each by the part that answers it. */
-export function registryCalls({ env, shell, audit, vault }: RegistryParts): RegistryCalls {
+export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts): RegistryCalls {
   const pools = new PoolCalls(shell, () => peersOf(env));
   const tokens = new TokenCalls(shell);
   const secrets = new SecretCalls(shell, vault);
   const trust = new TrustCalls(shell);
-  const keys = new KeyCalls(shell, env);
   const sessions = new SessionCalls(shell);
   const webhooks = new WebhookCalls(shell, allowsLocalWebhooks(env));
   return {
@@ -81,6 +80,7 @@ export function registryCalls({ env, shell, audit, vault }: RegistryParts): Regi
     webhook: async (name) => webhooks.find(name),
     webhooks: async () => webhooks.list(),
 
+    takeEntries: async (id, entries) => void shell.enter({ type: "webhook_entries", id, entries }),
     audit: async (...args) => audit.page(shell.enter().audit, shell.now(), ...args),
     noteDenied: async (denied) => void shell.enter({ type: "denied", ...denied }),
     auditAfter(...args) {

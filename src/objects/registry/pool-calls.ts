@@ -1,28 +1,24 @@
 // What does the registry answer to calls about pools (api.md#pools)? `core/registry` decides.
-import { dayOf } from "../../core/audit/export.ts";
 import type { Removal } from "../../core/messages.ts";
 import { ownValue } from "../../core/own-value.ts";
-import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/registry/machine.ts";
 import { poolsOf } from "../../core/registry/pools.ts";
 import { withSecret } from "../../core/registry/secret.ts";
 import type { PoolDeletion, PutPoolConfig } from "../../schema/pool.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Peers } from "../messages/stubs.ts";
+import type { RegistryShell } from "../messages/via.ts";
 import type { RegistryApi } from "../rpc.ts";
-import type { Shell } from "../shell.ts";
 import { acknowledged } from "../waiting.ts";
 
-/** For how long after midnight deleted pools are woken, too. */
-const EXPORT_HOURS_MS = 3_600_000;
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
 
 /** The calls of `RegistryApi` about pools. */
 export class PoolCalls {
-  readonly #shell: Shell<RegistryState, RegistryEvent, RegistryMessage>;
+  readonly #shell: RegistryShell;
   readonly #peers: () => Peers;
 
-  constructor(shell: Shell<RegistryState, RegistryEvent, RegistryMessage>, peers: () => Peers) {
+  constructor(shell: RegistryShell, peers: () => Peers) {
     this.#shell = shell;
     this.#peers = peers;
   }
@@ -65,11 +61,10 @@ export class PoolCalls {
   }
 
   async poke(all: boolean): Promise<void> {
-    const now = this.#shell.now();
     const { record } = this.#shell.enter();
-    // A deleted pool still has the entries of its last day to export.
-    const isExportTime = now - dayOf(now) < EXPORT_HOURS_MS;
-    const names = isExportTime ? Object.keys(record?.pools ?? {}) : poolsOf({ record }).map(([name]) => name);
+    // A deleted pool wakes by itself for what it has left to do (audit.md#deleted-pools). When the clock was
+    // set, its alarm comes at the wrong time.
+    const names = all ? Object.keys(record?.pools ?? {}) : poolsOf({ record }).map(([name]) => name);
     const pokes = names.map((name) => this.#peers().pool(name).poke(all));
     await Promise.allSettled(pokes); // the next cron tick repeats the failed pokes
   }

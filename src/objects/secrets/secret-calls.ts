@@ -73,7 +73,7 @@ export class SecretCalls {
    * Seals secrets for a host (secrets.md#handed). Throws `unknown_secret` if one is gone, `secrets_too_large`
    * if they are too large together, and `no_wrapping_key`. Nothing of a value is stored.
    */
-  async hand({ secrets, attempt, run, worker, publicKey }: SecretsFor): Promise<HostSecrets> {
+  async hand({ secrets, attempt, worker, publicKey }: SecretsFor): Promise<HostSecrets> {
     const names = [...new Set(Object.values(secrets))];
     const missing = this.missing(names);
     if (missing.length > 0) throw unknownSecret(missing[0] ?? "");
@@ -91,7 +91,7 @@ export class SecretCalls {
         return { name: as, ...sealed };
       }),
     );
-    this.#registry.enter({ type: "secret_handed", names, run, attempt, worker });
+    this.#registry.enter({ type: "secret_handed", names });
     return { items };
   }
 

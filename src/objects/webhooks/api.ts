@@ -1,4 +1,5 @@
 // Which calls can the edge make to an endpoint of webhooks?
+import type { Via } from "../../core/audit/via.ts";
 import type { Delivery, DeliveryList, ReplayRequest, Webhook } from "../../schema/webhook/webhook.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { DeliveryState } from "../../shared/webhooks/words.ts";
@@ -11,8 +12,8 @@ export interface WebhookApi {
   /** Sends a test event, and answers when its only attempt is over. */
   test(by: string): Promise<Delivery>;
   /** How many deliveries are tried again; null: a range, in steps. Code: `unknown_delivery`. */
-  replay(request: ReplayRequest, by: string): Promise<number | null>;
-  disable(by: string): Promise<Webhook>;
+  replay(request: ReplayRequest, by: string, via?: Via): Promise<number | null>;
+  disable(by: string, via?: Via): Promise<Webhook>;
   /** `last`: the endpoint goes on where it stopped; an instant: with what ends from then on. */
-  enable(from: "last" | Instant, by: string): Promise<Webhook>;
+  enable(from: "last" | Instant, by: string, via?: Via): Promise<Webhook>;
 }

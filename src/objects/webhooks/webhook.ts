@@ -1,5 +1,6 @@
 // Which storage and methods does an endpoint of webhooks have? Its decisions are in `core/webhook`.
 import { DurableObject } from "cloudflare:workers";
+import type { Via } from "../../core/audit/via.ts";
 import type { Answer, Message } from "../../core/inbox.ts";
 import { Rows } from "../../core/rows.ts";
 import { webhookInbox } from "../../core/webhook/inbox.ts";
@@ -79,7 +80,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
   }
 
   async #send(message: WebhookMessage): Promise<WebhookEvent> {
-    return message.kind === "deliver" ? this.#attempt(message) : post(peersOf(this.env), message);
+    if (message.kind === "deliver") return this.#attempt(message);
+    if (message.kind !== "audit") return post(peersOf(this.env), message);
+    const { webhook, entries } = message;
+    await peersOf(this.env).registry().takeEntries(webhook, entries);
+    return { type: "audit_taken", sent: entries };
   }
 
   /** Sends the stored bytes of a delivery. What comes of it is an event. */
@@ -128,7 +133,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     return deliveryView(row);
   }
 
-  async replay({ ids, since, until: end, all }: ReplayRequest, _by: string): Promise<number | null> {
+  async replay(
+    { ids, since, until: end, all }: ReplayRequest,
+    by: string,
+    via?: Via,
+  ): Promise<number | null> {
     this.#shell.enter();
     const { record, deliveries } = this.#existing();
     if (ids === undefined) {
@@ -137,7 +146,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
         until: end === undefined ? this.#shell.now() : Date.parse(end),
         all,
       };
-      this.#shell.enter({ type: "replay_range", range });
+      this.#shell.enter({ type: "replay_range", range, by, via });
       return null;
     }
     const numbers = ids.map((id) => {
@@ -145,17 +154,17 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
       if (deliveries.get(deliveryKey(number))?.id === id) return number;
       throw new DroverError("unknown_delivery", `there is no delivery "${id}" of this webhook`);
     });
-    this.#shell.enter({ type: "replay", numbers });
+    this.#shell.enter({ type: "replay", numbers, by, via });
     return numbers.length;
   }
 
-  async disable(by: string): Promise<View> {
-    this.#shell.enter({ type: "disable", by });
+  async disable(by: string, via?: Via): Promise<View> {
+    this.#shell.enter({ type: "disable", by, via });
     return this.read();
   }
 
-  async enable(from: "last" | Instant, _by: string): Promise<View> {
-    this.#shell.enter({ type: "enable", from });
+  async enable(from: "last" | Instant, by: string, via?: Via): Promise<View> {
+    this.#shell.enter({ type: "enable", from, by, via });
     return this.read();
   }
 }

@@ -1,5 +1,4 @@
 // How every error becomes `application/problem+json`: an error of Drover, of the platform, or of a bug.
-import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Problem } from "../../schema/problem.ts";
@@ -10,6 +9,7 @@ import {
   type PlainError,
   STATUS_OF_CODE,
 } from "../../shared/errors.ts";
+import type { EdgeContext } from "../edge.ts";
 
 /** The default `Retry-After` of temporary errors. */
 const DEFAULT_RETRY_AFTER_MS = 1_000;
@@ -19,9 +19,9 @@ const DEFAULT_RETRY_AFTER_MS = 1_000;
  * not a `DroverError` comes from the platform (503, safe to repeat) or from a bug (500, details only in the
  * log). `more` are extra headers for this answer.
  */
-export function renderError(error: unknown, c: Context, more: Record<string, string> = {}): Response {
+export function renderError(error: unknown, c: EdgeContext, more: Record<string, string> = {}): Response {
   const known = classify(error, c);
-  const instance = `urn:uuid:${crypto.randomUUID()}`;
+  const instance = `urn:uuid:${c.env.requestId}`;
   if (known.code === "internal") logFault(error, c, instance);
   const again = known.temporary ? (known.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS) : known.retryAfterMs;
   const problem: Problem = {
@@ -77,7 +77,7 @@ export function asDroverError(error: unknown): PlainError {
   );
 }
 
-function classify(error: unknown, c: Context): PlainError {
+function classify(error: unknown, c: EdgeContext): PlainError {
   if (!(error instanceof HTTPException)) return asDroverError(error);
   if (error.status === 415) {
     const sent = c.req.header("content-type");
@@ -121,7 +121,7 @@ function isPlatformFault(error: unknown): boolean {
   return PLATFORM_FAULT.test(error.message);
 }
 
-function logFault(error: unknown, c: Context, instance: string): void {
+function logFault(error: unknown, c: EdgeContext, instance: string): void {
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
   console.error({
     event: "internal_error",

@@ -34,7 +34,11 @@ export const AUDIT_ACTIONS = [
   "webhook.change",
   "webhook.rotate",
   "webhook.delete",
+  "webhook.enable",
+  "webhook.disable",
+  "webhook.replay",
   "request.denied",
+  "log.gap",
 ] as const;
 
 export const AuditAction = z.enum(AUDIT_ACTIONS).meta({ id: "AuditAction" });
@@ -66,6 +70,7 @@ export const AuditTarget = z
       "session",
       "webhook",
       "caller",
+      "log",
     ]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
@@ -82,6 +87,15 @@ export const AuditDiff = z
   .meta({ id: "AuditDiff" });
 export type AuditDiff = z.output<typeof AuditDiff>;
 
+export const AuditVia = z
+  .object({
+    requestId: z.string().describe("also the header `X-Request-Id` of the answer, and in its `instance`"),
+    address: z.string().nullable().describe("from where the request came; null: unknown"),
+    userAgent: z.string().nullable().describe("what the program calls itself; null: nothing"),
+  })
+  .meta({ id: "AuditVia" });
+export type AuditVia = z.output<typeof AuditVia>;
+
 export const AuditEntry = z
   .object({
     id: z.string(),
@@ -95,6 +109,7 @@ export const AuditEntry = z
     result: z.enum(["ok", "denied"]),
     reason: z.string().nullable(),
     diff: z.array(AuditDiff).nullable().describe("what it changed, without secrets"),
+    via: AuditVia.nullable().describe("the request that asked for it; null: no request of a user did"),
   })
   .meta({ id: "AuditEntry" });
 export type AuditEntry = z.output<typeof AuditEntry>;

@@ -21,9 +21,6 @@ const made: RegistryEvent = { type: "data_key_made", id: "1", kek: 1, wrapped };
 const handed: RegistryEvent = {
   type: "secret_handed",
   names: ["token", "removed"],
-  run: "a",
-  attempt: "a/main/1.1",
-  worker: "w",
 };
 const told = (keks: number[], ...events: [number, RegistryEvent][]) =>
   events.reduce((state, [at, event]) => applied(registryMachine, state, event, at), registryOf(null, keks));

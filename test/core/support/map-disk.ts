@@ -1,5 +1,26 @@
-import type { RowDisk } from "../../../src/core/rows.ts";
+import type { RowDisk, RowSort } from "../../../src/core/rows.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
+
+/** Whether a row is of this sort. */
+export function isOfSort(row: unknown, { field, values, others }: RowSort): boolean {
+  const text = String((row as Record<string, unknown>)[field]); // rows are objects
+  return values.includes(text) !== others;
+}
+
+/** As `beyond` of a disk, of these rows. */
+export function beyond(all: [string, unknown][], sort: RowSort, newest: { rows: number; bytes: number }) {
+  const found = { rows: "", bytes: "" };
+  let [count, bytes] = [0, 0];
+  for (const [key, row] of all
+    .filter(([, one]) => isOfSort(one, sort))
+    .sort(([a], [b]) => (a < b ? 1 : -1))) {
+    count += 1;
+    bytes += Buffer.byteLength(JSON.stringify(row));
+    if (count > newest.rows && found.rows === "") found.rows = key;
+    if (bytes > newest.bytes && found.bytes === "") found.bytes = key;
+  }
+  return found;
+}
 
 /** One call that reached the disk. */
 export type DiskCall =
@@ -62,8 +83,26 @@ export class MapDisk<Row> implements RowDisk<Row> {
       .slice(0, limit);
   }
 
-  keepLatest(count: number): void {
-    for (const key of [...this.rows.keys()].sort().slice(0, -count)) this.rows.delete(key);
+  hasMoreThan(count: number): boolean {
+    return this.rows.size > count;
+  }
+
+  beyond(sort: RowSort, newest: { rows: number; bytes: number }) {
+    return beyond(this.#all(), sort, newest);
+  }
+
+  count(sort: RowSort, after: string, upTo: string): number {
+    return this.#all().filter(([key, row]) => key > after && key <= upTo && isOfSort(row, sort)).length;
+  }
+
+  removeUpTo(upTo: string, sort?: RowSort): void {
+    for (const [key, row] of this.#all()) {
+      if (key <= upTo && (sort === undefined || isOfSort(row, sort))) this.rows.delete(key);
+    }
+  }
+
+  #all(): [string, Row][] {
+    return [...this.rows].map(([key, { row }]) => [key, row]);
   }
 
   forget(until: Instant): void {

@@ -1,3 +1,4 @@
+import type { OwedEntry } from "../../../src/core/audit/entry.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import type { Outcome } from "../../../src/core/webhook/deliveries.ts";
 import { type WebhookEvent, type WebhookMessage, webhookMachine } from "../../../src/core/webhook/machine.ts";
@@ -63,6 +64,8 @@ export class Endpoint {
     body: { type: string; data: { run?: string; version?: number } };
     at: number;
   }[] = [];
+  /** The entries of the audit log that the registry got. */
+  readonly entries: OwedEntry[] = [];
   /** How the receiver answers. Null: the process has died before it could note the answer. */
   receiver: (row: DeliveryRow) => Outcome | null = () => OK;
   readonly disk = new MapDisk<DeliveryRow>();
@@ -129,6 +132,11 @@ export class Endpoint {
       if (message === undefined) return;
       if (message.kind === "follow") {
         this.on({ type: "follow_answered", sent: message.body, answer: this.page(message.body) });
+        continue;
+      }
+      if (message.kind === "audit") {
+        this.entries.push(...message.entries);
+        this.on({ type: "audit_taken", sent: message.entries });
         continue;
       }
       const row = this.row(message.number);

@@ -265,7 +265,7 @@ describe("disabling (webhooks.md#disabling)", () => {
     endpoint.news();
     endpoint.pass(DAY);
     endpoint.receiver = () => OK;
-    endpoint.on({ type: "enable", from: "last" });
+    endpoint.on({ type: "enable", from: "last", by: "ann" });
     endpoint.settle();
     expect(new Set(endpoint.runsGot().slice(1))).toEqual(new Set(["a", "b", "c"]));
   });
@@ -303,7 +303,7 @@ describe("disabling (webhooks.md#disabling)", () => {
     endpoint.settle();
     expect(endpoint.got).toEqual([]);
     endpoint.now += HOUR;
-    endpoint.on({ type: "enable", from: endpoint.now });
+    endpoint.on({ type: "enable", from: endpoint.now, by: "ann" });
     const [follow] = endpoint.due();
     expect(follow).toMatchObject({ kind: "follow", body: { ends: null, since: T0 + HOUR } });
   });
@@ -324,7 +324,7 @@ describe("replay (webhooks.md#replay)", () => {
     const endpoint = new Endpoint();
     endpoint.ended.push(run("a"));
     endpoint.settle();
-    endpoint.on({ type: "replay", numbers: [1, 7] });
+    endpoint.on({ type: "replay", numbers: [1, 7], by: "ann" });
     endpoint.settle();
     expect(endpoint.got).toHaveLength(2);
     expect(endpoint.got[1]).toEqual(endpoint.got[0]);
@@ -345,7 +345,7 @@ describe("replay (webhooks.md#replay)", () => {
     }
     endpoint.state.deliveries.flush();
     const before = endpoint.got.length;
-    endpoint.on({ type: "replay_range", range: { since: T0, until: T0 + 1, all } });
+    endpoint.on({ type: "replay_range", range: { since: T0, until: T0 + 1, all }, by: "ann" });
     for (let ticks = 0; ticks < 20; ticks += 1) {
       endpoint.on({ type: "tick" });
       endpoint.settle();

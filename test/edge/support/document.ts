@@ -5,7 +5,9 @@ import type { Json } from "./edge.ts";
 /** Where the document stands among the schemas of the validator. */
 const ID = "drover";
 
-/** Headers of connections, caches and browsers, which need no declaration. */
+/**
+ * Headers of connections, caches and browsers, and those on each answer: they need no declaration.
+ */
 const ORDINARY = new Set([
   ...[
     "cache-control",
@@ -18,6 +20,7 @@ const ORDINARY = new Set([
     "keep-alive",
   ],
   ...["transfer-encoding", "vary", "content-security-policy", "referrer-policy", "x-content-type-options"],
+  "x-request-id",
 ]);
 
 /** One operation of the document, with what distinguishes its path from others. */

@@ -82,6 +82,7 @@ export function createEdge(...pools: string[]): Edge {
       objects: world.objects,
       assets: NO_ASSETS,
       now: () => Date.now(),
+      requestId: crypto.randomUUID(),
     };
     const answer = await app.request(path, init, bindings);
     checkOfApp ??= new DocumentCheck(await (await app.request("/openapi.json", {}, bindings)).json());

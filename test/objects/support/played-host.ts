@@ -43,6 +43,7 @@ export function startPlayedHost(worker: string, code: string): PlayedHost {
     join: () => withoutSocket(calls.join()),
     report,
     connect: () => Promise.reject(new Error("no socket was offered")),
+    secrets: () => undefined,
   };
   const host = new Host(world, worker, plane, { started: () => undefined, signaled: () => undefined });
   const ahead = world.now - Date.now();

@@ -4,6 +4,7 @@ import { durationMs } from "../../../shared/duration.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { iso } from "../../../shared/time/instant.ts";
+import { type Caused, viaField } from "../../audit/via.ts";
 import type { RunRef } from "../../messages.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
@@ -65,7 +66,7 @@ export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunR
  */
 export function foldUnwanted(
   state: Configured,
-  { run: { run, submittedAt }, by }: { run: RunRef; by: string },
+  { run: { run, submittedAt }, by, via }: { run: RunRef; by: string } & Caused,
   now: Instant,
 ): PoolState {
   const key = runKey(submittedAt, run);
@@ -74,7 +75,8 @@ export function foldUnwanted(
   state.runs.set(key, { ...row, forget: true }, now);
   const about = { target: { kind: "run", id: run }, pool: state.record.name, run } as const;
   const reason = `it was submitted by ${row.by} at ${iso(submittedAt)}`;
-  state.audit.add({ at: now, by, action: "run.delete", ...about, result: "ok", reason }, now);
+  const entry = { at: now, by, action: "run.delete", ...about, result: "ok", reason } as const;
+  state.audit.add({ ...entry, ...viaField({ via }) }, now);
   return state;
 }
 

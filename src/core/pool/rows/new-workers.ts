@@ -2,6 +2,7 @@
 import type { InstanceType } from "../../../schema/pool.ts";
 import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
+import { type Caused, viaField } from "../../audit/via.ts";
 import type { Intent } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
 import { SELF_HOSTED } from "../../worker/read/status.ts";
@@ -18,7 +19,7 @@ const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, pric
  */
 export function foldInvite(
   state: Configured,
-  { worker, ttlMs, by }: { worker: string; ttlMs: Millis; by: string },
+  { worker, ttlMs, by, via }: { worker: string; ttlMs: Millis; by: string } & Caused,
   now: Instant,
 ): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
@@ -29,7 +30,8 @@ export function foldInvite(
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
   const about = { target: { kind: "worker", id: worker }, pool: record.name, run: null } as const;
-  state.audit.add({ at: now, by, action: "enrollment.create", ...about, result: "ok" }, now);
+  const entry = { at: now, by, action: "enrollment.create", ...about, result: "ok" } as const;
+  state.audit.add({ ...entry, ...viaField({ via }) }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
+import { webhookInbox } from "../../../src/core/webhook/inbox.ts";
+import type { WebhookEvent } from "../../../src/core/webhook/machine.ts";
+import { applied } from "../support/applied.ts";
+import { registryOf } from "../support/registry.ts";
+import { configure, Endpoint, ID, run, settings, T0 } from "./endpoint.ts";
+
+const by = "token:ops";
+const disable: WebhookEvent = { type: "disable", by };
+const enable = (from: "last" | number = "last"): WebhookEvent => ({ type: "enable", from, by });
+const owed = (endpoint: Endpoint) =>
+  endpoint.due().flatMap((one) => (one.kind === "audit" ? one.entries : []));
+const shown = (endpoint: Endpoint) =>
+  owed(endpoint).map(({ n, action, reason = "" }) => [n, action, reason].join(" ").trim());
+
+describe("what is asked of an endpoint (audit.md#outbox)", () => {
+  test("is owed to the registry, also after a crash, until that has it", () => {
+    const endpoint = new Endpoint();
+    endpoint.on(disable);
+    endpoint.crash();
+    endpoint.on(enable());
+    expect(shown(endpoint)).toEqual(["1 webhook.disable", "2 webhook.enable"]);
+    expect(owed(endpoint)).toMatchObject([{ by }, { by }]);
+    expect(endpoint.due().every((one) => one.kind !== "audit" || one.repeatedBy === "self")).toBe(true);
+    endpoint.settle();
+    expect(endpoint.entries).toHaveLength(2);
+    expect(owed(endpoint)).toEqual([]);
+  });
+
+  test("has no entry if it changes nothing", () => {
+    const endpoint = new Endpoint();
+    endpoint.on(enable(), disable, disable);
+    expect(shown(endpoint)).toEqual(["1 webhook.disable"]);
+  });
+
+  test("says from when on it sends again, and what is sent again", () => {
+    const endpoint = new Endpoint();
+    endpoint.ended.push(run("a"));
+    endpoint.news();
+    endpoint.settle();
+    const range = { since: T0, until: T0 + 1, all: false };
+    endpoint.now += 1_000;
+    endpoint.on(
+      enable(endpoint.now),
+      { type: "replay", numbers: [1], by },
+      { type: "replay_range", range, by },
+    );
+    expect(shown(endpoint)).toEqual([
+      "1 webhook.enable with what ends from 2026-11-24T00:00:01.000Z on",
+      `2 webhook.replay msg_${ID}_1`,
+      "3 webhook.replay what was not delivered, from 2026-11-24T00:00:00.000Z until 2026-11-24T00:00:00.001Z",
+    ]);
+  });
+
+  test("is owed by a deleted endpoint, which is forgotten only when the registry has it", () => {
+    const endpoint = new Endpoint();
+    endpoint.on(disable, configure(2, null));
+    const sent = { webhook: ID, revision: 2, settings: null };
+    const confirmed = () => webhookInbox.configure_webhook.answer(endpoint.state, sent, endpoint.now);
+    expect(confirmed()).toEqual({ revision: 1 });
+    endpoint.settle();
+    expect(endpoint.entries.map(({ action }) => action)).toEqual(["webhook.disable"]);
+    expect(confirmed()).toEqual({ revision: 2 });
+  });
+});
+
+describe("the registry (audit.md#owners)", () => {
+  const { fields } = settings();
+  const created = { type: "webhook_created", id: ID, name: "ci", fields, sealed: "", by } as const;
+  const entry = (n: number) => ({ n, at: T0, by, action: "webhook.disable" }) as const;
+  const taken = (...numbers: number[]): RegistryEvent => {
+    return { type: "webhook_entries", id: ID, entries: numbers.map(entry) };
+  };
+
+  test("stores each entry once, however often it comes", () => {
+    const events = [created, taken(1), taken(1, 2), taken(1, 2)];
+    const state = events.reduce(
+      (known, event) => applied(registryMachine, known, event, T0),
+      registryOf(null),
+    );
+    const rows = [...state.audit.rows.changes()].map(({ after }) => after);
+    expect(rows.map(({ action, target }) => `${action} ${target.kind} ${target.name}`)).toEqual([
+      "webhook.create webhook ci",
+      "webhook.disable webhook ci",
+      "webhook.disable webhook ci",
+    ]);
+  });
+
+  test("takes none of an endpoint that it does not know", () => {
+    const state = applied(registryMachine, registryOf(null), taken(1), T0);
+    expect([...state.audit.rows.changes()]).toEqual([]);
+  });
+});
