@@ -36,7 +36,7 @@ export function loadedPool(
     counting,
     changes,
     recentEnds,
-    told: {},
+    talks: {},
     sweptAt: null,
     sweepError: null,
     strangers: [],

@@ -43,6 +43,8 @@ export interface Reach {
 export interface News extends Reach {
   webhook: string;
   pool: string;
+  /** How often the endpoint had asked the pool: an answer to older news says nothing of a later question. */
+  asked: number;
 }
 /** `not_following`: the pool can forget the endpoint. */
 export type NewsAnswer = { kind: "noted" } | { kind: "not_following" } | NoSuch;

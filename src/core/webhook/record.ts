@@ -96,6 +96,8 @@ export interface WebhookState {
     url: string;
     /** When deliveries that are too old were last forgotten. */
     forgotAt: Instant;
+    /** By pool: how far its changes go, by news that came while the endpoint was asking the pool. */
+    news: Record<string, Reach>;
   };
 }
 

@@ -45,7 +45,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     load: () => ({
       record: this.#store.read(),
       deliveries: new Rows(this.#disk, isLiveDelivery),
-      memo: { url: urlOf(this.env), forgotAt: 0 },
+      memo: { url: urlOf(this.env), forgotAt: 0, news: {} },
     }),
     save: (state) => {
       state.deliveries.flush();

@@ -75,9 +75,31 @@ describe("a pool tells its followers (webhooks.md#following)", () => {
     expect(news(state, T0 + NEWS_PACE_MS)).toMatchObject([{ ends: 3 }]);
   });
 
-  test("again after a restart, since it cannot know what they have heard", () => {
-    const state = heard(ends(at(configured(), T0, follows()), T0, "a"), T0, { kind: "noted" });
+  test("again after a restart, if they have not confirmed it", () => {
+    const state = ends(at(configured(), T0, follows()), T0, "a");
     expect(news(restarted(state, "a"), T0)).toMatchObject([{ ends: 1 }]);
+  });
+
+  test("of nothing after a restart, if they have confirmed everything: an idle pool is silent", () => {
+    const state = heard(ends(at(configured(), T0, follows()), T0, "a"), T0, { kind: "noted" });
+    expect(news(restarted(state, "a"), T0)).toEqual([]);
+  });
+
+  test("of nothing that the first page has shown, and of what ends after that", () => {
+    const state = at(ends(configured(), T0, "a"), T0, follows());
+    expect(news(state, T0)).toEqual([]);
+    expect(news(restarted(state, "a"), T0)).toEqual([]);
+    expect(news(ends(state, T0 + 1, "b"), T0 + 1)).toMatchObject([{ ends: 2 }]);
+  });
+
+  test("once more, if one that refuses news has asked for a page since that was sent", () => {
+    const state = ends(at(configured(), T0, follows()), T0, "a");
+    const [sent] = news(state, T0);
+    if (sent === undefined) throw new Error("no news is owed");
+    const asked = at(state, T0, follows());
+    const late = at(asked, T0, { type: "news_answered", sent, answer: { kind: "not_following" } });
+    expect(news(late, T0)).toMatchObject([{ ends: 1 }]);
+    expect(heard(late, T0, { kind: "not_following" }).record.followers).toEqual({});
   });
 
   test.each<NewsAnswer>([{ kind: "no_such" }, { kind: "not_following" }])(

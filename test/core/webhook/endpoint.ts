@@ -73,7 +73,7 @@ export class Endpoint {
   }
 
   #load(record: WebhookState["record"]): WebhookState {
-    const memo = { url: "https://drover.example.com", forgotAt: 0 };
+    const memo = { url: "https://drover.example.com", forgotAt: 0, news: {} };
     return { record, deliveries: new Rows(this.disk, isLiveDelivery), memo };
   }
 
@@ -118,7 +118,7 @@ export class Endpoint {
 
   /** The pool has news of everything that has ended. */
   news(): void {
-    const body = { webhook: ID, pool: "default", ends: this.ended.length, changes: 0 };
+    const body = { webhook: ID, pool: "default", ends: this.ended.length, changes: 0, asked: 0 };
     this.on({ type: "news", body });
   }
 

@@ -126,7 +126,7 @@ describe("the order of one run (webhooks.md#order)", () => {
     const tell = (page: Pick<ReturnType<Endpoint["page"]>, "ends" | "updates">, upTo: number) => {
       endpoint.on({
         type: "news",
-        body: { webhook: ID, pool: "default", ends: page.ends.length, changes: upTo },
+        body: { webhook: ID, pool: "default", ends: page.ends.length, changes: upTo, asked: 0 },
       });
       const follow = endpoint.due().find(({ kind }) => kind === "follow");
       if (follow?.kind !== "follow") throw new Error("the pool is not asked");

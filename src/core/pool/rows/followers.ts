@@ -5,20 +5,35 @@ import type { Answered, Letter } from "../../inbox.ts";
 import { ownValue } from "../../own-value.ts";
 import { runSummary } from "../../run-summary.ts";
 import type { ChangedRun, EndedRun, Follow, FollowAnswer, Reach } from "../../webhook/messages.ts";
-import type { RunRow } from "../record.ts";
-import type { Configured, PoolState, ReadonlyConfigured, ReadonlyPool } from "../state.ts";
+import type { Follower, RunRow } from "../record.ts";
+import type { Configured, PoolState, ReadonlyConfigured, ReadonlyPool, Talk } from "../state.ts";
 
 /** The shortest time between two messages of news to one endpoint. */
 export const NEWS_PACE_MS: Millis = 1_000;
 /** How many rows one page looks at, whether they match or not. */
 export const FOLLOW_SCAN = 500;
 
-/** Notes an endpoint that reads the pool: from now on it is told of news. */
+/**
+ * Notes an endpoint that reads the pool: from now on it is told of news. The first page says how far the pool
+ * goes, and the endpoint asks until it has that page, so no news of it is owed.
+ */
 export function foldFollow(state: Configured, { webhook, changes }: Follow): PoolState {
   const updates = changes !== null;
-  if (ownValue(state.record.followers, webhook)?.updates === updates) return state;
-  const followers = { ...state.record.followers, [webhook]: { updates } };
+  const { notBefore, asked } = talkWith(state, webhook);
+  const talks = { ...state.memo.talks, [webhook]: { notBefore, asked: asked + 1 } };
+  const next = { ...state, memo: { ...state.memo, talks } };
+  const known = ownValue(state.record.followers, webhook);
+  if (known?.updates === updates) return next;
+  return withFollower(next, webhook, { updates, told: known?.told ?? reachOf(state) });
+}
+
+function withFollower(state: Configured, webhook: string, follower: Follower): Configured {
+  const followers = { ...state.record.followers, [webhook]: follower };
   return { ...state, record: { ...state.record, followers } };
+}
+
+function talkWith({ memo }: ReadonlyConfigured, webhook: string): Talk {
+  return ownValue(memo.talks, webhook) ?? { notBefore: 0, asked: 0 };
 }
 
 /** The changes behind the marks of an endpoint, as many as it has room for. */
@@ -107,40 +122,50 @@ function changesAfter(
 }
 
 /** The endpoints that have not confirmed the latest news. */
-function untold(state: ReadonlyConfigured): { webhook: string; reach: Reach; notBefore: Instant }[] {
-  const { ends, changes } = reachOf(state);
-  return Object.entries(state.record.followers).flatMap(([webhook, { updates }]) => {
-    const told = ownValue(state.memo.told, webhook);
-    const isNews = told === undefined || told.ends < ends || (updates && told.changes < changes);
-    return isNews ? [{ webhook, reach: { ends, changes }, notBefore: told?.notBefore ?? 0 }] : [];
-  });
+function untold(state: ReadonlyConfigured): [webhook: string, reach: Reach][] {
+  const reach = reachOf(state);
+  const isUntold = ({ updates, told }: Follower) =>
+    told.ends < reach.ends || (updates && told.changes < reach.changes);
+  const followers = Object.entries(state.record.followers).filter(([, follower]) => isUntold(follower));
+  return followers.map(([webhook]) => [webhook, reach]);
 }
 
 /** The news that is owed: at most one message a second and endpoint, however much has happened. */
 export function newsOwed(state: ReadonlyConfigured, now: Instant): Letter<"webhook", "news">[] {
-  const due = untold(state).filter(({ notBefore }) => notBefore <= now);
-  return due.map(({ webhook, reach }) => {
-    const body = { webhook, pool: state.record.name, ...reach };
+  return untold(state).flatMap(([webhook, reach]) => {
+    const { notBefore, asked } = talkWith(state, webhook);
+    if (notBefore > now) return [];
+    const body = { webhook, pool: state.record.name, ...reach, asked };
     return { object: "webhook", to: webhook, kind: "news", repeatedBy: "self", body };
   });
 }
 
 /** When the next news may be told. */
 export function newsAt(state: ReadonlyConfigured): Instant | undefined {
-  return earliest(...untold(state).map(({ notBefore }) => (notBefore === 0 ? undefined : notBefore)));
+  return earliest(...untold(state).map(([webhook]) => talkWith(state, webhook).notBefore || undefined));
 }
 
-/** The answer of an endpoint to news. An endpoint that does not follow the pool is forgotten. */
+/**
+ * The answer of an endpoint to news. What it has confirmed is stored, so that a pool that is loaded again
+ * owes nothing. An endpoint that does not follow the pool is forgotten, unless it has asked since.
+ */
 export function foldNewsAnswer(
   state: Configured,
   { sent, answer }: Answered<"webhook", "news">,
   now: Instant,
 ): PoolState {
-  const { webhook } = sent;
+  const { webhook, ends, changes } = sent;
+  const { asked } = talkWith(state, webhook);
+  const known = ownValue(state.record.followers, webhook);
+  if (known === undefined) return state;
   if (answer.kind !== "noted") {
+    if (asked !== sent.asked) return state;
     const { [webhook]: _gone, ...followers } = state.record.followers;
     return { ...state, record: { ...state.record, followers } };
   }
-  const told = { ends: sent.ends, changes: sent.changes, notBefore: now + NEWS_PACE_MS };
-  return { ...state, memo: { ...state.memo, told: { ...state.memo.told, [webhook]: told } } };
+  const talks = { ...state.memo.talks, [webhook]: { notBefore: now + NEWS_PACE_MS, asked } };
+  return withFollower({ ...state, memo: { ...state.memo, talks } }, webhook, {
+    ...known,
+    told: { ends, changes },
+  });
 }
