@@ -25,8 +25,11 @@ export interface RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
-  /** Removes all rows but the `count` rows with the highest keys. */
-  keepLatest(count: number): void;
+  /**
+   * Of the rows that are not live, removes all but those with the highest keys: at most `count` rows, and at
+   * most `bytes` of JSON in them.
+   */
+  keepLatest(count: number, bytes: number): void;
 }
 
 /** Called at each change of a row. `before`: the row before the change, if it was in memory. */
@@ -62,7 +65,7 @@ export class Rows<Row> {
   #watcher: RowWatcher<Row> = () => {};
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
-  #keepLatest: number | undefined;
+  #keepLatest: { count: number; bytes: number } | undefined;
   #version = 0;
 
   /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
@@ -159,9 +162,12 @@ export class Rows<Row> {
     this.#forgetUntil = until;
   }
 
-  /** At the next flush, removes all rows but the `count` rows with the highest keys. */
-  keepLatest(count: number): void {
-    this.#keepLatest = count;
+  /**
+   * At the next flush, removes the rows that are not live, but for those with the highest keys: at most
+   * `count` rows, and at most `bytes` of JSON in them.
+   */
+  keepLatest(count: number, bytes = Number.POSITIVE_INFINITY): void {
+    this.#keepLatest = { count, bytes };
   }
 
   /** Removes a row at the next flush. */
@@ -202,7 +208,7 @@ export class Rows<Row> {
     this.#removed.clear();
     if (this.#forgetUntil !== undefined) this.#disk.forget(this.#forgetUntil);
     this.#forgetUntil = undefined;
-    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest);
+    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest.count, this.#keepLatest.bytes);
     this.#keepLatest = undefined;
     return written;
   }

@@ -145,10 +145,13 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         return found
           .map(([, row]) => row)
           .filter((row) => number(row) > above)
+          .sort((a, b) => number(a) - number(b))
           .slice(0, limit);
       },
+      // No story is so long that a bound of bytes is reached.
       keepLatest: (count) => {
-        for (const key of [...stored.keys()].sort().slice(0, -count)) stored.delete(key);
+        const keys = ended().map(([key]) => key);
+        for (const key of keys.sort().slice(0, -count)) stored.delete(key);
       },
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {

@@ -23,7 +23,7 @@ export function loadedPool(
   audit.stampWith((now) => changes.stamp(now));
   const recentEnds = new RecentEnds(counting.ends);
   runs.stampWith((after, before, key, now) => {
-    const row = counting.run(changes.run(after, before, key, now), before);
+    const row = counting.run(changes.run(after, before, key, now), before, now);
     if (row.endNumber !== undefined) recentEnds.note(row.endNumber, key);
     return row;
   });

@@ -36,6 +36,8 @@ export interface RunRow extends Omit<RunUpsert, "audit"> {
   number?: number;
   /** The run's ordinal among the ended runs of the pool (`tally.ts`). Absent: the run has not ended. */
   endNumber?: number;
+  /** When the pool learned of the end. Absent: the run has not ended. */
+  endHeardAt?: Instant;
 }
 
 /**

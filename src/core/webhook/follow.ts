@@ -132,11 +132,19 @@ export function foldFollowAnswer(
     ends: beyondEnds === undefined ? answer.reached.ends : beyondEnds.end - 1,
     changes: beyondUpdates === undefined ? answer.reached.changes : beyondUpdates.number - 1,
   };
+  next = withGap(next, beyondEnds === undefined ? answer.gone : beyondEnds.gone, now);
   const { [sent.pool]: heard = NOTHING, ...news } = state.memo.news;
   next = { ...next, memo: { ...next.memo, news } };
   const moved: Cursor = { ...cursor, ...reached, placed: true, told: further(answer.latest, heard) };
   if (moved.leaving && moved.ends >= moved.told.ends) return dropCursor(next, sent.pool);
   return { ...next, record: withCursor(next, sent.pool, moved) };
+}
+
+/** Counts ends whose runs are deleted, in the step in which the cursor passes them (webhooks.md#gap). */
+function withGap(state: Endpoint, gone: number, now: Instant): Endpoint {
+  if (gone === 0) return state;
+  const { record } = state;
+  return { ...state, record: { ...record, gap: { runs: (record.gap?.runs ?? 0) + gone, at: now } } };
 }
 
 function withCursor<E extends ReadonlyEndpoint>(state: E, pool: string, cursor: Cursor): E["record"] {

@@ -66,6 +66,8 @@ export interface Follow {
 /** A run that has ended, with its ordinal among the ended runs of its pool. */
 export interface EndedRun {
   end: number;
+  /** How many ends lie between the mark that was asked about and this one whose runs are deleted. */
+  gone: number;
   run: RunSummary;
 }
 
@@ -82,6 +84,8 @@ export interface FollowPage {
   updates: ChangedRun[];
   /** How far this page goes: everything up to here is in it, or does not match. */
   reached: Reach;
+  /** How many ends up to there are not in it since their runs are deleted. */
+  gone: number;
   /** How far the pool's changes go. */
   latest: Reach;
 }

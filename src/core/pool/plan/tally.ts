@@ -50,8 +50,8 @@ export class Counting {
     return this.#ends;
   }
 
-  /** The row to store: with an ordinal, if the change ends the run. */
-  run(after: RunRow, before: RunRow | undefined): RunRow {
+  /** The row to store: with an ordinal and the time, if the change ends the run. */
+  run(after: RunRow, before: RunRow | undefined, now: Instant): RunRow {
     // A run that the pool first hears of when it has ended is numbered, too.
     const ends = isTerminal(after.state) && (before === undefined || !isTerminal(before.state));
     if (!ends || after.endNumber !== undefined) return after;
@@ -59,7 +59,7 @@ export class Counting {
     this.#countEnd(after);
     // The next load would not look at this row, and would give its ordinal to another run.
     if (runKey(after.submittedAt, after.run) < this.#stored.from) this.#owed = true;
-    return { ...after, endNumber: this.#ends };
+    return { ...after, endNumber: this.#ends, endHeardAt: now };
   }
 
   /**

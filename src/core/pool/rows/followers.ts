@@ -43,7 +43,7 @@ export function answerFollow(state: ReadonlyPool, follow: Follow): FollowAnswer 
   const latest = reachOf(configured);
   const isMatch = ({ labels }: RunRow) =>
     Object.entries(follow.labels).every(([name, value]) => ownValue(labels, name) === value);
-  const { ends, reached } = endsAfter(configured, follow, isMatch);
+  const { ends, reached, gone } = endsAfter(configured, follow, isMatch);
   const room = follow.limit - ends.length;
   // An endpoint that has only begun to follow takes up the changes from here on.
   const isNew = follow.ends === null || follow.changes === null;
@@ -55,6 +55,7 @@ export function answerFollow(state: ReadonlyPool, follow: Follow): FollowAnswer 
     ends,
     updates: changed.updates,
     reached: { ends: reached, changes: changed.reached },
+    gone,
     latest,
   };
 }
@@ -68,22 +69,29 @@ function endsAfter(
   state: ReadonlyConfigured,
   { ends: known, since, limit }: Follow,
   isMatch: (row: RunRow) => boolean,
-): { ends: EndedRun[]; reached: number } {
+): { ends: EndedRun[]; reached: number; gone: number } {
   const { memo, runs, record } = state;
   const latest = memo.counting.ends;
-  const after = known ?? (runs.lowest("endNumber", "heardAt", since) ?? latest + 1) - 1;
+  const after = known ?? (runs.lowest("endNumber", "endHeardAt", since) ?? latest + 1) - 1;
   const ends: EndedRun[] = [];
   let scanned = 0;
+  let there = 0;
   let reached = after;
+  // Ordinals have no gaps: one without a row is of a run that is deleted (webhooks.md#gap).
+  const goneUpTo = (end: number) => end - after - there;
   for (const [end, row] of rowsOfEnds(state, after)) {
-    if (ends.length === limit || scanned === FOLLOW_SCAN) return { ends, reached };
+    if (ends.length === limit || scanned === FOLLOW_SCAN) return { ends, reached, gone: goneUpTo(reached) };
     scanned += 1;
     reached = end;
-    // What was heard of before `since` is somebody else's past. A row that is gone was deleted by its user.
-    if (row !== undefined && row.heardAt >= since && isMatch(row))
-      ends.push({ end, run: runSummary(row, record.name) });
+    if (row === undefined) continue;
+    there += 1;
+    // What the pool learned of before `since` is somebody else's past.
+    const { endHeardAt = row.heardAt } = row;
+    if (endHeardAt >= since && isMatch(row))
+      ends.push({ end, gone: goneUpTo(end), run: runSummary(row, record.name) });
   }
-  return { ends, reached: scanned < FOLLOW_SCAN ? Math.max(reached, latest) : reached };
+  if (scanned < FOLLOW_SCAN) reached = Math.max(reached, latest);
+  return { ends, reached, gone: goneUpTo(reached) };
 }
 
 /** The ended runs after an ordinal: by the ends in memory or, after a restart, by a scan of the table. */
