@@ -130,6 +130,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     lowest: () => undefined,
     forget: () => {},
     keepLatest: () => {},
+    keepEnded: () => {},
   };
 }
 

@@ -25,11 +25,13 @@ export interface RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
+  /** Removes all rows but the `count` rows with the highest keys. */
+  keepLatest(count: number): void;
   /**
    * Of the rows that are not live, removes all but those with the highest keys: at most `count` rows, and at
    * most `bytes` of JSON in them.
    */
-  keepLatest(count: number, bytes: number): void;
+  keepEnded(count: number, bytes: number): void;
 }
 
 /** Called at each change of a row. `before`: the row before the change, if it was in memory. */
@@ -65,7 +67,8 @@ export class Rows<Row> {
   #watcher: RowWatcher<Row> = () => {};
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
-  #keepLatest: { count: number; bytes: number } | undefined;
+  #keepLatest: number | undefined;
+  #keepEnded: { count: number; bytes: number } | undefined;
   #version = 0;
 
   /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
@@ -162,12 +165,17 @@ export class Rows<Row> {
     this.#forgetUntil = until;
   }
 
+  /** At the next flush, removes all rows but the `count` rows with the highest keys. */
+  keepLatest(count: number): void {
+    this.#keepLatest = count;
+  }
+
   /**
    * At the next flush, removes the rows that are not live, but for those with the highest keys: at most
    * `count` rows, and at most `bytes` of JSON in them.
    */
-  keepLatest(count: number, bytes = Number.POSITIVE_INFINITY): void {
-    this.#keepLatest = { count, bytes };
+  keepEnded(count: number, bytes: number): void {
+    this.#keepEnded = { count, bytes };
   }
 
   /** Removes a row at the next flush. */
@@ -208,8 +216,10 @@ export class Rows<Row> {
     this.#removed.clear();
     if (this.#forgetUntil !== undefined) this.#disk.forget(this.#forgetUntil);
     this.#forgetUntil = undefined;
-    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest.count, this.#keepLatest.bytes);
+    if (this.#keepLatest !== undefined) this.#disk.keepLatest(this.#keepLatest);
     this.#keepLatest = undefined;
+    if (this.#keepEnded !== undefined) this.#disk.keepEnded(this.#keepEnded.count, this.#keepEnded.bytes);
+    this.#keepEnded = undefined;
     return written;
   }
 }

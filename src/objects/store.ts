@@ -180,13 +180,19 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select(`${this.#table} WHERE k > ? AND k < ? ORDER BY k LIMIT ?`, after, before, limit);
   }
 
-  keepLatest(count: number, bytes: number): void {
+  keepLatest(count: number): void {
+    if (!this.#exists) return;
+    const first = `SELECT k FROM ${this.#table} ORDER BY k DESC LIMIT 1 OFFSET ?`;
+    const sql = `DELETE FROM ${this.#table} WHERE k <= (${first})`;
+    meter.rowsWritten += this.#sql.exec(sql, count).rowsWritten;
+  }
+
+  keepEnded(count: number, bytes: number): void {
     if (!this.#exists) return;
     const ended = `${this.#table} WHERE live = 0`;
     const remove = `DELETE FROM ${ended} AND k <= `;
     const beyond = `(SELECT k FROM ${ended} ORDER BY k DESC LIMIT 1 OFFSET ?)`;
     meter.rowsWritten += this.#sql.exec(`${remove} ${beyond}`, count).rowsWritten;
-    if (!Number.isFinite(bytes)) return;
     const sizes = `SELECT k, sum(length(CAST(v AS BLOB))) OVER (ORDER BY k DESC) AS size FROM ${ended}`;
     const large = `(SELECT max(k) FROM (${sizes}) WHERE size > ?)`;
     meter.rowsWritten += this.#sql.exec(`${remove} ${large}`, bytes).rowsWritten;

@@ -155,13 +155,13 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
       const keys = ["1", "2", "3", "4", "5", "6"];
       for (const key of keys) disk.write(key, { text: "é".repeat(45) }, key === "1", 0);
       const left = () => keys.filter((key) => disk.read(key) !== undefined).join("");
-      disk.keepLatest(4, Number.POSITIVE_INFINITY);
+      disk.keepEnded(4, 10_000);
       expect(left()).toBe("13456");
-      disk.keepLatest(4, 404);
+      disk.keepEnded(4, 404);
       expect(left()).toBe("13456");
-      disk.keepLatest(4, 403);
+      disk.keepEnded(4, 403);
       expect(left()).toBe("1456");
-      disk.keepLatest(1, 50);
+      disk.keepEnded(1, 50);
       expect(left()).toBe("1");
     }));
 

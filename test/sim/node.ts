@@ -148,11 +148,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           .sort((a, b) => number(a) - number(b))
           .slice(0, limit);
       },
-      // No story is so long that a bound of bytes is reached.
       keepLatest: (count) => {
-        const keys = ended().map(([key]) => key);
-        for (const key of keys.sort().slice(0, -count)) stored.delete(key);
+        for (const key of [...stored.keys()].sort().slice(0, -count)) stored.delete(key);
       },
+      keepEnded: () => undefined, // no story has so many deliveries
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above

@@ -172,7 +172,7 @@ function enable(state: Endpoint, from: "last" | Instant, now: Instant): WebhookS
 /** After each so many new deliveries, removes the oldest that are too many or too large to be listed. */
 function boundDeliveries({ deliveries, record: { nextNumber } }: Endpoint, before: number): void {
   const rounds = (number: number) => Math.floor(number / BOUND_EACH);
-  if (rounds(before) < rounds(nextNumber)) deliveries.keepLatest(MAX_DELIVERIES, MAX_DELIVERIES_BYTES);
+  if (rounds(before) < rounds(nextNumber)) deliveries.keepEnded(MAX_DELIVERIES, MAX_DELIVERIES_BYTES);
 }
 
 /** Forgets deliveries that were over long ago (webhooks.md#deliveries). */

@@ -62,7 +62,11 @@ export class MapDisk<Row> implements RowDisk<Row> {
       .slice(0, limit);
   }
 
-  keepLatest(count: number, bytes: number): void {
+  keepLatest(count: number): void {
+    for (const key of [...this.rows.keys()].sort().slice(0, -count)) this.rows.delete(key);
+  }
+
+  keepEnded(count: number, bytes: number): void {
     const latest = this.readEnded(Infinity).reverse();
     let size = 0;
     for (const [index, [key, row]] of latest.entries()) {
