@@ -133,6 +133,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     beyond: () => ({ rows: "", bytes: "" }),
     count: () => 0,
     removeUpTo: () => {},
+    keepEnded: () => {},
   };
 }
 

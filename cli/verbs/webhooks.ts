@@ -47,6 +47,7 @@ export function addWebhooks(program: Command, io: Io, exitWith: (code: number) =
     .description("Endpoints are told of the ends of runs, signed, and again until they answer with 2xx.");
   addCreate(webhooks, io);
   addList(webhooks, io);
+  addShow(webhooks, io);
   addRemove(webhooks, io);
   addTest(webhooks, io, exitWith);
   addDeliveries(webhooks, io);
@@ -104,10 +105,53 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
     one.url,
     one.types.join(" "),
     [...(one.pools ?? []).map((pool) => `pool ${pool}`), ...labelsOf(one)].join(", "),
-    one.disabled?.text ?? one.failing?.text ?? "",
+    reasonOf(one),
   ]);
   const empty = "No webhooks. Create one: drover webhooks create https://ci.example.com/drover --name ci";
   return listText(io, headings, rows, empty);
+}
+
+/** Why an endpoint is in its state, and what it has missed. */
+function reasonOf({ disabled, unsigned, failing, gap }: Webhook): string {
+  const missed = gap === null ? "" : `${gap.runs} ends missed, the latest noticed at ${gap.at}`;
+  const why = disabled?.text ?? unsigned?.text ?? failing?.text ?? "";
+  return [why, missed].filter((text) => text !== "").join("; ");
+}
+
+function addShow(webhooks: Command, io: Io): void {
+  webhooks
+    .command("show")
+    .summary("show an endpoint: its state and why, and what it has missed")
+    .description("Shows an endpoint: what it receives, its state and why, and what it has missed.")
+    .argument("<webhook>", "its name")
+    .option("--json", "print JSON")
+    .action(async (name: string, { json }: { json?: boolean }) => {
+      const webhook = await connect(io).client.webhooks.get(name);
+      await io.stdout.write(json === true ? `${asJson(webhook)}\n` : showView(webhook));
+    });
+}
+
+function showView(one: Webhook): string {
+  const { disabled, unsigned, failing, gap } = one;
+  const all: [string, string | undefined][] = [
+    ["name", one.name],
+    ["url", one.url],
+    ["types", one.types.join(" ")],
+    ["pools", one.pools?.join(" ") ?? "all"],
+    ["labels", labelsOf(one).join(" ")],
+    ["state", one.state],
+    ["why", disabled?.text ?? unsigned?.text ?? failing?.text],
+    ["since", disabled?.at ?? unsigned?.since ?? failing?.since],
+    ["secret tried", disabled === null ? unsigned?.nextAt : undefined],
+    ["paused until", one.pausedUntil ?? undefined],
+    ["waiting", `${one.waiting} deliveries`],
+    ["unread", one.behind.join(" ")],
+    ["missed", gap === null ? "" : `${gap.runs} ends, since their runs were deleted before they were read`],
+    ["noticed", gap?.at],
+    ["created", `${one.createdAt} by ${one.createdBy}`],
+  ];
+  const shown = all.filter(([, text]) => text !== undefined && text !== "");
+  return shown.map(([label, text]) => `${label.padEnd(12)} ${text}\n`).join("");
 }
 
 function labelsOf({ labels }: Webhook): string[] {

@@ -36,6 +36,11 @@ export interface RowDisk<Row> {
   count(sort: RowSort, after: string, upTo: string): number;
   /** Removes the rows of a sort, or all, whose key is at most `upTo`. */
   removeUpTo(upTo: string, sort?: RowSort): void;
+  /**
+   * Of the rows that are not live, removes all but those with the highest keys: at most `count` rows, and at
+   * most `bytes` of JSON in them.
+   */
+  keepEnded(count: number, bytes: number): void;
 }
 
 /** The rows whose text in a field is one of these; with `others`, all other rows. */
@@ -79,6 +84,7 @@ export class Rows<Row> {
   #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
   #removals: { upTo: string; sort?: RowSort | undefined }[] = [];
+  #keepEnded: { count: number; bytes: number } | undefined;
   #version = 0;
 
   /** `isLive`: which rows stay in memory. `tracked`: the fields for which `highest` works. */
@@ -195,6 +201,14 @@ export class Rows<Row> {
     return this.#disk.count(sort, after, upTo);
   }
 
+  /**
+   * At the next flush, removes the rows that are not live, but for those with the highest keys: at most
+   * `count` rows, and at most `bytes` of JSON in them.
+   */
+  keepEnded(count: number, bytes: number): void {
+    this.#keepEnded = { count, bytes };
+  }
+
   /** Removes a row at the next flush. */
   delete(key: string): void {
     const before = this.#rows.get(key);
@@ -235,6 +249,8 @@ export class Rows<Row> {
     this.#forgetUntil = undefined;
     for (const { upTo, sort } of this.#removals) this.#disk.removeUpTo(upTo, sort);
     this.#removals = [];
+    if (this.#keepEnded !== undefined) this.#disk.keepEnded(this.#keepEnded.count, this.#keepEnded.bytes);
+    this.#keepEnded = undefined;
     return written;
   }
 }

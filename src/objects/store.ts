@@ -215,6 +215,17 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     meter.rowsWritten += this.#sql.exec(sql, upTo, ...bound).rowsWritten;
   }
 
+  keepEnded(count: number, bytes: number): void {
+    if (!this.#exists) return;
+    const ended = `${this.#table} WHERE live = 0`;
+    const remove = `DELETE FROM ${ended} AND k <= `;
+    const beyond = `(SELECT k FROM ${ended} ORDER BY k DESC LIMIT 1 OFFSET ?)`;
+    meter.rowsWritten += this.#sql.exec(`${remove} ${beyond}`, count).rowsWritten;
+    const sizes = `SELECT k, sum(length(CAST(v AS BLOB))) OVER (ORDER BY k DESC) AS size FROM ${ended}`;
+    const large = `(SELECT max(k) FROM (${sizes}) WHERE size > ?)`;
+    meter.rowsWritten += this.#sql.exec(`${remove} ${large}`, bytes).rowsWritten;
+  }
+
   forget(until: Instant): void {
     if (!this.#exists) return;
     const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ?`;

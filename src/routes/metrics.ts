@@ -1,8 +1,11 @@
 // The route that Prometheus scrapes (api.md#metrics).
 import { z } from "zod";
+import type { Objects } from "../objects/rpc.ts";
 import { Name } from "../schema/common.ts";
 import { metricsText, type Sample } from "../schema/metrics.ts";
+import { limitsRuns } from "./access/run-limits.ts";
 import type { EdgeApp } from "./edge.ts";
+import { inParallel } from "./http/parallel.ts";
 import { operation } from "./openapi/operation.ts";
 import { repeatable } from "./openapi/params.ts";
 import { askPools } from "./query/fan-out.ts";
@@ -19,9 +22,10 @@ const route = operation({
   codes: ["unknown_pool"],
   summary: "Metrics for Prometheus",
   description:
-    "Each pool is asked once; of a pool that does not answer there is only `drover_pool_up`, with the " +
-    "value 0. If `pool` is given, only the named pools are asked, so that many pools can be scraped in " +
-    "parts.",
+    "Each pool is asked once, and so is each webhook; of one that does not answer there is only " +
+    "`drover_pool_up` or `drover_webhook_up`, with the value 0. If `pool` is given, only the named pools " +
+    "are asked, so that many pools can be scraped in parts. A token that is limited to pools or labels " +
+    "sees no webhooks.",
   request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
   responses: {
     200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },
@@ -37,7 +41,22 @@ export function metricsRoutes(app: EdgeApp): void {
     const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
     const silent = service.filter(({ healthy }) => !healthy);
     const down = silent.map(({ pool }): Sample => ({ name: "drover_pool_up", labels: { pool }, value: 0 }));
-    const text = metricsText([...down, ...[...answers.values()].flat()]);
+    const isWhole = requested === undefined && !limitsRuns(c.var.caller.limits);
+    const ofWebhooks = isWhole ? await askWebhooks(objects) : [];
+    const text = metricsText([...down, ...[...answers.values()].flat(), ...ofWebhooks]);
     return c.text(text, 200, { "content-type": PROMETHEUS_TEXT });
   });
+}
+
+/** The samples of all endpoints. One that does not answer is down, and hides no other. */
+async function askWebhooks(objects: Objects): Promise<Sample[]> {
+  const endpoints = await objects.registry().webhooks();
+  const samples = await inParallel(endpoints, ({ id, name }) => {
+    const down: Sample = { name: "drover_webhook_up", labels: { webhook: name }, value: 0 };
+    return objects
+      .webhook(id)
+      .metrics()
+      .catch(() => [down]);
+  });
+  return samples.flat();
 }

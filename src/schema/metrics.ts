@@ -7,8 +7,9 @@ interface Metric {
 }
 
 /**
- * The complete list of metrics. Every sample has the label `pool`. No label names a run or a machine, since
- * there may be any number of runs and machines. Summaries have a sum and a count, but no quantiles.
+ * The complete list of metrics. Every sample has the label `pool`, or `webhook` if it is of an endpoint. No
+ * label names a run or a machine, since there may be any number of runs and machines. Summaries have a sum
+ * and a count, but no quantiles.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
@@ -71,6 +72,17 @@ export const METRICS = {
     kind: "counter",
     help: "Steps that broke an invariant of Drover itself: each is a bug, and the log names the invariant.",
   },
+  drover_webhook_up: { kind: "gauge", help: "Whether the endpoint has answered this scrape." },
+  drover_webhook_state: { kind: "gauge", help: "1 for the state that the endpoint is in, 0 for the others." },
+  drover_webhook_owed: {
+    kind: "gauge",
+    help: "Deliveries that wait, and ends of runs that the endpoint knows of and has not read.",
+  },
+  drover_webhook_gap_total: {
+    kind: "counter",
+    help: "Ends that are never sent, since their runs were deleted before the endpoint had read them.",
+  },
+  drover_webhook_failures_total: { kind: "counter", help: "Attempts that the receiver did not accept." },
 } as const satisfies Record<string, Metric>;
 
 export type MetricName = keyof typeof METRICS;

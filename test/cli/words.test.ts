@@ -30,6 +30,7 @@ const BELOW = [
   "sessions end",
   "webhooks create",
   "webhooks list",
+  "webhooks show",
   "webhooks rm",
   "webhooks test",
   "webhooks deliveries",

@@ -187,13 +187,24 @@ describe("the invariants of a pool (shell.md#assertions)", () => {
       return [state, state];
     };
   };
-  const tally = (count: number) => ({ tally: { counts: { "ended complete": count }, upTo: 0, from: "" } });
+  const tally = (count: number, upTo = 0) => ({
+    tally: { counts: { "ended complete": count }, upTo, from: "" },
+  });
   const on = ofPool.placed("a", "w1");
 
   tryAll(poolMachine, [
     ["its revision goes back", "rules.md#r1", onto({ revision: 0 })],
     ["the name of a worker comes twice", "rules.md#invariant-3", onto({ nextWorker: 0 })],
     ["a count shrinks", "pool.md#metrics", onto(tally(1), tally(2))],
+    ["the ordinals of ends go back", "pool.md#metrics", onto(tally(1, 1), tally(1, 2))],
+    [
+      "the end of a run gets another ordinal",
+      "webhooks.md#following",
+      changed(
+        { ...ofPool.waiting("a", { state: "complete", wants: "nothing" }), endNumber: 1 },
+        { endNumber: 2 },
+      ),
+    ],
     ["the version of a run goes back", "rules.md#r1", changed(on, { version: 0 })],
     ["an epoch is not open any more, and has not ended", "rules.md#r2", changed(on, { opened: 0 })],
     ["two epochs of a run are open", "rules.md#r2", changed(on, { opened: 2 })],

@@ -24,6 +24,20 @@ describe("GET /metrics (api.md#metrics)", () => {
     expect(edge.calls).toEqual(["pool a metrics", "pool c metrics"]);
   });
 
+  test("asks each webhook once, and one that does not answer is down (webhooks.md#metrics)", async () => {
+    const edge = createEdge("a");
+    for (const name of ["ci", "chat"])
+      await edge.json(201, "POST", "/v1/webhooks", { name, url: "https://ci.example.com/hook" });
+    const { id } = await edge.json(200, "GET", "/v1/webhooks/chat");
+    edge.fault = (call) => {
+      if (call === `webhook ${id} metrics`) throw new Error("it is broken");
+    };
+    const text = await (await edge.call("GET", "/metrics")).text();
+    expect(faultsOf(text)).toEqual([]);
+    expect(text).toContain('drover_webhook_up{webhook="ci"} 1\n');
+    expect(text).toContain('drover_webhook_up{webhook="chat"} 0\n');
+  });
+
   test("a pool that does not answer is down, and hides no other", async () => {
     const edge = createEdge("a", "b");
     edge.fault = down("a");

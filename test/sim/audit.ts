@@ -12,6 +12,7 @@ import type { Host } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { Process } from "./player.ts";
 import { Pleas } from "./pleas.ts";
+import { EventReceiver } from "./receiver.ts";
 import { RETENTION_MS } from "./workload.ts";
 import type { World } from "./world.ts";
 
@@ -56,6 +57,7 @@ export class Audit implements ObjectsAudit {
   readonly ended = new Map<string, AllocationRecord>();
   readonly pleas: Pleas;
   readonly force = new Force();
+  readonly events: EventReceiver;
   /** Each run as it is stored. */
   readonly #stored = new Map<string, AllocationRecord>();
   /** What was submitted, by run. */
@@ -76,8 +78,9 @@ export class Audit implements ObjectsAudit {
   objects: Objects | undefined;
   cloud: Cloud | undefined;
 
-  constructor(world: World) {
+  constructor(world: World, seed: number) {
     this.#world = world;
+    this.events = new EventReceiver(world, seed);
     this.pleas = new Pleas(world, this.ended, () => [...this.#started.values()].flat());
   }
 

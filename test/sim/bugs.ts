@@ -3,6 +3,7 @@ import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { runKey } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
+import type { WebhookEvent } from "../../src/core/webhook/machine.ts";
 import { goneNow } from "../../src/core/worker/life/shutdown.ts";
 import type { WorkerEvent } from "../../src/core/worker/machine.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
@@ -137,6 +138,14 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, asIfHeld(event), now),
     },
   },
+  /** The endpoint takes an attempt without an answer for one that was accepted (webhooks.md#attempts). */
+  "events that nobody has accepted": {
+    ...REAL_MACHINES,
+    webhook: {
+      ...REAL_MACHINES.webhook,
+      apply: (state, event, now) => REAL_MACHINES.webhook.apply(state, asIfAccepted(event), now),
+    },
+  },
 };
 
 /** Bugs that only show where a whole fleet has troubles: stories of chaos must find them. */
@@ -191,6 +200,11 @@ function asIfDone(event: AllocationEvent): AllocationEvent {
     one.state === "gone" ? { ...one, state: "exited" as const, exit } : one,
   );
   return { ...event, body: { ...event.body, attempts } };
+}
+
+function asIfAccepted(event: WebhookEvent): WebhookEvent {
+  if (event.type !== "attempted" || event.outcome.status !== null) return event;
+  return { ...event, outcome: { ...event.outcome, status: 204 } };
 }
 
 function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {

@@ -57,6 +57,7 @@ const RATES: Record<Fault, number> = {
   lostAlarm: 0,
   lostData: 0.1,
   partition: 0,
+  receiverDown: 1,
   silentBeforeOrder: 0,
   agentRestart: 0.05,
   machineDeath: 0.02,

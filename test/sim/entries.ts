@@ -1,4 +1,5 @@
 import type { AuditRow } from "../../src/core/audit/entry.ts";
+import type { WorkerRow } from "../../src/core/pool/record.ts";
 import type { Objects } from "./objects.ts";
 import type { World } from "./world.ts";
 
@@ -27,10 +28,21 @@ export function isEntryOwed(objects: Objects): boolean {
   return sendersIn(objects).some(({ owed }) => owed.length > 0);
 }
 
-/** The runs and workers that have ever had an entry. */
-function sendersIn({ allocations, workers }: Objects) {
+/**
+ * The runs and workers that have ever had an entry. What the pool has of a worker that is gone is not owed,
+ * though the worker may not know: where its alarm is lost nobody wakes it any more, and nothing is missing.
+ */
+function sendersIn({ allocations, workers, pool }: Objects) {
+  // Only the pool's machine writes this table.
+  const rows = pool.disk.tables.get("workers") as ReadonlyMap<string, WorkerRow> | undefined;
+  const heard = (name: string) => {
+    const row = rows?.get(name);
+    return row?.phase === "gone" ? (row.audited ?? 0) : 0;
+  };
   return [...allocations, ...workers].flatMap(([name, { disk }]) => {
     const { value } = disk;
-    return value !== null && "audit" in value && value.audit !== undefined ? [{ name, ...value.audit }] : [];
+    if (value === null || !("audit" in value) || value.audit === undefined) return [];
+    const { last, owed } = value.audit;
+    return [{ name, last, owed: owed.filter(({ n }) => n > heard(name)) }];
   });
 }

@@ -72,6 +72,8 @@ export const FAULTS = {
   ownMachine: 0.4,
   /** A host lies: it says anything, of any run, as often as it likes. */
   liar: 0.15,
+  /** The receiver of the story's events is down for some minutes. */
+  receiverDown: 0.5,
   /** A signal takes its time to have an effect. */
   slowSignal: 0.5,
   /** A host is a shell script: restart delays and time limits are the control plane's to see to. */

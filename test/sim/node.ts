@@ -146,6 +146,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         return found
           .map(([, row]) => row)
           .filter((row) => number(row) > above)
+          .sort((a, b) => number(a) - number(b))
           .slice(0, limit);
       },
       hasMoreThan: (count) => stored.size > count,
@@ -156,6 +157,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         for (const [key, row] of stored)
           if (key <= upTo && (sort === undefined || isOfSort(row, sort))) stored.delete(key);
       },
+      keepEnded: () => undefined, // no story has so many deliveries
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above

@@ -23,6 +23,21 @@ import {
   registryMachine,
 } from "../../src/core/registry/machine.ts";
 import { poolsOf, type RegistryRecord } from "../../src/core/registry/pools.ts";
+import { arePokedAt } from "../../src/core/registry/webhooks.ts";
+import { webhookInbox } from "../../src/core/webhook/inbox.ts";
+import {
+  type DeliverLetter,
+  type WebhookEvent,
+  type WebhookMessage,
+  webhookMachine,
+} from "../../src/core/webhook/machine.ts";
+import {
+  type DeliveryRow,
+  deliveryKey,
+  isLiveDelivery,
+  type WebhookRecord,
+  type WebhookState,
+} from "../../src/core/webhook/record.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
@@ -39,6 +54,7 @@ import type { Machine } from "../../src/shared/machine.ts";
 import { registryOf } from "../core/support/registry.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
+import { ENDPOINT, type EventReceiver } from "./receiver.ts";
 import type { SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
@@ -46,10 +62,12 @@ type StoredRun = AllocationRecord | Tombstone;
 export type AllocationNode = Node<StoredRun, AllocationState, AllocationEvent, AllocationMessage>;
 export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEvent, WorkerMessage>;
 export type PoolNode = Node<PoolRecord, PoolState, PoolEvent, PoolMessage>;
+type WebhookNode = Node<WebhookRecord, WebhookState, WebhookEvent, WebhookMessage>;
 type RegistryNode = Node<RegistryRecord, RegistryState, RegistryEvent, RegistryMessage>;
 
 /** The machines under test: the real ones, or ones with a bug put in by hand. */
 export interface Machines {
+  webhook: Machine<WebhookState, WebhookEvent, WebhookMessage>;
   allocation: Machine<AllocationState, AllocationEvent, AllocationMessage>;
   worker: Machine<WorkerState, WorkerEvent, WorkerMessage>;
   pool: Machine<PoolState, PoolEvent, PoolMessage>;
@@ -59,6 +77,7 @@ export const REAL_MACHINES: Machines = {
   allocation: allocationMachine,
   worker: workerMachine,
   pool: poolMachine,
+  webhook: webhookMachine,
 };
 
 /** The number of the last entry of a stored table. */
@@ -75,7 +94,8 @@ function exported({ from, before }: ExportMessage): ExportAnswered {
 export interface Audit {
   allocation(name: string, before: StoredRun | null, after: StoredRun | null): void;
   worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void;
-  /** The hosts, by their workers. */
+  /** The receiver of events, and the hosts by their workers. */
+  events: EventReceiver;
   hosts: ReadonlyMap<string, { fallSilent(sockets: SimSocket[]): void }>;
 }
 
@@ -86,6 +106,7 @@ export class Objects {
   readonly allocations = new Map<string, AllocationNode>();
   readonly workers = new Map<string, WorkerNode>();
   readonly pool: PoolNode;
+  readonly webhook: WebhookNode;
   /** It is told of the pool when somebody wants to delete that: before, nothing of a story is up to it. */
   readonly registry: RegistryNode;
   /** What the platform keeps for workers: their hosts' sockets; and each process's side of the exchange. */
@@ -104,22 +125,25 @@ export class Objects {
     this.#audit = audit;
     this.pool = this.#newPool();
     this.registry = this.#newRegistry();
+    this.webhook = this.#newWebhook();
   }
 
   *all(): Generator<{ name: string; kill(): void; bury(): void; clockJumped(): void }> {
     yield this.pool;
+    yield this.webhook;
     if (this.registry.disk.value !== null) yield this.registry;
     yield* this.allocations.values();
     yield* this.workers.values();
   }
 
-  /** What the cron trigger pokes: the registry, and each pool that there is (messages.md#self-repair). */
+  /** What the cron trigger pokes: the registry, each pool that there is, and at times each endpoint. */
   *poked(): Generator<{
     serve(handle: (actor: { apply(event: { type: "tick" }): unknown }) => void): Promise<void>;
   }> {
     const { value: record } = this.registry.disk;
     if (record !== null) yield this.registry;
     if (record === null || poolsOf({ record }).length > 0) yield this.pool;
+    if (arePokedAt(this.#world.planeNow)) yield this.webhook;
   }
 
   allocation(run: string): AllocationNode {
@@ -240,6 +264,7 @@ export class Objects {
             ),
           ),
         save: (disk, state) => {
+          for (const { after } of state.runs.changes()) this.#audit.events.stored(after);
           state.runs.flush();
           state.workers.flush();
           state.audit.rows.flush();
@@ -273,6 +298,44 @@ export class Objects {
     );
   }
 
+  #newWebhook(): WebhookNode {
+    const node: WebhookNode = new Node(
+      this.#world,
+      ENDPOINT,
+      { type: "tick" },
+      {
+        machine: this.#machines.webhook,
+        load: (disk) => ({
+          record: disk.value,
+          deliveries: node.rows<DeliveryRow>("deliveries", isLiveDelivery),
+          memo: { url: "https://drover.test", forgotAt: 0, news: {} },
+        }),
+        save: (disk, state) => {
+          state.deliveries.flush();
+          disk.value = state.record;
+        },
+        stored: () => undefined,
+        send: async (message): Promise<WebhookEvent> => {
+          if (message.kind === "audit") throw new Error("nobody does anything to the endpoint of a story");
+          if (message.kind === "deliver") return this.#attempt(message);
+          return post(this.#mailboxes(ENDPOINT), message);
+        },
+      },
+    );
+    return node;
+  }
+
+  /** As `objects/webhooks/send.ts` does: whatever goes wrong is an outcome. */
+  async #attempt({ number, tries }: DeliverLetter): Promise<WebhookEvent> {
+    const noReply = { status: null, durationMs: 1, problem: "no reply", answer: null, retryAfterMs: null };
+    // Only its machine writes them, and sends of none that is not there.
+    const row = this.webhook.disk.tables.get("deliveries")?.get(deliveryKey(number)) as DeliveryRow;
+    const outcome = await this.#world
+      .call(ENDPOINT, "receiver", row.type, () => this.#audit.events.take(row))
+      .catch(() => noReply);
+    return { type: "attempted", number, tries, outcome };
+  }
+
   async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {
     if (message.kind === "export_audit") return exported(message);
     if (message.kind !== "list") return post(this.#mailboxes("pool"), message);
@@ -302,10 +365,12 @@ export class Objects {
             }),
           ),
       }),
-      // No story has webhooks: nobody follows the pool, and so nothing is sent.
-      webhook: () => {
-        throw new Error("a message to a webhook, which no story has");
-      },
+      webhook: () => ({
+        deliver: (message) =>
+          call(ENDPOINT, message, () =>
+            this.webhook.serve((actor) => receive(webhookInbox, actor, message, world.planeNow)),
+          ),
+      }),
       pool: () => ({
         deliver: (message) =>
           call("pool", message, () =>

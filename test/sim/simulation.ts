@@ -20,6 +20,7 @@ import { NAMES, Operator } from "./operator.ts";
 import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
+import { ENDPOINT, SETTINGS } from "./receiver.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL } from "./workload.ts";
@@ -126,7 +127,7 @@ class Simulation {
     const { setting = {} } = options;
     this.#setting = setting;
     this.#world = new World(options.seed, options.faults, setting.rates);
-    this.#audit = new Audit(this.#world);
+    this.#audit = new Audit(this.#world, options.seed);
     this.#objects = new Objects(this.#world, options.machines, this.#audit);
     const boot = {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
@@ -155,11 +156,13 @@ class Simulation {
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
     this.#audit.afterAll(this.#options.faults.length === 0);
     checkEntries(this.#objects, this.#world);
+    this.#audit.events.check(this.#objects.webhook.disk);
     return steps;
   }
 
   #isUnsettled(): boolean {
-    return this.#audit.unfinished() !== undefined || isEntryOwed(this.#objects);
+    if (this.#audit.unfinished() !== undefined || isEntryOwed(this.#objects)) return true;
+    return this.#audit.events.isOwed(this.#objects.webhook.disk);
   }
 
   /** Whether a story with faults to its end is at its end: a long question, which is not asked each time. */
@@ -222,6 +225,12 @@ class Simulation {
     void this.#world.retrying(() =>
       this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", body: configure })),
     );
+    const follow = {
+      type: "configure_webhook" as const,
+      body: { webhook: ENDPOINT, revision: 1, settings: SETTINGS },
+    };
+    void this.#world.retrying(() => this.#objects.webhook.serve((actor) => void actor.apply(follow)));
+    this.#audit.events.begin();
     const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
     this.#audit.submitted = submitted.length;
     for (const job of submitted) {

@@ -98,8 +98,8 @@ export class World {
   call<Reply>(from: string, to: string, what: string, serve: () => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const fail = () => this.time.after(REPLY_TIMEOUT_MS, () => reject(new NoReply(`${what} to ${to}`)));
-      // A cloud is called over connections, which lose and delay, but never double.
-      if (to !== "cloud" && this.strikes("doubling")) this.#serveAgain(serve);
+      // A cloud or a receiver is called over connections, which lose and delay, but never double.
+      if (to !== "cloud" && to !== "receiver" && this.strikes("doubling")) this.#serveAgain(serve);
       if (this.strikes("loss")) {
         this.tell(from, `${what} to ${to} is lost`);
         fail();

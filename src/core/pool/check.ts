@@ -16,7 +16,13 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
   ofPool("pool.md#metrics", ({ tally: before }, { tally: after }) =>
     before === after
       ? undefined
-      : grows(...Object.keys(before?.counts ?? {}))(before?.counts, after?.counts ?? {}),
+      : (grows("upTo")(before, after) ??
+        grows(...Object.keys(before?.counts ?? {}))(before?.counts, after?.counts ?? {})),
+  ),
+  ofRows("webhooks.md#following", runs, (before, { endNumber }) =>
+    before?.endNumber !== undefined && endNumber !== before.endNumber
+      ? `it was end ${before.endNumber} of the pool, and is end ${endNumber}`
+      : undefined,
   ),
   ofRows("rules.md#r1", runs, grows("version")),
   ofRows("rules.md#r2", runs, grows("opened", "ended")),

@@ -24,7 +24,7 @@ export function loadedPool(
   audit.stampWith((now) => changes.stamp(now));
   const recentEnds = new RecentEnds(counting.ends);
   runs.stampWith((after, before, key, now) => {
-    const row = counting.run(changes.run(after, before, key, now), before);
+    const row = counting.run(changes.run(after, before, key, now), before, now);
     if (row.endNumber !== undefined) recentEnds.note(row.endNumber, key);
     return row;
   });
@@ -37,7 +37,7 @@ export function loadedPool(
     counting,
     changes,
     recentEnds,
-    told: {},
+    talks: {},
     sweptAt: null,
     sweepError: null,
     strangers: [],

@@ -8,6 +8,7 @@ import type { Exported } from "../audit/export.ts";
 import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
+import type { Reach } from "../webhook/messages.ts";
 
 /** A run as its pool knows it: the allocation's latest upsert, and its placement. */
 export interface RunRow extends Omit<RunUpsert, "audit"> {
@@ -35,6 +36,8 @@ export interface RunRow extends Omit<RunUpsert, "audit"> {
   number?: number;
   /** The run's ordinal among the ended runs of the pool (`tally.ts`). Absent: the run has not ended. */
   endNumber?: number;
+  /** When the pool learned of the end. Absent: the run has not ended. */
+  endHeardAt?: Instant;
 }
 
 /**
@@ -139,9 +142,15 @@ export interface PoolRecord {
   lateUntil?: Instant | undefined;
   tally: Tally;
   /** The endpoints of webhooks that follow the pool, by id (webhooks.md#following). */
-  followers: Record<string, { updates: boolean }>;
+  followers: Record<string, Follower>;
   /** How far the pool's part of the audit log is exported. */
   exported: Exported;
+}
+
+/** An endpoint that follows a pool: what it wants, and up to where it has confirmed the pool's news. */
+export interface Follower {
+  updates: boolean;
+  told: Reach;
 }
 
 /** By instance type: the least memory that a host has measured, if it is less than advertised. */

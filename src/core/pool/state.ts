@@ -4,7 +4,6 @@ import { isTerminal } from "../../shared/run-state.ts";
 import type { AuditTable } from "../audit/table.ts";
 import type { Sighting } from "../messages.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import type { Reach } from "../webhook/messages.ts";
 import type { Pass } from "./plan/pass.ts";
 import type { Counting } from "./plan/tally.ts";
 import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
@@ -12,6 +11,13 @@ import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
 import type { LastHeard, ReadonlyLastHeard } from "./rows/last-heard.ts";
 import type { ReadonlyRecentEnds, RecentEnds } from "./rows/recent-ends.ts";
 import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
+
+/** What this process remembers of an endpoint that follows the pool (webhooks.md#following). */
+export interface Talk {
+  notBefore: Instant;
+  /** How often the endpoint has asked for a page. */
+  asked: number;
+}
 
 /** The part of the state that a restart may lose. */
 export interface PoolMemo {
@@ -24,8 +30,8 @@ export interface PoolMemo {
   changes: Changes;
   /** The runs that ended lately. Changed in place with the rows. */
   recentEnds: RecentEnds;
-  /** By endpoint: the news that it has confirmed, and when it may be told more. */
-  told: Record<string, Reach & { notBefore: Instant }>;
+  /** By endpoint: when it may be told more, and how often it has asked. */
+  talks: Record<string, Talk>;
   sweptAt: Instant | null;
   sweepError: string | null;
   /**

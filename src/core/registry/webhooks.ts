@@ -129,6 +129,19 @@ export function webhooksOwed(rows: ReadonlyRows<WebhookRow>): Letter<"webhook", 
     });
 }
 
+/** How often endpoints are poked, and for how long after that each tick of the cron does it. */
+const POKED_EACH_MS: Millis = 3_600_000;
+const POKED_FOR_MS: Millis = 300_000;
+
+/**
+ * Whether the registry pokes the endpoints at this tick of the cron: one tick an hour. No pool repeats what an
+ * endpoint owes its receiver, so an endpoint whose alarm was lost would wait for the next end of a run
+ * (messages.md#self-repair).
+ */
+export function arePokedAt(now: Instant): boolean {
+  return now % POKED_EACH_MS < POKED_FOR_MS;
+}
+
 /** The endpoint of this name, unless it is being deleted. */
 export function webhookNamed(rows: ReadonlyRows<WebhookRow>, name: string): WebhookRow | undefined {
   for (const row of rows.live()) if (row.name === name && row.deletedBy === null) return row;

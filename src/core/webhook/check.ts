@@ -7,7 +7,7 @@ const ofWebhook = ofRecord<WebhookRecord>;
 
 /** The invariants of an endpoint, for `check` (shell.md#assertions). */
 export const webhookInvariants: readonly Invariant<WebhookState>[] = [
-  ofWebhook("rules.md#r1", grows("revision", "nextNumber")),
+  ofWebhook("rules.md#r1", grows("revision", "nextNumber", "failures")),
   ofWebhook("webhooks.md#following", (before, { cursors }) => {
     const back = Object.entries(before.cursors).find(([pool, { listedAt, since, placed, ends }]) => {
       const now = cursors[pool];

@@ -3,6 +3,7 @@ import type { RunSummary } from "../../schema/run/run.ts";
 import type { EventType } from "../../schema/webhook/webhook.ts";
 import { formatDuration } from "../../shared/duration.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import { backOffMs } from "../../shared/time/backoff.ts";
 import type { DeliveryState } from "../../shared/webhooks/words.ts";
 import { runPayload, testPayload, typeOfRun } from "./payload.ts";
 import {
@@ -29,8 +30,14 @@ export const DELIVERIES_IN_FLIGHT = 5;
 export const MAX_WAITING = 50;
 /** How long a delivery that is over stays listed. */
 export const DELIVERY_KEPT_MS: Millis = 30 * 24 * 3_600_000;
+/** How many deliveries that are over stay listed, and how many bytes of them: the oldest go first. */
+export const MAX_DELIVERIES = 10_000;
+export const MAX_DELIVERIES_BYTES = 32 * 2 ** 20;
 /** An outage of at least this many failures, and this long: after its end, everything is tried at once. */
 const OUTAGE = { failures: 3, lastsMs: 30_000 };
+
+/** How long an endpoint waits whose secret cannot be opened, at first and at most. */
+export const UNSIGNED_PAUSE = { firstMs: 5_000, longestMs: 600_000 };
 
 /** The outcome of an attempt. `retryAfterMs`: the pause that the receiver asks for. */
 export interface Outcome extends Omit<Attempt, "at"> {
@@ -75,10 +82,15 @@ function subjectOf({ pool, run, submittedAt }: DeliveryRow): string | undefined 
  * stays among the first until its outcome is known.
  */
 export function dueDeliveries(state: ReadonlyEndpoint, now: Instant): DeliveryRow[] {
-  if (now < state.record.pausedUntil) return [];
   return candidates(state)
-    .filter(({ nextAt }) => nextAt <= now)
+    .filter((row) => beginsAt(state, row) <= now)
     .slice(0, DELIVERIES_IN_FLIGHT);
+}
+
+/** When a delivery is tried next. A test shows at once whether the secret can be opened again. */
+export function beginsAt({ record }: ReadonlyEndpoint, { nextAt, type }: DeliveryRow): Instant {
+  const { pausedUntil, unsigned } = record;
+  return Math.max(nextAt, pausedUntil, type === "webhook.test" ? 0 : (unsigned?.nextAt ?? 0));
 }
 
 /** Makes a delivery of the present state of a run. A waiting update of the same run is superseded. */
@@ -161,10 +173,38 @@ export function foldOutcome(
     last: { ...attempt, at: now },
   };
   const { status } = outcome;
-  if (status !== null && status >= 200 && status < 300) return succeeded(state, tried, now);
+  const signed = state.record.unsigned === null ? state : withUnsigned(state, null);
+  if (status !== null && status >= 200 && status < 300) return succeeded(signed, tried, now);
   return row.type === "webhook.test"
-    ? failedTest(state, tried, now)
-    : failed(state, tried, retryAfterMs, now);
+    ? failedTest(signed, tried, now)
+    : failed(signed, tried, retryAfterMs, now);
+}
+
+function withUnsigned(state: Endpoint, unsigned: WebhookRecord["unsigned"]): Endpoint {
+  return { ...state, record: { ...state.record, unsigned } };
+}
+
+/**
+ * A delivery could not be signed. That is no attempt at the receiver, so it counts as no failure: everything
+ * waits, and the secret is tried again after a while (webhooks.md#unsigned). A test says at once what is
+ * wrong.
+ */
+export function foldUnsigned(
+  state: Endpoint,
+  { number, problem }: { number: number; problem: string },
+  now: Instant,
+): Endpoint {
+  const row = state.deliveries.get(deliveryKey(number));
+  if (row?.state === "waiting" && row.type === "webhook.test") {
+    const last = { at: now, status: null, durationMs: 0, problem, answer: null };
+    return failedTest(state, { ...row, last }, now);
+  }
+  const { unsigned } = state.record;
+  // Several were on their way: one of them says it all.
+  if (unsigned !== null && now < unsigned.nextAt) return state;
+  const tries = (unsigned?.tries ?? 0) + 1;
+  const nextAt = now + backOffMs(UNSIGNED_PAUSE, tries);
+  return withUnsigned(state, { since: unsigned?.since ?? now, text: problem, tries, nextAt });
 }
 
 function succeeded(state: Endpoint, row: DeliveryRow, now: Instant): Endpoint {
@@ -196,7 +236,7 @@ function failed(state: Endpoint, row: DeliveryRow, retryAfterMs: Millis | null, 
     ? now + Math.min(retryAfterMs ?? DEFAULT_PAUSE_MS, MAX_PAUSE_MS)
     : record.pausedUntil;
   const pausedUntil = Math.max(record.pausedUntil, pause);
-  const next = { ...state, record: { ...record, failing, pausedUntil } };
+  const next = { ...state, record: { ...record, failing, failures: record.failures + 1, pausedUntil } };
   // While every attempt at the endpoint fails, no single delivery is at fault.
   const isOutage = failing.since <= (row.firstTriedAt ?? now);
   const isReplaced = row.type === "run.updated" && hasSuccessor(state, row);

@@ -12,6 +12,7 @@ import {
   endpointOf,
   type ReadonlyEndpoint,
   type ReadonlyWebhook,
+  type WebhookState,
 } from "./record.ts";
 
 /** How many runs one page of a pool's changes has at most. */
@@ -70,16 +71,26 @@ export function followsOwed(state: ReadonlyEndpoint): Letter<"pool", "follow">[]
   });
 }
 
-/** Notes how far the changes of a pool go. Only what makes the endpoint ask again is stored. */
-export function foldNews<State extends ReadonlyWebhook>(state: State, { pool, ends, changes }: News): State {
+/**
+ * Notes how far the changes of a pool go. Stored is only what makes the endpoint ask again. An endpoint that
+ * asks already notes it in memory, since the answer that is on its way may be older than the news; after a
+ * crash it asks again, and learns everything.
+ */
+export function foldNews(state: WebhookState, { pool, ...news }: News): WebhookState {
   const endpoint = endpointOf(state);
   const cursor = ownValue(endpoint?.record.cursors, pool);
   if (endpoint === undefined || cursor === undefined) return state;
-  // An endpoint that already owes the pool a question will learn everything by its answer.
-  if (isBehind(cursor, wantsUpdates(endpoint))) return state;
-  const told = { ends: Math.max(cursor.told.ends, ends), changes: Math.max(cursor.told.changes, changes) };
+  if (isBehind(cursor, wantsUpdates(endpoint))) {
+    const heard = further(ownValue(state.memo.news, pool) ?? NOTHING, news);
+    return { ...state, memo: { ...state.memo, news: { ...state.memo.news, [pool]: heard } } };
+  }
+  const told = further(cursor.told, news);
   if (told.ends === cursor.told.ends && told.changes === cursor.told.changes) return state;
   return { ...state, record: withCursor(endpoint, pool, { ...cursor, told }) };
+}
+
+function further(one: Reach, other: Reach): Reach {
+  return { ends: Math.max(one.ends, other.ends), changes: Math.max(one.changes, other.changes) };
 }
 
 /** What a pool learns from its news. */
@@ -89,7 +100,10 @@ export function answerNews(state: ReadonlyWebhook, { pool }: News): NewsAnswer {
   return { kind: Object.hasOwn(endpoint.record.cursors, pool) ? "noted" : "not_following" };
 }
 
-/** Makes deliveries of a page, in its order, and moves the cursor behind them: both in one step. */
+/**
+ * Makes deliveries of a page, in its order, and moves the cursor behind them: both in one step. News that has
+ * overtaken the page counts once: if the pool's next answer does not reach so far, the pool is right.
+ */
 export function foldFollowAnswer(
   state: Endpoint,
   sent: Follow,
@@ -118,9 +132,19 @@ export function foldFollowAnswer(
     ends: beyondEnds === undefined ? answer.reached.ends : beyondEnds.end - 1,
     changes: beyondUpdates === undefined ? answer.reached.changes : beyondUpdates.number - 1,
   };
-  const moved: Cursor = { ...cursor, ...reached, placed: true, told: answer.latest };
-  if (moved.leaving && moved.ends >= answer.latest.ends) return dropCursor(next, sent.pool);
+  next = withGap(next, beyondEnds === undefined ? answer.gone : beyondEnds.gone, now);
+  const { [sent.pool]: heard = NOTHING, ...news } = state.memo.news;
+  next = { ...next, memo: { ...next.memo, news } };
+  const moved: Cursor = { ...cursor, ...reached, placed: true, told: further(answer.latest, heard) };
+  if (moved.leaving && moved.ends >= moved.told.ends) return dropCursor(next, sent.pool);
   return { ...next, record: withCursor(next, sent.pool, moved) };
+}
+
+/** Counts ends whose runs are deleted, in the step in which the cursor passes them (webhooks.md#gap). */
+function withGap(state: Endpoint, gone: number, now: Instant): Endpoint {
+  if (gone === 0) return state;
+  const { record } = state;
+  return { ...state, record: { ...record, gap: { runs: (record.gap?.runs ?? 0) + gone, at: now } } };
 }
 
 function withCursor<E extends ReadonlyEndpoint>(state: E, pool: string, cursor: Cursor): E["record"] {

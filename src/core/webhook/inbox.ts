@@ -26,8 +26,8 @@ function foldConfigure(state: WebhookState, message: ConfigureWebhook, now: Inst
   }
   const known = record ?? freshRecord(id);
   const moved = known.settings !== null && known.settings.fields.url !== settings.fields.url;
-  // What another receiver did says nothing of this one.
-  const forgiven = moved ? { failing: null, pausedUntil: 0 } : {};
+  // What another receiver did says nothing of this one; and there may be another secret.
+  const forgiven = { unsigned: null, ...(moved ? { failing: null, pausedUntil: 0 } : {}) };
   const cursors = cursorsFor(known.cursors, settings.pools);
   return { ...state, record: { ...known, ...forgiven, revision, settings, cursors } };
 }
@@ -41,8 +41,11 @@ function freshRecord(id: string): WebhookRecord {
     nextNumber: 1,
     disabled: null,
     failing: null,
+    failures: 0,
     pausedUntil: 0,
+    unsigned: null,
     replay: null,
+    gap: null,
   };
 }
 

@@ -11,12 +11,16 @@ import {
 } from "./audit.ts";
 import { webhookInvariants } from "./check.ts";
 import {
+  beginsAt,
   candidates,
   DELIVERY_KEPT_MS,
   deliverTest,
   disabledRecord,
   dueDeliveries,
   foldOutcome,
+  foldUnsigned,
+  MAX_DELIVERIES,
+  MAX_DELIVERIES_BYTES,
   type Outcome,
   replay,
   roomOf,
@@ -28,6 +32,8 @@ import { deliveryKey, type Endpoint, endpointOf, isLiveDelivery, type WebhookSta
 
 /** How often deliveries that are too old are forgotten at most. */
 const FORGET_EVERY_MS = 3_600_000;
+/** After how many new deliveries the bounds of their list are enforced. */
+export const BOUND_EACH = 100;
 /** How many stored deliveries a replay of a range looks at in one step. */
 export const REPLAY_SCAN = 200;
 
@@ -38,6 +44,8 @@ export type WebhookEvent =
   | Answered<"pool", "follow">
   /** An attempt is over. `tries`: the attempts before it. */
   | { type: "attempted"; number: number; tries: number; outcome: Outcome }
+  /** It could not be made, since the endpoint's secret cannot be opened. */
+  | { type: "unsigned"; number: number; problem: string }
   | { type: "test"; by: string }
   | AskedEvent
   | AuditTaken;
@@ -55,7 +63,9 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
   apply(before, event, now) {
     const state = noteAudit(before, fold(before, event, now), event, now);
     const endpoint = endpointOf(state);
-    return endpoint === undefined ? state : forgetOld(goOnReplaying(endpoint, now), now);
+    if (endpoint === undefined) return state;
+    boundDeliveries(endpoint, before.record?.nextNumber ?? 0);
+    return forgetOld(goOnReplaying(endpoint, now), now);
   },
 
   due(state, now) {
@@ -73,8 +83,7 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
     if (endpoint === undefined) return undefined;
     // A range goes on with the next step, even if the last one found nothing to send in it.
     if (endpoint.record.replay !== null && roomOf(endpoint) > 0) return 0;
-    const next = earliest(...candidates(endpoint).map(({ nextAt }) => nextAt));
-    return next === undefined ? undefined : Math.max(next, endpoint.record.pausedUntil);
+    return earliest(...candidates(endpoint).map((row) => beginsAt(endpoint, row)));
   },
 };
 
@@ -91,6 +100,8 @@ function fold(state: WebhookState, event: WebhookEvent, now: Instant): WebhookSt
       return foldFollowAnswer(endpoint, event.sent, event.answer, now);
     case "attempted":
       return foldOutcome(endpoint, event, now);
+    case "unsigned":
+      return foldUnsigned(endpoint, event, now);
     case "test":
       return deliverTest(endpoint, event.by, now);
     case "replay":
@@ -143,7 +154,7 @@ function goOnReplaying(state: Endpoint, now: Instant): Endpoint {
 
 function enable(state: Endpoint, from: "last" | Instant, now: Instant): WebhookState {
   const { record } = state;
-  const enabled = { ...record, disabled: null, failing: null, pausedUntil: 0 };
+  const enabled = { ...record, disabled: null, failing: null, pausedUntil: 0, unsigned: null };
   if (from === "last") {
     for (const row of state.deliveries.live()) {
       if (row.nextAt > now) state.deliveries.set(deliveryKey(row.number), { ...row, nextAt: now }, now);
@@ -155,6 +166,12 @@ function enable(state: Endpoint, from: "last" | Instant, now: Instant): WebhookS
     return [pool, { ...freshCursor(listedAt, from), leaving }] as const;
   });
   return { ...state, record: { ...enabled, cursors: Object.fromEntries(cursors) } };
+}
+
+/** After each so many new deliveries, removes the oldest that are too many or too large to be listed. */
+function boundDeliveries({ deliveries, record: { nextNumber } }: Endpoint, before: number): void {
+  const rounds = (number: number) => Math.floor(number / BOUND_EACH);
+  if (rounds(before) < rounds(nextNumber)) deliveries.keepEnded(MAX_DELIVERIES, MAX_DELIVERIES_BYTES);
 }
 
 /** Forgets deliveries that were over long ago (webhooks.md#deliveries). */

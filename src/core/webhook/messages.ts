@@ -43,6 +43,8 @@ export interface Reach {
 export interface News extends Reach {
   webhook: string;
   pool: string;
+  /** How often the endpoint had asked the pool: an answer to older news says nothing of a later question. */
+  asked: number;
 }
 /** `not_following`: the pool can forget the endpoint. */
 export type NewsAnswer = { kind: "noted" } | { kind: "not_following" } | NoSuch;
@@ -64,6 +66,8 @@ export interface Follow {
 /** A run that has ended, with its ordinal among the ended runs of its pool. */
 export interface EndedRun {
   end: number;
+  /** How many ends lie between the mark that was asked about and this one whose runs are deleted. */
+  gone: number;
   run: RunSummary;
 }
 
@@ -80,6 +84,8 @@ export interface FollowPage {
   updates: ChangedRun[];
   /** How far this page goes: everything up to here is in it, or does not match. */
   reached: Reach;
+  /** How many ends up to there are not in it since their runs are deleted. */
+  gone: number;
   /** How far the pool's changes go. */
   latest: Reach;
 }

@@ -51,11 +51,31 @@ export interface WebhookRecord {
   disabled: Disabled | null;
   /** Since when every attempt has failed. */
   failing: { since: Instant; failures: number; text: string } | null;
+  /** How many attempts have failed in all; tests do not count. */
+  failures: number;
   /** No delivery begins before. */
   pausedUntil: Instant;
+  /** Nothing can be signed, for a reason that is not the receiver's. Null: the latest delivery was signed. */
+  unsigned: Unsigned | null;
   replay: RangeReplay | null;
   /** Entries of the audit log for the registry. Absent: nobody has asked anything of it. */
   audit?: Outbox;
+  /** Ends that are never delivered, since their runs were deleted before they were read (webhooks.md#gap). */
+  gap: Gap | null;
+}
+
+/** Since when nothing can be signed and why, and when the secret is tried again (webhooks.md#unsigned). */
+export interface Unsigned {
+  since: Instant;
+  text: string;
+  tries: number;
+  nextAt: Instant;
+}
+
+/** How many ends were missed, and when the latest of them was noticed. */
+export interface Gap {
+  runs: number;
+  at: Instant;
 }
 
 /** The latest attempt of a delivery. */
@@ -99,6 +119,8 @@ export interface WebhookState {
     url: string;
     /** When deliveries that are too old were last forgotten. */
     forgotAt: Instant;
+    /** By pool: how far its changes go, by news that came while the endpoint was asking the pool. */
+    news: Record<string, Reach>;
   };
 }
 

@@ -40,6 +40,8 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
         console.error({ event: "key_not_rotated", error: String(error) });
       });
       await pools.poke(all);
+      // Whatever is asked of an object repairs it.
+      await webhooks.poke(all, shell.now(), (id) => peersOf(env).webhook(id).read());
     },
 
     createToken: async (...args) => tokens.create(...args),

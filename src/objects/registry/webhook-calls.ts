@@ -1,9 +1,15 @@
 // What does the registry answer to calls about webhooks (webhooks.md#endpoints)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
-import { refusalOfNewWebhook, type WebhookRow, webhookNamed } from "../../core/registry/webhooks.ts";
+import {
+  arePokedAt,
+  refusalOfNewWebhook,
+  type WebhookRow,
+  webhookNamed,
+} from "../../core/registry/webhooks.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import { refusalOfAddress } from "../../shared/access/outgoing.ts";
 import { DroverError } from "../../shared/errors.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { acknowledged, type Watchable } from "../waiting.ts";
 
 /** An endpoint as the registry names it. */
@@ -67,6 +73,11 @@ export class WebhookCalls {
     return rows
       .map(({ id, name, fields }) => ({ id, name, fields }))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Pokes the endpoints by `poke`, if it is time (webhooks.md#attempts). `all`: the clock was set. */
+  async poke(all: boolean, now: Instant, poke: (id: string) => Promise<unknown>): Promise<void> {
+    if (all || arePokedAt(now)) await Promise.allSettled(this.list().map(({ id }) => poke(id)));
   }
 
   /** Waits until the endpoint has the present settings, or has confirmed its end. */

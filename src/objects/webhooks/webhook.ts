@@ -10,6 +10,7 @@ import {
   type WebhookMessage,
   webhookMachine,
 } from "../../core/webhook/machine.ts";
+import { webhookMetrics } from "../../core/webhook/metrics.ts";
 import { deliveryView, webhookView } from "../../core/webhook/read.ts";
 import {
   type DeliveryRow,
@@ -20,6 +21,7 @@ import {
   type WebhookRecord,
   type WebhookState,
 } from "../../core/webhook/record.ts";
+import type { Sample } from "../../schema/metrics.ts";
 import type { Delivery, DeliveryList, ReplayRequest, Webhook as View } from "../../schema/webhook/webhook.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -30,7 +32,7 @@ import { peersOf } from "../messages/stubs.ts";
 import { Shell } from "../shell.ts";
 import { SqlRowDisk, ValueStore } from "../store.ts";
 import { until } from "../waiting.ts";
-import { openSecret } from "./secret-box.ts";
+import { signingSecrets } from "./secret-box.ts";
 import { ATTEMPT_TIMEOUT_MS, attempt } from "./send.ts";
 
 /** How many rows one page of deliveries looks at, whether they match or not. */
@@ -46,7 +48,7 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     load: () => ({
       record: this.#store.read(),
       deliveries: new Rows(this.#disk, isLiveDelivery),
-      memo: { url: urlOf(this.env), forgotAt: 0 },
+      memo: { url: urlOf(this.env), forgotAt: 0, news: {} },
     }),
     save: (state) => {
       state.deliveries.flush();
@@ -92,9 +94,9 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     const { record, deliveries } = this.#existing();
     const row = deliveries.get(deliveryKey(number));
     if (row === undefined) throw new Error(`delivery ${number} is gone`);
-    const now = this.#shell.now();
-    const valid = record.settings.secrets.filter(({ until: end }) => end === null || end > now);
-    const secrets = await Promise.all(valid.map(({ sealed }) => openSecret(this.env, sealed)));
+    const opened = await signingSecrets(this.env, record.settings.secrets, this.#shell.now());
+    if ("problem" in opened) return { type: "unsigned", number, ...opened };
+    const { secrets } = opened;
     const allowLocal = allowsLocalWebhooks(this.env);
     const network = this.env.WEBHOOK_NETWORK;
     const send = (url: string, init: RequestInit) => (network ?? globalThis).fetch(url, init);
@@ -106,6 +108,11 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
   async read(): Promise<View> {
     this.#shell.enter();
     return webhookView(this.#existing(), this.#shell.now());
+  }
+
+  async metrics(): Promise<Sample[]> {
+    this.#shell.enter();
+    return webhookMetrics(this.#existing());
   }
 
   async deliveries(page: { limit: number; states: DeliveryState[]; cursor?: string }): Promise<DeliveryList> {

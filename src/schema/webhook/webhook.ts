@@ -1,7 +1,7 @@
 // What do the routes of webhooks accept and answer (webhooks.md#endpoints)?
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
-import { DELIVERY_STATES, END_TYPES, WEBHOOK_TYPES } from "../../shared/webhooks/words.ts";
+import { DELIVERY_STATES, END_TYPES, WEBHOOK_STATES, WEBHOOK_TYPES } from "../../shared/webhooks/words.ts";
 import { Duration, InstantText, Name } from "../common.ts";
 import { TextMap } from "../run/task.ts";
 
@@ -79,6 +79,9 @@ export const ReplayRequest = z
   );
 export type ReplayRequest = z.output<typeof ReplayRequest>;
 
+/** What an endpoint is doing (webhooks.md#states). */
+export const WebhookState = z.enum(WEBHOOK_STATES).meta({ id: "WebhookState" });
+
 /** Why an endpoint is disabled. */
 export const DisabledCode = z.enum(["gone", "failing", "asked"]).meta({ id: "DisabledCode" });
 
@@ -91,7 +94,7 @@ export const Webhook = z
     types: z.array(WebhookType),
     pools: z.array(z.string()).nullable().describe("null: all pools"),
     labels: z.record(z.string(), z.string()),
-    state: z.enum(["active", "failing", "disabled"]).meta({ id: "WebhookState" }),
+    state: WebhookState,
     disabled: z
       .object({
         code: DisabledCode,
@@ -108,9 +111,24 @@ export const Webhook = z
       })
       .nullable()
       .describe("null: the latest attempt succeeded, or there was none"),
+    unsigned: z
+      .object({
+        since: InstantText,
+        text: z.string().describe("why nothing can be signed, and what to do"),
+        nextAt: InstantText.describe("when the secret is tried again"),
+      })
+      .nullable()
+      .describe("nothing is sent, since Drover cannot open the secret; null: it can"),
     pausedUntil: InstantText.nullable().describe("the receiver asked for a pause until then"),
     waiting: z.int().describe("deliveries that are not over"),
     behind: z.array(z.string()).describe("pools with news that no delivery was made of yet"),
+    gap: z
+      .object({
+        runs: z.int().describe("how many ends are never sent"),
+        at: InstantText.describe("when the latest of them was noticed"),
+      })
+      .nullable()
+      .describe("ends whose runs were deleted before the endpoint had read them; null: none"),
     createdAt: InstantText,
     createdBy: z.string(),
     oldSecretUntil: InstantText.nullable().describe("until when the old secret signs, too"),

@@ -38,6 +38,11 @@ function ends(state: Configured, now: number, id: string, over: { state?: RunSta
   done.runs.flush();
   return done;
 }
+/** The run's allocation has forgotten it, and so does the pool. */
+function deleted(state: Configured, id: string): Configured {
+  const sent = { run: id, submittedAt: T0 };
+  return at(state, T0, { type: "forget_answered", sent, answer: { kind: "forgotten" } });
+}
 function page(state: Configured, more: Partial<Follow> = {}): FollowPage {
   const answer = answerFollow(state, follow(more));
   if (answer.kind !== "page") throw new Error("the pool has no page");
@@ -75,9 +80,31 @@ describe("a pool tells its followers (webhooks.md#following)", () => {
     expect(news(state, T0 + NEWS_PACE_MS)).toMatchObject([{ ends: 3 }]);
   });
 
-  test("again after a restart, since it cannot know what they have heard", () => {
-    const state = heard(ends(at(configured(), T0, follows()), T0, "a"), T0, { kind: "noted" });
+  test("again after a restart, if they have not confirmed it", () => {
+    const state = ends(at(configured(), T0, follows()), T0, "a");
     expect(news(restarted(state, "a"), T0)).toMatchObject([{ ends: 1 }]);
+  });
+
+  test("of nothing after a restart, if they have confirmed everything: an idle pool is silent", () => {
+    const state = heard(ends(at(configured(), T0, follows()), T0, "a"), T0, { kind: "noted" });
+    expect(news(restarted(state, "a"), T0)).toEqual([]);
+  });
+
+  test("of nothing that the first page has shown, and of what ends after that", () => {
+    const state = at(ends(configured(), T0, "a"), T0, follows());
+    expect(news(state, T0)).toEqual([]);
+    expect(news(restarted(state, "a"), T0)).toEqual([]);
+    expect(news(ends(state, T0 + 1, "b"), T0 + 1)).toMatchObject([{ ends: 2 }]);
+  });
+
+  test("once more, if one that refuses news has asked for a page since that was sent", () => {
+    const state = ends(at(configured(), T0, follows()), T0, "a");
+    const [sent] = news(state, T0);
+    if (sent === undefined) throw new Error("no news is owed");
+    const asked = at(state, T0, follows());
+    const late = at(asked, T0, { type: "news_answered", sent, answer: { kind: "not_following" } });
+    expect(news(late, T0)).toMatchObject([{ ends: 1 }]);
+    expect(heard(late, T0, { kind: "not_following" }).record.followers).toEqual({});
   });
 
   test.each<NewsAnswer>([{ kind: "no_such" }, { kind: "not_following" }])(
@@ -106,6 +133,30 @@ describe("a page of a pool (webhooks.md#following)", () => {
     state = ends(state, T0 + 20, "later");
     expect(runsOf(page(state, { since: T0 + 10 }))).toEqual(["then", "later"]);
     expect(page(state, { since: T0 + 30 })).toMatchObject({ ends: [], reached: { ends: 3 } });
+  });
+
+  test("begins behind what ended before, also if that has changed since", () => {
+    let state = ends(ends(configured(), T0, "before"), T0 + 10, "then");
+    const again = upsert("before", { submittedAt: T0, version: 3, state: "complete", wants: "nothing" });
+    state = at(state, T0 + 20, { type: "run", body: again });
+    expect(page(state, { since: T0 + 10 })).toMatchObject({ ends: [{ end: 2 }], gone: 0 });
+    expect(runsOf(page(state, { ends: 0, since: T0 + 10 }))).toEqual(["then"]);
+  });
+
+  test.each([false, true])("counts the ends whose runs are deleted (after a restart: %s)", (restarts) => {
+    let state = at(configured(), T0, follows());
+    for (const id of ["a", "b", "c", "d", "e"]) state = ends(state, T0, id);
+    for (const id of ["a", "c", "e"]) state = deleted(state, id);
+    if (restarts) state = restarted(state, "b", "d");
+    const shown = page(state, { ends: 0 });
+    expect(shown.ends.map(({ end, gone, run }) => [run.id, end, gone])).toEqual([
+      ["b", 2, 1],
+      ["d", 4, 2],
+    ]);
+    expect(shown).toMatchObject({ reached: { ends: 5 }, gone: 3 });
+    expect(page(state, { ends: 0, limit: 1 })).toMatchObject({ reached: { ends: 2 }, gone: 1 });
+    expect(page(state, { ends: 2 })).toMatchObject({ reached: { ends: 5 }, gone: 2 });
+    expect(page(state, { ends: 5 })).toMatchObject({ reached: { ends: 5 }, gone: 0 });
   });
 
   test("has only runs with the labels, and counts the others as seen", () => {

@@ -7,6 +7,7 @@ import {
   isLiveWorker,
   NO_TALLY,
   type RunRow,
+  runKey,
   type WorkerRow,
 } from "../../../src/core/pool/record.ts";
 import type { PoolState } from "../../../src/core/pool/state.ts";
@@ -39,7 +40,7 @@ const ended = (id: string, more: Partial<RunUpsert> = {}) =>
     ...more,
   });
 
-describe("each end of a run is counted once", () => {
+describe("each end of a run is counted once (pool.md#metrics)", () => {
   test("with what it took, and what went wrong on the way (tasks.md#metrics)", () => {
     const { first } = stored();
     const state = at(first, T0, run("a"), ended("a", { restarts: 2, oomKills: 1 }));
@@ -76,6 +77,26 @@ describe("each end of a run is counted once", () => {
     expect(state.record.tally).toMatchObject({ upTo: ENDS_LEFT_TO_ROWS });
     state = at(state, T0 + 90 * MINUTE, ended("old"));
     expect(countsOf(load(state.record))["ended complete"]).toBe(ENDS_LEFT_TO_ROWS + 1);
+  });
+
+  test.each([
+    ["that reached the pool two hours late", 0],
+    ["after the clock was set back by two hours", 120 * MINUTE],
+  ])("with an ordinal that never repeats, also if it is of a submission %s", (_what, backMs) => {
+    const { first, load } = stored();
+    const later = T0 + 120 * MINUTE;
+    let state = at(first, later, run("r0", { submittedAt: later }), ended("r0", { submittedAt: later }));
+    for (let n = 1; n < ENDS_LEFT_TO_ROWS; n += 1) {
+      const submittedAt = later + n;
+      state = at(state, later + n, run(`r${n}`, { submittedAt }), ended(`r${n}`, { submittedAt }));
+    }
+    expect(state.record.tally.from > runKey(T0, "")).toBe(true);
+    state = at(state, later - backMs + 1_000, run("late"), ended("late"));
+    const again = load(state.record);
+    expect(countsOf(again)["ended complete"]).toBe(ENDS_LEFT_TO_ROWS + 1);
+    expect(again.memo.counting.ends).toBe(ENDS_LEFT_TO_ROWS + 1);
+    const next = at(again, later + 2_000, run("next"), ended("next"));
+    expect(next.runs.get(runKey(T0, "next"))?.endNumber).toBe(ENDS_LEFT_TO_ROWS + 2);
   });
 
   test("and is not lost when its row goes", () => {

@@ -105,6 +105,15 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return [...this.rows].map(([key, { row }]) => [key, row]);
   }
 
+  keepEnded(count: number, bytes: number): void {
+    const latest = this.readEnded(Infinity).reverse();
+    let size = 0;
+    for (const [index, [key, row]] of latest.entries()) {
+      size += Buffer.byteLength(JSON.stringify(row));
+      if (index >= count || size > bytes) this.rows.delete(key);
+    }
+  }
+
   forget(until: Instant): void {
     for (const [key, { row, live }] of this.rows) {
       const at = Number(row["at" as keyof Row] ?? until + 1);

@@ -58,6 +58,8 @@ export class Endpoint {
   state: WebhookState;
   /** The runs of the pool `default` that have ended, in order. */
   readonly ended: RunSummary[] = [];
+  /** Those of them that are deleted. */
+  readonly deleted = new Set<string>();
   /** What the receiver got, with its answers. */
   readonly got: {
     id: string;
@@ -76,7 +78,7 @@ export class Endpoint {
   }
 
   #load(record: WebhookState["record"]): WebhookState {
-    const memo = { url: "https://drover.example.com", forgotAt: 0 };
+    const memo = { url: "https://drover.example.com", forgotAt: 0, news: {} };
     return { record, deliveries: new Rows(this.disk, isLiveDelivery), memo };
   }
 
@@ -107,21 +109,20 @@ export class Endpoint {
   /** What the pool says of these ends. */
   page({ ends, limit }: Follow): FollowPage {
     const after = ends ?? 0;
-    const shown = this.ended.slice(after, after + limit);
-    const items = shown.map((one, index): EndedRun => ({ end: after + index + 1, run: one }));
+    const shown: EndedRun[] = [];
+    let [reached, gone] = [after, 0];
+    for (; reached < this.ended.length && shown.length < limit; reached += 1) {
+      const one = this.ended[reached];
+      if (one === undefined || this.deleted.has(one.id)) gone += 1;
+      else shown.push({ end: reached + 1, gone, run: one });
+    }
     const latest = { ends: this.ended.length, changes: 0 };
-    return {
-      kind: "page",
-      ends: items,
-      updates: [],
-      reached: { ends: after + items.length, changes: 0 },
-      latest,
-    };
+    return { kind: "page", ends: shown, gone, updates: [], reached: { ends: reached, changes: 0 }, latest };
   }
 
   /** The pool has news of everything that has ended. */
   news(): void {
-    const body = { webhook: ID, pool: "default", ends: this.ended.length, changes: 0 };
+    const body = { webhook: ID, pool: "default", ends: this.ended.length, changes: 0, asked: 0 };
     this.on({ type: "news", body });
   }
 

@@ -126,12 +126,12 @@ describe("the order of one run (webhooks.md#order)", () => {
     const tell = (page: Pick<ReturnType<Endpoint["page"]>, "ends" | "updates">, upTo: number) => {
       endpoint.on({
         type: "news",
-        body: { webhook: ID, pool: "default", ends: page.ends.length, changes: upTo },
+        body: { webhook: ID, pool: "default", ends: page.ends.length, changes: upTo, asked: 0 },
       });
       const follow = endpoint.due().find(({ kind }) => kind === "follow");
       if (follow?.kind !== "follow") throw new Error("the pool is not asked");
       const reach = { ends: page.ends.length, changes: upTo };
-      const answer = { kind: "page", ...page, reached: reach, latest: reach } as const;
+      const answer = { kind: "page", ...page, gone: 0, reached: reach, latest: reach } as const;
       endpoint.on({ type: "follow_answered", sent: follow.body, answer });
     };
     return { endpoint, tell };
@@ -140,7 +140,7 @@ describe("the order of one run (webhooks.md#order)", () => {
   test("an end waits for the update that is in flight, and replaces one that waits for a retry", () => {
     const { endpoint, tell } = follower();
     tell({ ends: [], updates: [update(1, 10)] }, 10);
-    tell({ ends: [{ end: 1, run: run("r") }], updates: [] }, 20);
+    tell({ ends: [{ end: 1, gone: 0, run: run("r") }], updates: [] }, 20);
     expect(endpoint.sending()).toEqual([1]);
     endpoint.on({ type: "attempted", number: 1, tries: 0, outcome: DOWN });
     expect(endpoint.row(1)?.state).toBe("superseded");
@@ -154,7 +154,7 @@ describe("the order of one run (webhooks.md#order)", () => {
     endpoint.on({ type: "attempted", number: 1, tries: 0, outcome: DOWN });
     tell({ ends: [], updates: [update(2, 20)] }, 20);
     tell({ ends: [], updates: [update(3, 30)] }, 30);
-    tell({ ends: [{ end: 1, run: run("r", { version: 4 }) }], updates: [] }, 40);
+    tell({ ends: [{ end: 1, gone: 0, run: run("r", { version: 4 }) }], updates: [] }, 40);
     endpoint.pass(HOUR);
     const versions = endpoint.got.map(({ body }) => body.data.version);
     expect(versions).toEqual([...versions].sort());

@@ -4,7 +4,12 @@ import {
   type RegistryState,
   registryMachine,
 } from "../../../src/core/registry/machine.ts";
-import { MAX_WEBHOOKS, refusalOfNewWebhook, webhookNamed } from "../../../src/core/registry/webhooks.ts";
+import {
+  arePokedAt,
+  MAX_WEBHOOKS,
+  refusalOfNewWebhook,
+  webhookNamed,
+} from "../../../src/core/registry/webhooks.ts";
 import { WebhookFields } from "../../../src/schema/webhook/webhook.ts";
 import { applied } from "../support/applied.ts";
 import { poolConfig } from "../support/pool-config.ts";
@@ -94,5 +99,12 @@ describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
     expect(refusalOfNewWebhook(state.webhooks, "other")).toBeNull();
     const full = applied(registryMachine, state, created("last"), 0);
     expect(refusalOfNewWebhook(full.webhooks, "other")?.code).toBe("busy");
+  });
+});
+
+describe("the registry pokes endpoints (messages.md#self-repair)", () => {
+  test("at one tick of the cron in an hour, so that one whose alarm was lost goes on", () => {
+    const ticks = Array.from({ length: 24 }, (_, n) => 1_234 + n * 300_000);
+    expect(ticks.filter(arePokedAt)).toEqual([1_234, 3_601_234]);
   });
 });

@@ -538,6 +538,7 @@ function webhookOf(world: FakeWorld, id: string): WebhookApi {
   };
   return {
     read,
+    metrics: async () => [{ name: "drover_webhook_up", labels: { webhook: (await read()).name }, value: 1 }],
     deliveries: async () => ({ items: [deliverySample(id)], next: null }),
     test: async () => deliverySample(id),
     replay: async ({ ids }) => ids?.length ?? null,

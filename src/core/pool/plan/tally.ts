@@ -10,7 +10,7 @@ import { type Counts, type RunRow, runKey, type Tally, type WorkerRow } from "..
  * written row.
  */
 export const ENDS_LEFT_TO_ROWS = 100;
-/** The longest delay with which a submission may reach its pool. */
+/** A submission that reaches its pool later than this costs a row when its run ends. */
 const LATE_MS = 3_600_000;
 
 /**
@@ -20,7 +20,8 @@ const LATE_MS = 3_600_000;
  *
  * Events of machines are rare, so their counts are stored at once. Ended runs are numbered in their rows, and
  * their counts are stored once for every hundred runs. After loading, the runs with numbers above the stored
- * number are counted again.
+ * number are counted again. These are looked for among the keys of the last hour, so the end of a run with a
+ * lower key (its submission came late, or the clock was set back) is stored with its count.
  */
 export class Counting {
   readonly #runs: ReadonlyRows<RunRow>;
@@ -49,14 +50,16 @@ export class Counting {
     return this.#ends;
   }
 
-  /** The row to store: with an ordinal, if the change ends the run. */
-  run(after: RunRow, before: RunRow | undefined): RunRow {
+  /** The row to store: with an ordinal and the time, if the change ends the run. */
+  run(after: RunRow, before: RunRow | undefined, now: Instant): RunRow {
     // A run that the pool first hears of when it has ended is numbered, too.
     const ends = isTerminal(after.state) && (before === undefined || !isTerminal(before.state));
     if (!ends || after.endNumber !== undefined) return after;
     this.#ends += 1;
     this.#countEnd(after);
-    return { ...after, endNumber: this.#ends };
+    // The next load would not look at this row, and would give its ordinal to another run.
+    if (runKey(after.submittedAt, after.run) < this.#stored.from) this.#owed = true;
+    return { ...after, endNumber: this.#ends, endHeardAt: now };
   }
 
   /**
