@@ -4,13 +4,14 @@ import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
-import type { IdleBehavior, RunRef } from "../core/messages.ts";
+import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type { ListedWorker, PoolEventList, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
+import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
@@ -22,6 +23,7 @@ import type { RegistryApi } from "./registry/api.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
+export type { Budget } from "../core/messages.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
@@ -37,6 +39,10 @@ export interface SubmitRequest {
   spec: RunSpec;
   hash: string;
   by: string;
+  /** The project to which the run will belong (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid; null: none. */
+  budget: Budget | null;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */

@@ -115,6 +115,8 @@ describe("a run beyond a token's limits (access.md#limits)", () => {
     const objects = { ...edge.objects, pool: () => pool };
     const caller = {
       by: "token:x",
+      project: "default",
+      budget: null,
       scopes: RUN_SCOPES,
       limits: { labels: MINE },
       expiresAt: null,

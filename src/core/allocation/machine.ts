@@ -3,6 +3,7 @@ import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
+import type { Budget } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
 import { noteAudit, type UserEvent } from "./audit.ts";
 import { allocationInvariants } from "./check.ts";
@@ -46,6 +47,8 @@ import { foldUpdate } from "./user/update.ts";
 interface Submission {
   id: string;
   by: string;
+  project: string;
+  budget: Budget | null;
   spec: RunSpec;
   hash: string;
 }
@@ -181,7 +184,11 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
   }
 }
 
-function submit(before: AllocationState, { id, by, spec, hash }: Submission, now: Instant): AllocationState {
+function submit(
+  before: AllocationState,
+  { id, by, project, budget, spec, hash }: Submission,
+  now: Instant,
+): AllocationState {
   if (before.record !== null || before.tombstone !== undefined) return before;
   const record: AllocationRecord = {
     id,
@@ -190,6 +197,8 @@ function submit(before: AllocationState, { id, by, spec, hash }: Submission, now
     version: 1,
     submittedAt: now,
     by,
+    project,
+    budget,
     waitingSince: now,
     firstPlacedAt: null,
     placements: [],

@@ -5,7 +5,7 @@ import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { Outbox } from "../audit/outbox.ts";
-import type { LossCause } from "../messages.ts";
+import type { Budget, LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
@@ -198,6 +198,10 @@ export interface AllocationRecord {
   submittedAt: Instant;
   /** Who submitted it. */
   by: string;
+  /** The project to which it belongs (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
+  budget: Budget | null;
   /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;

@@ -38,6 +38,8 @@ export function upsertOf(state: Existing): RunUpsert {
     run: record.id,
     submittedAt: record.submittedAt,
     by: record.by,
+    project: record.project,
+    budget: record.budget,
     version: record.version,
     state: stateOf(phaseOf(state)),
     priority: spec.priority,

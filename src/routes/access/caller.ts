@@ -1,6 +1,7 @@
 // Who sends a request, and what may they do (access.md)?
-import type { TokenGrant } from "../../objects/rpc.ts";
+import type { Budget, TokenGrant } from "../../objects/rpc.ts";
 import type { TokenLimits } from "../../schema/access/token.ts";
+import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
 import { BREAK_GLASS, type Scope } from "../../shared/access/scopes.ts";
 import type { Instant } from "../../shared/machine.ts";
 
@@ -8,8 +9,12 @@ import type { Instant } from "../../shared/machine.ts";
 export interface Caller {
   /** How events, aborts and the audit log name the caller (access.md#actors). */
   by: string;
+  /** The project behind whose wall the caller is. Null: there is no wall (projects.md#callers). */
+  project: string | null;
   scopes: readonly Scope[];
   limits: TokenLimits;
+  /** The budget from which its runs are paid; null: none (projects.md#budgets-of-tokens). */
+  budget: Budget | null;
   expiresAt: Instant | null;
   /** The id of the caller's token; absent for the Worker's own secret. */
   token?: string;
@@ -21,7 +26,15 @@ export interface Caller {
 
 /** The holder of the Worker's own secret, who may always do everything (access.md#break-glass). */
 export function adminCaller(secret: string): Caller {
-  return { by: "admin", scopes: [BREAK_GLASS], limits: {}, expiresAt: null, secret };
+  return {
+    by: "admin",
+    project: null,
+    scopes: [BREAK_GLASS],
+    limits: {},
+    budget: null,
+    expiresAt: null,
+    secret,
+  };
 }
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
@@ -30,7 +43,16 @@ export function callerOf(
   secret: string,
   expiresAt: Instant | null,
 ): Caller {
-  return { by: rule === null ? `token:${name}` : name, scopes, limits, expiresAt, token: id, secret };
+  return {
+    project: DEFAULT_PROJECT,
+    by: rule === null ? `token:${name}` : name,
+    scopes,
+    limits,
+    budget: null,
+    expiresAt,
+    token: id,
+    secret,
+  };
 }
 
 /**
@@ -40,4 +62,16 @@ export function callerOf(
 export function sessionCaller(owner: Caller): Caller {
   const name = owner.by.slice(owner.by.indexOf(":") + 1);
   return { ...owner, by: `session:${name}`, isSession: true };
+}
+
+/** What a run stores about the caller who submits it. */
+export interface Submitter {
+  by: string;
+  project: string;
+  budget: Budget | null;
+}
+
+/** The caller as the submitter of runs: a caller without a wall acts in `default` (projects.md#callers). */
+export function submitterOf({ by, project, budget }: Caller): Submitter {
+  return { by, project: project ?? DEFAULT_PROJECT, budget };
 }

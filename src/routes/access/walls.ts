@@ -10,7 +10,7 @@ import type {
   RequestAnswer,
   RunFilter,
 } from "../../objects/rpc.ts";
-import type { PoolEventList } from "../../schema/pool.ts";
+import type { PoolEventList } from "../../schema/pool/changes.ts";
 import type { RunStatus } from "../../schema/run/run.ts";
 import { grants } from "../../shared/access/scopes.ts";
 import { DroverError } from "../../shared/errors.ts";

@@ -4,7 +4,7 @@ import type { Objects } from "../../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
-import type { Caller } from "../access/caller.ts";
+import { type Caller, type Submitter, submitterOf } from "../access/caller.ts";
 import { refuseHidden } from "../access/hidden-values.ts";
 import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
@@ -79,10 +79,10 @@ export function submitRoutes(app: EdgeApp): void {
       key: key === undefined ? undefined : keyOf(key, c.var.caller),
       now: c.env.now(),
     });
-    const { by } = c.var.caller;
-    await checkSnapshots(c.var.objects, runs, { batch, by });
-    await checkSecrets(c.var.objects, runs, { batch, by });
-    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, by });
+    const who = submitterOf(c.var.caller);
+    await checkSnapshots(c.var.objects, runs, { batch, ...who });
+    await checkSecrets(c.var.objects, runs, { batch, ...who });
+    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, who });
     const [first] = stored;
     const answer =
       batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -140,13 +140,13 @@ function keyOf(key: string, { limits, token }: Caller): string {
 async function store(
   objects: Objects,
   runs: readonly Candidate[],
-  how: { keyed: boolean; batch: boolean; by: string },
+  how: { keyed: boolean; batch: boolean; who: Submitter },
 ): Promise<Stored[]> {
   let refused = false;
   const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
     if (refused) return undefined;
     try {
-      return await objects.allocation(id).submit({ spec, hash, by: how.by });
+      return await objects.allocation(id).submit({ spec, hash, ...how.who });
     } catch (cause) {
       const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
       if (error.code === "internal") throw cause;

@@ -39,6 +39,7 @@ export const run = (id: string, over: Partial<RunSummary> = {}): RunSummary => (
   id,
   state: "complete",
   version: 2,
+  project: "default",
   pool: "default",
   labels: {},
   priority: 50,

@@ -18,6 +18,7 @@ export function statusOf(id: string): RunStatus {
     specIndex: 1,
     version: 1,
     spec: SPEC,
+    project: "default",
     pool: "default",
     labels: {},
     exitCode: null,
@@ -70,9 +71,9 @@ export function changed(run: RunStatus, patch: RunPatch): RunStatus {
 
 /** A run as it appears in a pool's list. */
 export function summaryOf(status: RunStatus): RunSummary {
-  const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
+  const { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
   const rest = { priority: 50, command: "true", worker: null };
-  return { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
+  return { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
 }
 
 export function eventOf(seq: number): RunEvent {

@@ -49,7 +49,9 @@ export async function makePool(more: Partial<PoolConfigInput> = {}, name = "defa
 /** Submits a run. */
 export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
   const spec = RunSpec.parse({ id, ...(more.tasks === undefined ? { argv: ["true"] } : {}), ...more });
-  return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec), by: "admin" });
+  return objects
+    .allocation(id)
+    .submit({ spec, hash: JSON.stringify(spec), by: "admin", project: "default", budget: null });
 }
 
 /** Waits until `look` finds something. If it never does, the test's own time limit ends the wait. */
