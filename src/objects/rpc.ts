@@ -29,7 +29,7 @@ export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 export type { TrustRow } from "../core/registry/trust.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
-export type { RegistryApi } from "./registry/api.ts";
+export type { Acting, PoolRef, RegistryApi } from "./registry/api.ts";
 
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
@@ -139,6 +139,8 @@ export interface RunFilter {
   ids?: string[];
   states: RunState[];
   labels: Record<string, string>;
+  /** Absent: the runs of all projects. */
+  project?: string;
 }
 
 /** A wait for the first match or, with `all`, for the moment at which every selected run matches. */

@@ -281,6 +281,10 @@ export const WorkerSummary = z
   .object({
     id: z.string(),
     pool: z.string(),
+    project: z
+      .string()
+      .nullable()
+      .describe("in a pool of several projects: the one whose runs it has; null: any project's"),
     state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
@@ -335,42 +339,44 @@ export const WorkerList = z
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 
-export const WorkerStatus = ListedWorker.extend({
-  version: z.int(),
-  prices: z
-    .array(z.object({ price: z.number(), since: InstantText }))
-    .describe("each price per hour that its provider has named, latest last"),
-  bootProbe: z
-    .object({
-      ok: z.boolean(),
-      output: z.string(),
-      exitCode: z
-        .int()
-        .nullable()
-        .optional()
-        .describe("of the probe's command; null: ended by a signal, or unknown"),
-    })
-    .nullable(),
-  bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
-  notice: z
-    .object({ text: z.string(), goneAt: InstantText.nullable() })
-    .nullable()
-    .describe("its host's notice that the machine will end soon; it drains meanwhile"),
-  stale: z
-    .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
-    .describe("runs that have ended on this worker but left something behind"),
-  createdAt: InstantText.nullable(),
-  joinedAt: InstantText.nullable(),
-  lastReportAt: InstantText.nullable(),
-  leaseUntil: InstantText.nullable(),
-  leftBehind: LeftBehind.optional().describe(
-    "its end was forced, so this machine may be left at the provider: look for it there",
-  ),
-  incarnation: z.int(),
-  ordersRevision: z.int(),
-  orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
-  events: z.array(WorkerHistoryEntry),
-}).meta({ id: "WorkerStatus" });
+export const WorkerStatus = ListedWorker.omit({ project: true })
+  .extend({
+    version: z.int(),
+    prices: z
+      .array(z.object({ price: z.number(), since: InstantText }))
+      .describe("each price per hour that its provider has named, latest last"),
+    bootProbe: z
+      .object({
+        ok: z.boolean(),
+        output: z.string(),
+        exitCode: z
+          .int()
+          .nullable()
+          .optional()
+          .describe("of the probe's command; null: ended by a signal, or unknown"),
+      })
+      .nullable(),
+    bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
+    notice: z
+      .object({ text: z.string(), goneAt: InstantText.nullable() })
+      .nullable()
+      .describe("its host's notice that the machine will end soon; it drains meanwhile"),
+    stale: z
+      .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
+      .describe("runs that have ended on this worker but left something behind"),
+    createdAt: InstantText.nullable(),
+    joinedAt: InstantText.nullable(),
+    lastReportAt: InstantText.nullable(),
+    leaseUntil: InstantText.nullable(),
+    leftBehind: LeftBehind.optional().describe(
+      "its end was forced, so this machine may be left at the provider: look for it there",
+    ),
+    incarnation: z.int(),
+    ordersRevision: z.int(),
+    orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
+    events: z.array(WorkerHistoryEntry),
+  })
+  .meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
 export const KillRequest = z.strictObject({

@@ -120,7 +120,7 @@ describe("the registry's part (audit.md#owners)", () => {
       maxInstances: 3,
       provider: { kind: "http", url: "http://127.0.0.1:1", secret: "s4cret" },
     });
-    await objects.registry().removePool("default", "empty", by);
+    await objects.registry().removePool("default", "empty", { by, project: null });
     const { items } = await objects.registry().audit({ pools: ["default"] }, { limit: 10 });
     expect(items.map(shown).reverse()).toEqual([
       ...["admin:admin pool.put default", "admin:admin pool.put default", "admin:admin pool.put default"],

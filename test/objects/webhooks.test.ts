@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
 import { WebhookFields } from "../../src/schema/webhook/webhook.ts";
-import { bindings, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+import { bindings, eventually, freshWorld, makePool, named, objects, submit } from "./support/world.ts";
 
 const world = freshWorld();
 
@@ -37,7 +37,7 @@ beforeEach(() => {
 
 async function create(more: object = {}): Promise<void> {
   const fields = WebhookFields.parse({ url: URL, ...more });
-  await objects.registry().createWebhook({ id: ID, name: "ci", fields }, "whsec_AAAA", "admin");
+  await objects.registry().createWebhook({ id: ID, ...named("ci"), fields }, "whsec_AAAA", "admin");
 }
 
 /** A run that has ended: aborted before it was placed. */
@@ -96,7 +96,7 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
       return meter.rowsWritten - before;
     };
     const withWebhook = await cost("second");
-    await objects.registry().removeWebhook("ci", "admin");
+    await objects.registry().removeWebhook(named("ci"), "admin");
     await ended("third"); // with it, the pool learns that nobody follows it
     const before = meter.rowsWritten;
     await ended("fourth");
@@ -120,7 +120,7 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
   test("that is deleted is forgotten by its pool, and sends nothing more", async () => {
     await makePool();
     await create();
-    await objects.registry().removeWebhook("ci", "admin");
+    await objects.registry().removeWebhook(named("ci"), "admin");
     const refused = await endpoint()
       .read()
       .then(

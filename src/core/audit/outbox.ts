@@ -37,7 +37,7 @@ export function owedField(outbox: Outbox | undefined): { audit?: OwedEntry[] } {
 export function newEntries(
   sent: readonly OwedEntry[] = [],
   upTo = 0,
-  about: Pick<NewEntry, "target" | "pool" | "run">,
+  about: Pick<NewEntry, "target" | "pool" | "run" | "project">,
 ): { entries: NewEntry[]; upTo: number } {
   const fresh = sent.filter(({ n }) => n > upTo);
   const entries = fresh.map(({ n: _n, ...entry }) => ({ ...entry, ...about, result: "ok" as const }));

@@ -4,7 +4,7 @@ import type { NewEntry } from "./entry.ts";
 
 /** The entry of a run's submission. It is stored nowhere, since the row of the run says all of it. */
 export function submissionOf(
-  { run, submittedAt, by }: Pick<RunRow, "run" | "submittedAt" | "by">,
+  { run, project, submittedAt, by }: Pick<RunRow, "run" | "project" | "submittedAt" | "by">,
   pool: string,
 ) {
   const entry: NewEntry = {
@@ -14,6 +14,7 @@ export function submissionOf(
     target: { kind: "run", id: run },
     pool,
     run,
+    project,
     result: "ok",
   };
   return entry;

@@ -1,7 +1,7 @@
 // Who sends a request, and what may they do (access.md)?
-import type { Budget, TokenGrant } from "../../objects/rpc.ts";
+import type { Acting, Budget, TokenGrant } from "../../objects/rpc.ts";
 import type { TokenLimits } from "../../schema/access/token.ts";
-import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
+import { DEFAULT_PROJECT, nameIn } from "../../shared/access/project.ts";
 import { BREAK_GLASS, type Scope } from "../../shared/access/scopes.ts";
 import type { Instant } from "../../shared/machine.ts";
 
@@ -24,6 +24,9 @@ export interface Caller {
   secret: string;
 }
 
+/** What decides which things exist for a caller (access.md#walls). */
+export type Wall = Pick<Caller, "project" | "limits">;
+
 /** The holder of the Worker's own secret, who may always do everything (access.md#break-glass). */
 export function adminCaller(secret: string): Caller {
   return {
@@ -39,16 +42,17 @@ export function adminCaller(secret: string): Caller {
 
 /** The holder of a token. `expiresAt`: when the secret that the caller sent expires. */
 export function callerOf(
-  { id, name, rule, scopes, limits }: TokenGrant,
+  { id, name, project, rule, scopes, limits, payer }: TokenGrant,
   secret: string,
   expiresAt: Instant | null,
 ): Caller {
+  const { maxCostPerHour } = limits;
   return {
-    project: DEFAULT_PROJECT,
-    by: rule === null ? `token:${name}` : name,
+    by: rule === null ? `token:${nameIn(project, name, ":")}` : name,
+    project,
     scopes,
     limits,
-    budget: null,
+    budget: maxCostPerHour === undefined ? null : { payer, perHour: maxCostPerHour },
     expiresAt,
     token: id,
     secret,
@@ -71,7 +75,22 @@ export interface Submitter {
   budget: Budget | null;
 }
 
+/** The project in which a caller makes things: a caller without a wall acts in `default`. */
+export function projectOf({ project }: Pick<Caller, "project">): string {
+  return project ?? DEFAULT_PROJECT;
+}
+
+/** A caller as the registry must know it to judge a change of a pool (projects.md#pools). */
+export function actingOf({ by, project }: Caller): Acting {
+  return { by, project };
+}
+
+/** Something that a caller calls by this name. */
+export function namedBy(caller: Pick<Caller, "project">, name: string): { project: string; name: string } {
+  return { project: projectOf(caller), name };
+}
+
 /** The caller as the submitter of runs: a caller without a wall acts in `default` (projects.md#callers). */
 export function submitterOf({ by, project, budget }: Caller): Submitter {
-  return { by, project: project ?? DEFAULT_PROJECT, budget };
+  return { by, project: projectOf({ project }), budget };
 }

@@ -18,6 +18,7 @@ export const TAGS = {
   Snapshots: "Archives of files: the files that runs begin with, and their results.",
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
+  Projects: "Who is kept apart from whom: each project has its own runs, tokens, secrets and webhooks.",
   Tokens: "Who may do what: tokens with scopes and limits, and the sessions of browsers.",
   Audit: "Who did what: an entry for each change that somebody has asked for.",
   Webhooks: "Events sent to receivers of yours, signed and repeated: endpoints and deliveries.",
@@ -130,12 +131,21 @@ function isJson({ content = {} }: { content?: object }): boolean {
   return "application/json" in content;
 }
 
+/** The refusals of a caller, whatever the route. */
+const CODES_OF_TOKENS = [
+  "unauthorized",
+  "beyond_limits",
+  "unknown_project",
+  "cross_site",
+  "too_many_requests",
+] as const;
+
 /** The error codes that follow from a route's access and body. */
 function derivedCodes(access: AccessRule, request: RouteConfig["request"]): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
-  else if (access !== "open") codes.push("unauthorized", "beyond_limits", "cross_site", "too_many_requests");
+  else if (access !== "open") codes.push(...CODES_OF_TOKENS);
   if (access !== "open" && access !== "host" && access !== "any_token") codes.push("missing_scope");
   const body = request?.body?.content;
   if (body !== undefined) codes.push("body_too_large");

@@ -3,8 +3,8 @@
 import type { Objects } from "../../objects/rpc.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Submitter } from "../access/caller.ts";
-import { secretsIn } from "../access/run-limits.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
+import { secretsIn } from "../walls/run-limits.ts";
 import type { Candidate } from "./submission.ts";
 import { ofNewRuns, storedBefore } from "./submission-snapshots.ts";
 
@@ -22,7 +22,7 @@ export async function checkSecrets(
   );
   if (fields.length === 0) return;
   const names = [...new Set(fields.map(({ secret }) => secret))];
-  const missing = new Set(await objects.registry().missingSecrets(names));
+  const missing = new Set(await objects.registry().missingSecrets(who.project, names));
   const unknown = fields.filter(({ secret }) => missing.has(secret));
   const refused = await ofNewRuns(objects, unknown);
   if (refused.length === 0) return;

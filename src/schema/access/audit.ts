@@ -29,6 +29,8 @@ export const AUDIT_ACTIONS = [
   "trust.delete",
   "session.start",
   "session.end",
+  "project.create",
+  "project.delete",
   "webhook.create",
   "webhook.change",
   "webhook.rotate",
@@ -54,7 +56,18 @@ export const AuditActor = z
 
 export const AuditTarget = z
   .object({
-    kind: z.enum(["run", "worker", "pool", "token", "secret", "trust", "session", "webhook", "caller"]),
+    kind: z.enum([
+      "run",
+      "worker",
+      "pool",
+      "token",
+      "secret",
+      "trust",
+      "session",
+      "webhook",
+      "project",
+      "caller",
+    ]),
     id: z.string(),
     name: z.string().optional().describe("the name of a token or a webhook"),
   })
@@ -80,6 +93,7 @@ export const AuditEntry = z
     target: AuditTarget,
     pool: z.string().nullable(),
     run: z.string().nullable().describe("the run that it concerns"),
+    project: z.string().nullable().describe("whose entry it is; null: only callers without a project see it"),
     result: z.enum(["ok", "denied"]),
     reason: z.string().nullable(),
     diff: z.array(AuditDiff).nullable().describe("what it changed, without secrets"),

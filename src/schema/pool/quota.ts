@@ -1,6 +1,6 @@
 // Which projects may use a pool, and how much of it (projects.md#quotas)?
 import { z } from "zod";
-import { Name, Size } from "../common.ts";
+import { ProjectName, Size } from "../common.ts";
 
 /** The most projects that one pool can serve. */
 const MAX_POOL_PROJECTS = 100;
@@ -30,7 +30,7 @@ export type ProjectQuota = z.output<typeof ProjectQuota>;
 
 /** The projects that a pool serves. */
 export const PoolProjects = z
-  .record(Name, ProjectQuota)
+  .record(ProjectName, ProjectQuota)
   .refine((projects) => Object.keys(projects).length >= 1, "must name at least one project")
   .refine(
     (projects) => Object.keys(projects).length <= MAX_POOL_PROJECTS,

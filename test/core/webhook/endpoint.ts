@@ -13,6 +13,7 @@ export const ID = "wh-1";
 
 export const settings = (more: Partial<WebhookSettings> = {}, fields: object = {}): WebhookSettings => ({
   name: "ci",
+  project: "default",
   fields: WebhookFields.parse({ url: "https://ci.example.com/hook", ...fields }),
   secrets: [{ sealed: "whsec_AAAA", until: null }],
   pools: { default: T0 },

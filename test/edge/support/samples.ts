@@ -130,12 +130,12 @@ export function workerOf(id: string, pool: string): WorkerStatus {
 
 /** A worker as it appears in the events of its pool. */
 export function workerSummaryOf(id: string, pool: string): WorkerSummary {
-  return WorkerSummary.parse(workerOf(id, pool));
+  return WorkerSummary.parse({ ...workerOf(id, pool), project: null });
 }
 
 /** A worker as it appears in a pool's list. */
 export function listedWorkerOf(id: string, pool: string): ListedWorker {
-  return ListedWorker.parse(workerOf(id, pool));
+  return ListedWorker.parse({ ...workerOf(id, pool), project: null });
 }
 
 export function setupOf(worker: string): HostSetup {
@@ -164,10 +164,11 @@ export const ENROLL_REQUEST = {
 };
 
 /** An endpoint that nothing was sent to. */
-export function webhookSample({ id, name, fields }: WebhookRef): Webhook {
+export function webhookSample({ id, name, project, fields }: WebhookRef): Webhook {
   return {
     id,
     name,
+    project,
     ...fields,
     pools: fields.pools ?? null,
     state: "active",

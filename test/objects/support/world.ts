@@ -43,7 +43,7 @@ export async function makePool(more: Partial<PoolConfigInput> = {}, name = "defa
     probe: { interval: "10s", boot: "true" },
     ...more,
   });
-  await objects.registry().putPool(name, config, "admin");
+  await objects.registry().putPool(name, config, { by: "admin", project: null });
 }
 
 /** Submits a run. */
@@ -101,4 +101,9 @@ export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; h
 export async function letAlarmsFire(worker: string): Promise<void> {
   await runDurableObjectAlarm(bindings.CLOUD_WORKER.getByName(worker));
   await runDurableObjectAlarm(bindings.POOL.getByName("default"));
+}
+
+/** What the project `default` calls by this name. */
+export function named(name: string) {
+  return { project: "default", name };
 }

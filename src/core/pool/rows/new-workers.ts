@@ -28,7 +28,12 @@ export function foldInvite(
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
-  const about = { target: { kind: "worker", id: worker }, pool: record.name, run: null } as const;
+  const about = {
+    target: { kind: "worker", id: worker },
+    pool: record.name,
+    run: null,
+    project: null,
+  } as const;
   state.audit.add({ at: now, by, action: "enrollment.create", ...about, result: "ok" }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
