@@ -94,7 +94,17 @@ function rowOf(run: string, later: number): RunRow {
   } as const;
   const need = { vcpus: 1, memoryBytes: GIB, diskBytes: 0, gpus: 0 };
   const wants = { wants: "place", priority: 10, resources: need, protocol: 0, epoch: 0, ended: 0 } as const;
-  return { ...said, ...wants, by: "admin", avoid: [], opened: 0, worker: null, heardAt: T0 };
+  return {
+    ...said,
+    ...wants,
+    by: "admin",
+    project: "default",
+    budget: null,
+    avoid: [],
+    opened: 0,
+    worker: null,
+    heardAt: T0,
+  };
 }
 
 function machine(worker: string, config: PoolConfig): WorkerRow {

@@ -34,7 +34,9 @@ export type Where = Pick<Io, "env" | "cwd" | "state">;
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
-  return { client: createClient({ url, token, userAgent: `drover/${DROVER_VERSION}` }), context };
+  const project = io.project ?? (io.env.DROVER_PROJECT || undefined);
+  const client = createClient({ url, token, project, userAgent: `drover/${DROVER_VERSION}` });
+  return { client, context };
 }
 
 /**

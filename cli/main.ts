@@ -16,6 +16,7 @@ import { addIssuer } from "./verbs/issuer.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addMachineVerbs } from "./verbs/machine-verbs.ts";
 import { addPools } from "./verbs/pools.ts";
+import { addProjects } from "./verbs/projects.ts";
 import { addProvider } from "./verbs/provider.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addPull } from "./verbs/pull.ts";
@@ -49,13 +50,15 @@ Examples:
   drover why <run>             what a run is waiting for
 
 Commands talk to the Drover that \`drover up\` started in this directory or one above it. For another one
-on this machine, use --state or DROVER_STATE; for one elsewhere, DROVER_URL with DROVER_TOKEN.`;
+on this machine, use --state or DROVER_STATE; for one elsewhere, DROVER_URL with DROVER_TOKEN.
+\`drover up\` gives full access: \`drover --project ml …\` or DROVER_PROJECT acts in one project.`;
 
 /** Builds the command. A verb calls `exitWith` to end with an exit code other than 0. */
 function programOf(io: Io, exitWith: (code: number) => void): Command {
   const program = new Command("drover")
     .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
     .option("--state <directory>", "use the Drover that keeps its state there", path)
+    .option("--project <name>", "act in this project, with a token that belongs to none")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
@@ -67,6 +70,9 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
     .exitOverride()
     .on("option:state", (directory: string) => {
       io.state = directory;
+    })
+    .on("option:project", (name: string) => {
+      io.project = name;
     });
   addUp(program, io, exitWith);
   addRun(program, io, exitWith);
@@ -89,6 +95,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addEvents(program, io);
   addApply(program, io);
   addSnapshots(program, io);
+  addProjects(program, io);
   addTokens(program, io);
   addSessions(program, io);
   addWebhooks(program, io, exitWith);

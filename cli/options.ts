@@ -67,6 +67,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   };
 }
 
+/** An amount of money above 0. */
+export function amount(text: string): number {
+  const value = /^\d{1,7}(\.\d{1,6})?$/.test(text) ? Number(text) : 0;
+  if (value > 0) return value;
+  throw new InvalidArgumentError("It must be an amount above 0, such as 2.50.");
+}
+
 /** A whole number of virtual CPUs: the scheduler reserves no fractions. */
 export function cpus(text: string): number {
   if (/^0?\.\d+$/.test(text)) {

@@ -2,6 +2,7 @@
 import { auditOf } from "./audit.ts";
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
+import { projectsOf } from "./projects.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { secretsOf } from "./secrets.ts";
@@ -21,6 +22,8 @@ export interface ClientOptions {
   url: string;
   token: string;
   userAgent?: string;
+  /** The project to act in, if the token belongs to none: only the break-glass secret does. */
+  project?: string | undefined;
   /** How long a repeatable call is retried. */
   patience?: Partial<Patience>;
   /**
@@ -43,6 +46,7 @@ export function createClient(options: ClientOptions) {
     url: options.url,
     token: options.token,
     userAgent: options.userAgent ?? "drover-client",
+    project: options.project,
     patience: patienceOf(DEFAULT_PATIENCE, options.patience),
     clock: new ServerClock(),
     fetch: options.fetch ?? fetchFor(options.url, options.token),
@@ -61,6 +65,7 @@ export function createClient(options: ClientOptions) {
     workers: workersOf(target),
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
+    projects: projectsOf(target),
     tokens: tokensOf(target),
     sessions: sessionsOf(target),
     webhooks: webhooksOf(target),

@@ -9,6 +9,8 @@ export interface Io {
   cwd: string;
   /** `drover --state`: the state directory of the Drover to use. */
   state?: string | undefined;
+  /** `drover --project`: the project to act in, for a caller that belongs to none. */
+  project?: string | undefined;
   stdout: Sink;
   stderr: Sink;
   /** Whether a person is watching, so that progress may be drawn and erased. */

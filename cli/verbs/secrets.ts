@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { SecretList, SecretValue } from "../../client/types.ts";
+import { nameIn } from "../../src/shared/access/project.ts";
 import { MAX_SECRET_BYTES } from "../../src/shared/limits.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { errorText } from "../../src/shared/words.ts";
@@ -122,8 +123,8 @@ function addList(secrets: Command, io: Io): void {
 
 function listView(items: SecretList["items"], io: Io): string {
   const headings = ["NAME", "VERSION", "CHANGED", "CHANGED BY", "LAST HANDED OUT"];
-  const rows = items.map(({ name, version, changedAt, changedBy, lastHandedOn }) => [
-    name,
+  const rows = items.map(({ name, project, version, changedAt, changedBy, lastHandedOn }) => [
+    nameIn(project, name, "/"),
     String(version),
     changedAt,
     changedBy,

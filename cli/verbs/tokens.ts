@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { NewToken, RevokedToken, Token, TokenRequest } from "../../client/types.ts";
+import { nameIn } from "../../src/shared/access/project.ts";
 import {
   GRANTABLE_SCOPES,
   type GrantableScope,
@@ -12,7 +13,7 @@ import {
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { listText } from "../list.ts";
-import { duration, pair, positiveDuration, several, wholeNumber, word, words } from "../options.ts";
+import { amount, duration, pair, positiveDuration, several, wholeNumber, word, words } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson } from "../terminal/text.ts";
 
@@ -42,6 +43,7 @@ interface CreateFlags {
   pool?: string[];
   label?: Record<string, string>;
   maxPriority?: number;
+  maxCost?: number;
   source?: string[];
   secret?: string[];
   expires?: string;
@@ -79,6 +81,7 @@ function addCreate(tokens: Command, io: Io): void {
       pair,
     )
     .option("--max-priority <n>", "the highest priority of its runs", wholeNumber(1, 100))
+    .option("--max-cost <amount>", "what its placed runs may cost per hour together, in each pool", amount)
     .option(
       "--source <network>",
       "accept it only from this network, such as 10.0.0.0/8 (repeatable)",
@@ -95,8 +98,9 @@ function addCreate(tokens: Command, io: Io): void {
 }
 
 function requestOf({ name, preset, scope, expires, ...flags }: CreateFlags): TokenRequest {
-  const { pool: pools, label: labels, maxPriority, source: sources, secret: secrets } = flags;
-  const limits = { pools, labels, maxPriority, sources, secrets };
+  const { pool: pools, label: labels, source: sources, secret: secrets } = flags;
+  const { maxPriority, maxCost: maxCostPerHour } = flags;
+  const limits = { pools, labels, maxPriority, maxCostPerHour, sources, secrets };
   return { name, preset, scopes: scope, limits, expiresIn: expires };
 }
 
@@ -118,7 +122,7 @@ function addList(tokens: Command, io: Io): void {
 function listView(tokens: readonly Token[], io: Io): string {
   const headings = ["NAME", "ID", "STATE", "LAST USED", "EXPIRES", "CREATED BY", "MAY", "LIMITS"];
   const rows = tokens.map((token) => [
-    token.name,
+    nameIn(token.project, token.name, "/"),
     token.id,
     token.state,
     token.lastUsedOn ?? "never",
@@ -132,11 +136,12 @@ function listView(tokens: readonly Token[], io: Io): string {
 }
 
 function limitsText({ limits }: Token): string {
-  const { pools = [], labels = {}, maxPriority, sources = [], secrets = [] } = limits;
+  const { pools = [], labels = {}, maxPriority, maxCostPerHour, sources = [], secrets = [] } = limits;
   return [
     ...pools.map((pool) => `pool ${pool}`),
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
     ...(maxPriority === undefined ? [] : [`priority ${maxPriority}`]),
+    ...(maxCostPerHour === undefined ? [] : [`cost ${maxCostPerHour} per hour`]),
     ...sources.map((source) => `from ${source}`),
     ...secrets.map((secret) => `secret ${secret}`),
   ].join(", ");

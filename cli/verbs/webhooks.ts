@@ -1,6 +1,7 @@
 // `drover webhooks`: creates, lists, changes, tests and removes endpoints, and shows what they were sent.
 import type { Command } from "commander";
 import type { NewWebhook, Webhook, WebhookDelivery, WebhookType } from "../../client/types.ts";
+import { nameIn } from "../../src/shared/access/project.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { DELIVERY_STATES, type DeliveryState, WEBHOOK_TYPES } from "../../src/shared/webhooks/words.ts";
 import { connect } from "../context.ts";
@@ -99,7 +100,7 @@ function addList(webhooks: Command, io: Io): void {
 function listView(webhooks: readonly Webhook[], io: Io): string {
   const headings = ["NAME", "STATE", "WAITING", "URL", "TYPES", "ONLY", "WHY"];
   const rows = webhooks.map((one) => [
-    one.name,
+    nameIn(one.project, one.name, "/"),
     one.state,
     String(one.waiting),
     one.url,

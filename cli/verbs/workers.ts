@@ -77,7 +77,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
 }
 
 /** The state to show; for a booting worker, whether its machine has been made yet. */
-function stateText({ state, machine }: WorkerSummary): string {
+function stateText({ state, machine }: Pick<WorkerSummary, "state" | "machine">): string {
   return state === "booting" && machine && machine !== "made" ? machine : state;
 }
 

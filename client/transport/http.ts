@@ -9,6 +9,8 @@ export interface Target {
   url: string;
   token: string;
   userAgent: string;
+  /** Sent with each call, for a caller that belongs to no project. */
+  project?: string | undefined;
   patience: Patience;
   clock: ServerClock;
   fetch: typeof fetch;
@@ -174,6 +176,7 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
   const headers: Record<string, string> = {
     authorization: `Bearer ${target.token}`,
     "user-agent": target.userAgent,
+    ...(target.project === undefined ? {} : { "drover-project": target.project }),
     ...call.headers,
   };
   if (call.body !== undefined) headers["content-type"] = "application/json";

@@ -18,6 +18,13 @@ export interface NoSuch {
   kind: "no_such";
 }
 
+/** What the placed runs of one payer may cost per hour together (projects.md#budgets-of-tokens). */
+export interface Budget {
+  /** The id of the token whose budget it is. */
+  payer: string;
+  perHour: number;
+}
+
 /** Allocation → Pool: the run as its allocation sees it, and what the run wants. */
 export interface RunUpsert {
   run: string;
@@ -26,6 +33,10 @@ export interface RunUpsert {
   by: string;
   /** By which request, for the audit log. Absent: unknown. */
   via?: Via;
+  /** The project to which it belongs (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
+  budget: Budget | null;
   version: number;
   state: RunState;
   priority: number;

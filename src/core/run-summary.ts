@@ -9,6 +9,7 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     id: run.run,
     state: run.state,
     version: run.version,
+    project: run.project,
     pool,
     labels: run.labels,
     priority: run.priority,

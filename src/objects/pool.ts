@@ -22,7 +22,8 @@ import { type Configured, isRemoved, type PoolState } from "../core/pool/state.t
 import { Rows } from "../core/rows.ts";
 import { runSummary } from "../core/run-summary.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type { ListedWorker, PoolEventList, PoolView, WorkerStateName } from "../schema/pool.ts";
+import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { ListedWorker, PoolView, WorkerStateName } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";

@@ -9,6 +9,7 @@ import {
   registryMachine,
 } from "../core/registry/machine.ts";
 import type { RegistryRecord } from "../core/registry/pools.ts";
+import type { ProjectRow } from "../core/registry/projects.ts";
 import type { DataKeyRow, SecretRow } from "../core/registry/secrets.ts";
 import type { SessionRow } from "../core/registry/sessions.ts";
 import { isLiveKey, type SigningKeyRow } from "../core/registry/signing-keys.ts";
@@ -45,13 +46,15 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       trust: this.#rows<TrustRow>("trust", isLiveRule),
       keys: this.#rows<SigningKeyRow>("keys", isLiveKey),
       sessions: this.#rows<SessionRow>("sessions"),
+      projects: this.#rows<ProjectRow>("projects"),
       webhooks: this.#rows<WebhookRow>("webhooks"),
       audit: this.#audit.load(record?.exported),
     }),
     save: (state) => {
-      const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, webhooks, audit } = state;
+      const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, projects, webhooks, audit } =
+        state;
       for (const rows of [tokens, secrets, dataKeys, exchanged, trust]) rows.flush();
-      for (const rows of [keys, sessions, webhooks, audit.rows]) rows.flush();
+      for (const rows of [keys, sessions, projects, webhooks, audit.rows]) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: async (message): Promise<RegistryEvent> => {

@@ -5,13 +5,14 @@ import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { Caused, Via } from "../core/audit/via.ts";
-import type { IdleBehavior, RunRef } from "../core/messages.ts";
+import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type { ListedWorker, PoolEventList, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
+import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
@@ -23,12 +24,13 @@ import type { RegistryApi } from "./registry/api.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
+export type { Budget } from "../core/messages.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 export type { TrustRow } from "../core/registry/trust.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
-export type { RegistryApi } from "./registry/api.ts";
+export type { Acting, PoolRef, RegistryApi } from "./registry/api.ts";
 
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
@@ -38,6 +40,10 @@ export interface SubmitRequest extends Caused {
   spec: RunSpec;
   hash: string;
   by: string;
+  /** The project to which the run will belong (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid; null: none. */
+  budget: Budget | null;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
@@ -134,6 +140,8 @@ export interface RunFilter {
   ids?: string[];
   states: RunState[];
   labels: Record<string, string>;
+  /** Absent: the runs of all projects. */
+  project?: string;
 }
 
 /** A wait for the first match or, with `all`, for the moment at which every selected run matches. */

@@ -48,10 +48,10 @@ export class ValueStore<Value> {
   }
 }
 
-/** A filter: the field (a JSON path) must have one of these texts. */
+/** A filter: the field (a JSON path) must have one of these texts; null: none. */
 interface FieldFilter {
   field: string;
-  values: readonly string[];
+  values: readonly (string | null)[];
 }
 
 /** The condition that a row of this sort meets. */
@@ -67,6 +67,7 @@ export type TableName =
   | "placements"
   | "tokens"
   | "sessions"
+  | "projects"
   | "webhooks"
   | "deliveries"
   | "audit"
@@ -134,9 +135,13 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
    */
   readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
     const below = `${this.#table} WHERE k < ? ORDER BY k DESC LIMIT`;
-    const where = ["1", ...filters.map(({ values }) => `json_extract(v, ?) IN (${values.map(() => "?")})`)];
+    const where = [
+      "1",
+      // In SQL nothing equals NULL, so an absent value is compared as an empty text, which no value is.
+      ...filters.map(({ values }) => `ifnull(json_extract(v, ?), '') IN (${values.map(() => "?")})`),
+    ];
     const from = `(SELECT k, v FROM ${below} ?) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
-    const bound = filters.flatMap(({ field, values }) => [field, ...values]);
+    const bound = filters.flatMap(({ field, values }) => [field, ...values.map((value) => value ?? "")]);
     const rows = this.#select(from, before, scan, ...bound, limit + 1);
     if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]?.[0] ?? null };
     const [last] = this.#select(`${below} 1 OFFSET ?`, before, scan - 1);

@@ -1,6 +1,7 @@
 // What does the report of a host without an agent say? Each line makes one statement
 // (workers.md#plain-text-reports).
 import type { Report } from "../schema/host.ts";
+import { RUN_ID } from "../shared/attempt-id.ts";
 
 export interface RunProbe {
   /** Runs with a living process. */
@@ -34,8 +35,8 @@ export function readRunProbe(text: string): RunProbe {
 
 const BROKEN = "broken";
 const BOOTED = "boot ok";
-const LIVES = /^([a-z0-9][a-z0-9-]{0,62})$/;
-const STALE = /^([a-z0-9][a-z0-9-]{0,62}) stale$/;
+const LIVES = new RegExp(`^(${RUN_ID})$`);
+const STALE = new RegExp(`^(${RUN_ID}) stale$`);
 const ORDERS = /^orders (\d{1,15})$/;
 
 /**

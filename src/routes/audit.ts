@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { AuditFilter, Objects } from "../objects/rpc.ts";
 import { AUDIT_ACTIONS, AuditActionFilter, type AuditEntry, AuditList } from "../schema/access/audit.ts";
 import { Name, Wait } from "../schema/common.ts";
+import { RUN_ID } from "../shared/attempt-id.ts";
 import type { EdgeApp } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
@@ -36,7 +37,7 @@ const list = operation({
       target: z.string().max(256).optional().describe("the id of the run, worker, pool or token"),
       within: z
         .string()
-        .regex(/^run:[a-z0-9][a-z0-9-]{0,62}$/, "must be run: and the id of a run")
+        .regex(new RegExp(`^run:${RUN_ID}$`), "must be run: and the id of a run")
         .optional()
         .describe("only what concerns this run: `run:ID`"),
       pool: Name.optional().describe("only what concerns this pool"),

@@ -6,7 +6,7 @@ import type { Instant } from "../shared/machine.ts";
 import type { WrappingKeys } from "../signing/envelope.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller } from "./access/caller.ts";
-import type { PoolNames } from "./pool-directory.ts";
+import type { Pools } from "./walls/pool-directory.ts";
 
 /** The Worker's static files, by request path. */
 export interface Assets {
@@ -50,7 +50,7 @@ export interface EdgeTypes {
     /** The objects as they exist for the caller (access.md#walls). */
     objects: Objects;
     /** The pools as they exist for the caller. */
-    pools: PoolNames;
+    pools: Pools;
     access: Access;
     /** The key that signs the answer. It is set when the call is known to come from a host. */
     signer: { key: string; keyid: string } | undefined;

@@ -2,7 +2,7 @@
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { Name, Wait } from "../schema/common.ts";
-import { PoolEventList } from "../schema/pool.ts";
+import { PoolEventList } from "../schema/pool/changes.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { HEARTBEAT, KEEP_ALIVE_MS, keepAlive } from "./http/event-stream.ts";
 import { hasCode } from "./http/problem.ts";

@@ -3,12 +3,13 @@ import { z } from "zod";
 import type { Objects } from "../objects/rpc.ts";
 import { Name } from "../schema/common.ts";
 import { metricsText, type Sample } from "../schema/metrics.ts";
-import { limitsRuns } from "./access/run-limits.ts";
+import { nameIn } from "../shared/access/project.ts";
 import type { EdgeApp } from "./edge.ts";
 import { inParallel } from "./http/parallel.ts";
 import { operation } from "./openapi/operation.ts";
 import { repeatable } from "./openapi/params.ts";
 import { askPools } from "./query/fan-out.ts";
+import { limitsRuns } from "./walls/run-limits.ts";
 
 /** The content type of Prometheus' text format. */
 const PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
@@ -42,17 +43,18 @@ export function metricsRoutes(app: EdgeApp): void {
     const silent = service.filter(({ healthy }) => !healthy);
     const down = silent.map(({ pool }): Sample => ({ name: "drover_pool_up", labels: { pool }, value: 0 }));
     const isWhole = requested === undefined && !limitsRuns(c.var.caller.limits);
-    const ofWebhooks = isWhole ? await askWebhooks(objects) : [];
+    const ofWebhooks = isWhole ? await askWebhooks(objects, c.var.caller.project) : [];
     const text = metricsText([...down, ...[...answers.values()].flat(), ...ofWebhooks]);
     return c.text(text, 200, { "content-type": PROMETHEUS_TEXT });
   });
 }
 
-/** The samples of all endpoints. One that does not answer is down, and hides no other. */
-async function askWebhooks(objects: Objects): Promise<Sample[]> {
-  const endpoints = await objects.registry().webhooks();
-  const samples = await inParallel(endpoints, ({ id, name }) => {
-    const down: Sample = { name: "drover_webhook_up", labels: { webhook: name }, value: 0 };
+/** The samples of a project's endpoints (null: of all). One that does not answer is down, and hides no other. */
+async function askWebhooks(objects: Objects, project: string | null): Promise<Sample[]> {
+  const endpoints = await objects.registry().webhooks(project);
+  const samples = await inParallel(endpoints, ({ id, ...named }) => {
+    const labels = { webhook: nameIn(named.project, named.name, "/") };
+    const down: Sample = { name: "drover_webhook_up", labels, value: 0 };
     return objects
       .webhook(id)
       .metrics()

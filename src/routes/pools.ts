@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { LATER_POOL_FIELDS, PoolDeletion, PoolList, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { Queue, type QueuedRun } from "../schema/queue.ts";
+import { actingOf } from "./access/caller.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
@@ -15,7 +16,7 @@ const put = operation({
   operationId: "putPool",
   access: "pools:write",
   tag: "Pools",
-  codes: ["pool_in_use", "not_acknowledged"],
+  codes: ["unknown_project", "pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
   request: { params: PoolParams, body: jsonBody(PutPoolConfig) },
   responses: {
@@ -111,7 +112,7 @@ export function poolRoutes(app: EdgeApp): void {
     async (c) => {
       const { name } = c.req.valid("param");
       const registry = c.var.objects.registry();
-      const { created, view } = await registry.putPool(name, c.req.valid("json"), c.var.caller.by);
+      const { created, view } = await registry.putPool(name, c.req.valid("json"), actingOf(c.var.caller));
       c.var.pools.forget();
       if (!created) return c.json(view, 200);
       c.header("Location", `/v1/pools/${name}`);
@@ -123,7 +124,7 @@ export function poolRoutes(app: EdgeApp): void {
     const { drain, force } = c.req.valid("query");
     const how = isOn(force) ? "forced" : isOn(drain) ? "drained" : "empty";
     const { name } = c.req.valid("param");
-    const deletion = await c.var.objects.registry().removePool(name, how, c.var.caller.by);
+    const deletion = await c.var.objects.registry().removePool(name, how, actingOf(c.var.caller));
     c.var.pools.forget();
     return c.json(deletion, 200);
   });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { SecretList, SecretValue, StoredSecret } from "../schema/access/secret.ts";
 import { SecretName } from "../schema/run/task.ts";
 import { keyOf, keyOfText } from "../signing/mac.ts";
+import { namedBy } from "./access/caller.ts";
 import type { EdgeApp } from "./edge.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
@@ -48,15 +49,20 @@ const remove = operation({
 
 /** Adds the routes of secrets (secrets.md#api). */
 export function secretRoutes(app: EdgeApp): void {
-  app.openapi(list, async (c) => c.json({ ...(await c.var.objects.registry().secrets()), next: null }, 200));
+  app.openapi(list, async (c) => {
+    const found = await c.var.objects.registry().secrets(c.var.caller.project);
+    return c.json({ ...found, next: null }, 200);
+  });
   app.openapi(put, async (c) => {
     const { value, base64 = "" } = c.req.valid("json");
     const bytes = value === undefined ? keyOf(base64) : keyOfText(value);
-    const { name } = c.req.valid("param");
-    return c.json(await c.var.objects.registry().setSecret(name, bytes, c.var.caller.by), 200);
+    const { caller, objects } = c.var;
+    const secret = namedBy(caller, c.req.valid("param").name);
+    return c.json(await objects.registry().setSecret(secret, bytes, caller.by), 200);
   });
   app.openapi(remove, async (c) => {
-    await c.var.objects.registry().removeSecret(c.req.valid("param").name, c.var.caller.by);
+    const { caller, objects } = c.var;
+    await objects.registry().removeSecret(namedBy(caller, c.req.valid("param").name), caller.by);
     return c.body(null, 204);
   });
 }

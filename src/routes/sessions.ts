@@ -99,12 +99,12 @@ export function sessionRoutes(app: EdgeApp): void {
     return c.json({ code: text, expiresAt: iso(c.env.now() + SESSION_CODE_MS) }, 201);
   });
   app.openapi(list, async (c) => {
-    return c.json({ items: await c.var.objects.registry().sessions(), next: null }, 200);
+    return c.json({ items: await c.var.objects.registry().sessions(c.var.caller.project), next: null }, 200);
   });
   app.openapi(end, async (c) => {
     const { id } = c.req.valid("param");
     const registry = c.var.objects.registry();
-    const session = (await registry.sessions()).find((one) => one.id === id);
+    const session = (await registry.sessions(c.var.caller.project)).find((one) => one.id === id);
     if (session !== undefined) {
       refuseSessionExcess(session.token === null ? null : await registry.token(session.token), c.var.caller);
       await registry.endSession(id, c.var.caller.by);

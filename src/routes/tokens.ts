@@ -15,6 +15,7 @@ import { TOKEN_RANDOM_BYTES, tokenText } from "../shared/access/token-text.ts";
 import { durationMs } from "../shared/duration.ts";
 import { isoOrNull } from "../shared/time/instant.ts";
 import { contentDigest } from "../signing/mac.ts";
+import { projectOf } from "./access/caller.ts";
 import { earlier, excessOf, faultsOf, refuseExcess, scopesOfPreset } from "./access/token-rules.ts";
 import type { EdgeApp } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";
@@ -109,7 +110,8 @@ export function tokenRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     const { caller } = c.var;
     const wanted: Scope[] = [...scopesOfPreset(preset, limits), ...more];
     const scopes = SCOPES.filter((scope) => wanted.includes(scope));
-    const faults = [...faultsOf(scopes, limits), ...excessOf(scopes, limits, caller)];
+    const project = projectOf(caller);
+    const faults = [...faultsOf(scopes, limits, project), ...excessOf(scopes, limits, caller)];
     if (faults.length > 0) throw invalid(faults);
     const now = c.env.now();
     const { id, text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)));
@@ -117,8 +119,10 @@ export function tokenRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     const token = await c.var.objects.registry().createToken({
       id,
       name,
+      project,
       scopes,
       limits,
+      payer: caller.budget?.payer ?? id,
       digest: contentDigest(text),
       createdAt: now,
       createdBy: caller.by,
@@ -128,7 +132,10 @@ export function tokenRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     c.header("Location", `/v1/tokens/${id}`);
     return c.json({ ...token, token: text }, 201);
   });
-  app.openapi(list, async (c) => c.json({ items: await c.var.objects.registry().tokens(), next: null }, 200));
+  app.openapi(list, async (c) => {
+    const items = await c.var.objects.registry().tokens(c.var.caller.project);
+    return c.json({ items, next: null }, 200);
+  });
   app.openapi(read, async (c) => c.json(await c.var.objects.registry().token(c.req.valid("param").id), 200));
   app.openapi(rotate, async (c) => {
     const { id } = c.req.valid("param");
@@ -153,7 +160,7 @@ export function tokenRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     return c.json(token, 200);
   });
   app.openapi(whoami, (c) => {
-    const { by, scopes, limits, expiresAt } = c.var.caller;
-    return c.json({ by, scopes: [...scopes], limits, expiresAt: isoOrNull(expiresAt) }, 200);
+    const { by, project, scopes, limits, expiresAt } = c.var.caller;
+    return c.json({ by, project, scopes: [...scopes], limits, expiresAt: isoOrNull(expiresAt) }, 200);
   });
 }

@@ -1,5 +1,6 @@
 // The types that many schemas share: names, durations, sizes, instants, snapshot ids.
 import { z } from "zod";
+import { MAX_PROJECT_CHARS } from "../shared/access/project.ts";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
@@ -11,6 +12,22 @@ export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 export const Name = z
   .string()
   .regex(NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes, not beginning with a dash");
+
+/** The id of a run: its name, after its project and a dot unless that is `default` (projects.md#runs). */
+export const RunId = z
+  .string()
+  .regex(
+    /^(?=.{1,63}$)(?:[a-z0-9][a-z0-9-]*\.)?[a-z0-9][a-z0-9-]*$/,
+    "must be 1 to 63 lower-case letters, digits and dashes, or such a name after a project and a dot",
+  );
+
+/** The name of a project. */
+export const ProjectName = z
+  .string()
+  .regex(
+    new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PROJECT_CHARS - 1}}$`),
+    `must be 1 to ${MAX_PROJECT_CHARS} lower-case letters, digits and dashes, not beginning with a dash`,
+  );
 
 /** A duration as people write it (`250ms`, `10s`, `1h30m`). On the wire it stays a string. */
 export const Duration = z

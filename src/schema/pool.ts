@@ -5,8 +5,9 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
+import { PoolProjects } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
-import { RunSummary, ServiceStatus } from "./run/run.ts";
+import { ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
 
 export const InstanceType = z
@@ -136,6 +137,13 @@ const Fields = z.strictObject({
     .describe(
       "whether runs without GPUs may use machines with GPUs although a type without GPUs could hold them",
     ),
+  projects: PoolProjects.optional().describe(
+    "the projects that may use the pool, with their quotas; if absent, only `default`",
+  ),
+  shareMachines: z
+    .boolean()
+    .default(false)
+    .describe("whether a machine may have runs of several projects; if not, it belongs to the first one"),
   image: z.string().max(256).default(""),
   probe: PoolProbe.prefault({}),
   timeouts: Timeouts.prefault({}),
@@ -273,6 +281,10 @@ export const WorkerSummary = z
   .object({
     id: z.string(),
     pool: z.string(),
+    project: z
+      .string()
+      .nullable()
+      .describe("in a pool of several projects: the one whose runs it has; null: any project's"),
     state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
@@ -327,61 +339,45 @@ export const WorkerList = z
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 
-export const WorkerStatus = ListedWorker.extend({
-  version: z.int(),
-  prices: z
-    .array(z.object({ price: z.number(), since: InstantText }))
-    .describe("each price per hour that its provider has named, latest last"),
-  bootProbe: z
-    .object({
-      ok: z.boolean(),
-      output: z.string(),
-      exitCode: z
-        .int()
-        .nullable()
-        .optional()
-        .describe("of the probe's command; null: ended by a signal, or unknown"),
-    })
-    .nullable(),
-  bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
-  notice: z
-    .object({ text: z.string(), goneAt: InstantText.nullable() })
-    .nullable()
-    .describe("its host's notice that the machine will end soon; it drains meanwhile"),
-  stale: z
-    .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
-    .describe("runs that have ended on this worker but left something behind"),
-  createdAt: InstantText.nullable(),
-  joinedAt: InstantText.nullable(),
-  lastReportAt: InstantText.nullable(),
-  leaseUntil: InstantText.nullable(),
-  leftBehind: LeftBehind.optional().describe(
-    "its end was forced, so this machine may be left at the provider: look for it there",
-  ),
-  incarnation: z.int(),
-  ordersRevision: z.int(),
-  orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
-  events: z.array(WorkerHistoryEntry),
-}).meta({ id: "WorkerStatus" });
+export const WorkerStatus = ListedWorker.omit({ project: true })
+  .extend({
+    version: z.int(),
+    prices: z
+      .array(z.object({ price: z.number(), since: InstantText }))
+      .describe("each price per hour that its provider has named, latest last"),
+    bootProbe: z
+      .object({
+        ok: z.boolean(),
+        output: z.string(),
+        exitCode: z
+          .int()
+          .nullable()
+          .optional()
+          .describe("of the probe's command; null: ended by a signal, or unknown"),
+      })
+      .nullable(),
+    bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
+    notice: z
+      .object({ text: z.string(), goneAt: InstantText.nullable() })
+      .nullable()
+      .describe("its host's notice that the machine will end soon; it drains meanwhile"),
+    stale: z
+      .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
+      .describe("runs that have ended on this worker but left something behind"),
+    createdAt: InstantText.nullable(),
+    joinedAt: InstantText.nullable(),
+    lastReportAt: InstantText.nullable(),
+    leaseUntil: InstantText.nullable(),
+    leftBehind: LeftBehind.optional().describe(
+      "its end was forced, so this machine may be left at the provider: look for it there",
+    ),
+    incarnation: z.int(),
+    ordersRevision: z.int(),
+    orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
+    events: z.array(WorkerHistoryEntry),
+  })
+  .meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
-
-/** The current state of a run or worker that has changed. */
-export const PoolChange = z
-  .object({
-    number: z.int().describe("number of its latest change; higher is later"),
-    run: RunSummary.optional(),
-    worker: WorkerSummary.optional(),
-  })
-  .meta({ id: "PoolChange" });
-export type PoolChange = z.infer<typeof PoolChange>;
-
-export const PoolEventList = z
-  .object({
-    items: z.array(PoolChange),
-    next: z.int().describe("the `after` of the next request"),
-  })
-  .meta({ id: "PoolEventList" });
-export type PoolEventList = z.infer<typeof PoolEventList>;
 
 export const KillRequest = z.strictObject({
   reason: z.string().max(1_024).optional(),

@@ -1,10 +1,15 @@
-// How are attempts and placements named?
+// How are runs, attempts and placements named?
+
+/** The id of a run as part of a regular expression: its name, perhaps after a project (projects.md#runs). */
+export const RUN_ID = String.raw`(?:[a-z0-9][a-z0-9-]{0,27}\.)?[a-z0-9][a-z0-9-]{0,62}`;
+
 /** `<run>/<task>/<epoch>.<n>`: one start of a task. Ids are never reused (decisions/tasks.md#attempt-ids). */
-export const ATTEMPT_ID_PATTERN =
-  /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
+export const ATTEMPT_ID_PATTERN = new RegExp(
+  String.raw`^(${RUN_ID})/([a-z0-9-]{1,63})/([1-9]\d{0,8})\.([1-9]\d{0,8})$`,
+);
 
 /** `<run>/<epoch>`: one placement of one run. */
-export const PLACEMENT_ID_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}\/[1-9]\d{0,8}$/;
+export const PLACEMENT_ID_PATTERN = new RegExp(String.raw`^${RUN_ID}/[1-9]\d{0,8}$`);
 
 /** The id of a placement. */
 export function placementKey(run: string, epoch: number): string {

@@ -3,8 +3,9 @@ import { base64Url, isSame, type Key, mac } from "./mac.ts";
 
 /** The beginning of every request token. */
 export const REQUEST_TOKEN_PREFIX = "drvr_";
-const TOKEN =
-  /^drvr_([a-z0-9][a-z0-9-]{0,62})~([a-z0-9][a-z0-9-]{0,62}\/[a-z0-9-]{1,63}\/\d{1,9}\.\d{1,9})~([\w-]{43})$/;
+const NAME = "[a-z0-9][a-z0-9-]{0,62}";
+const ATTEMPT = String.raw`(?:[a-z0-9][a-z0-9-]{0,27}\.)?${NAME}/[a-z0-9-]{1,63}/\d{1,9}\.\d{1,9}`;
+const TOKEN = new RegExp(String.raw`^drvr_(${NAME})~(${ATTEMPT})~([\w-]{43})$`);
 
 /** What a request token claims. Nothing is verified. */
 export interface AttemptClaim {

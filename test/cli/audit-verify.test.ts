@@ -20,8 +20,9 @@ function entry(day: string, n: number): AuditEntry {
   const at = `${day}T${String(n).padStart(2, "0")}:00:00.000Z`;
   const target = { kind: "run", id: `build-${n}` } as const;
   const done = { id: `${day}/${n}`, at, recordedAt: at, action: "run.abort", target } as const;
-  const more = { pool: "default", run: target.id, result: "ok", reason: "ü", diff: null, via: null } as const;
-  return { ...done, actor: { kind: "token", name: "ci" }, ...more };
+  const more = { pool: "default", run: target.id, project: "default" } as const;
+  const rest = { result: "ok", reason: "ü", diff: null, via: null } as const;
+  return { ...done, actor: { kind: "token", name: "ci" }, ...more, ...rest };
 }
 
 /** Writes the files of all days as the export does. */

@@ -17,7 +17,7 @@ const BOUNDS = { rows: 10, bytes: 1_000_000 };
 
 const entry = (action: AuditAction, doneAt = T0): NewEntry => {
   const target = { kind: "token", id: "t" } as const;
-  return { at: doneAt, by: "admin", action, target, pool: null, run: null, result: "ok" };
+  return { at: doneAt, by: "admin", action, target, pool: null, run: null, project: null, result: "ok" };
 };
 /** A table with these bounds, and what it has stored. */
 function tableWith(bounds = BOUNDS, disk = new MapDisk<AuditRow>()) {

@@ -245,7 +245,8 @@ describe("the API of tokens (access.md#tokens)", () => {
     expect(listed.items).toMatchObject([{ id: made.id, name: "ci" }]);
     expect(JSON.stringify(listed)).not.toContain(made.token.slice(14));
     const me = await as(own, made.token).json(200, "GET", "/v1/caller");
-    expect(me).toEqual({ by: "token:ci", scopes: PRESETS.viewer, limits: {}, expiresAt: made.expiresAt });
+    const may = { scopes: PRESETS.viewer, limits: {}, expiresAt: made.expiresAt };
+    expect(me).toEqual({ by: "token:ci", project: "default", ...may });
   });
 
   test("rotates: both secrets work during the overlap (access.md#rotation)", async () => {
@@ -290,7 +291,7 @@ describe("the API of tokens (access.md#tokens)", () => {
     const problem = await own.json(400, "POST", "/v1/tokens", { name: "x", ...body });
     expect(problem.errors[0].pointer).toBe(pointer);
     expect(problem.errors[0].detail).toContain(detail);
-    expect(own.tokens.list()).toEqual([]);
+    expect(own.tokens.list(null)).toEqual([]);
   });
 
   test("gives a preset with a limit to labels only the scopes of runs (access.md#presets)", async () => {
@@ -382,7 +383,12 @@ describe("a request that a token may not make (audit.md#denied)", () => {
     const own = createEdge();
     const refused = as(own, makeToken(own, ["runs:read"], {}, { name: "ann" }));
     for (let tries = 0; tries < 5; tries += 1) await refused.json(403, "GET", "/v1/pools/secret-name");
-    const denied = { by: "token:ann", code: "missing_scope", request: "GET /v1/pools/:name" };
+    const denied = {
+      by: "token:ann",
+      project: "default",
+      code: "missing_scope",
+      request: "GET /v1/pools/:name",
+    };
     expect(own.denied).toEqual([{ ...denied, count: 1 }]);
     vi.setSystemTime(Date.now() + 60_000);
     await refused.json(403, "GET", "/v1/pools/secret-name");

@@ -155,6 +155,9 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     await server.json(200, "DELETE", `/v1/tokens/${id}`);
     return post(`/v1/tokens/${id}/rotate`);
   },
+  unknown_project: () => ask("DELETE", "/v1/projects/nobody"),
+  project_exists: () => ask("POST", "/v1/projects", { name: "default" }),
+  project_in_use: () => ask("DELETE", "/v1/projects/default"),
   unknown_webhook: () => ask("GET", "/v1/webhooks/nobody"),
   unknown_delivery: async () => {
     await server.json(201, "POST", "/v1/webhooks", { name: "empty", url: RECEIVER });

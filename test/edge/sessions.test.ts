@@ -115,7 +115,7 @@ describe("a browser session (sessions.md)", () => {
     expect(out.status).toBe(204);
     expect(out.headers.getSetCookie()[0]).toMatch(/^__Host-drover=; Max-Age=0; /);
     expect((await send("GET", "/v1/caller")).status).toBe(401);
-    expect(edge.sessions.list()).toEqual([]);
+    expect(edge.sessions.list(null)).toEqual([]);
   });
 
   test("of another browser is listed, and can be ended", async () => {

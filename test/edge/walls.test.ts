@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { PoolApi } from "../../src/objects/rpc.ts";
-import { HIDDEN } from "../../src/routes/access/hidden-values.ts";
-import { walledObjects } from "../../src/routes/access/walls.ts";
+import { HIDDEN } from "../../src/routes/walls/hidden-values.ts";
+import { walledObjects } from "../../src/routes/walls/walls.ts";
 import type { AuditEntry } from "../../src/schema/access/audit.ts";
 import { PRESETS, type Scope } from "../../src/shared/access/scopes.ts";
 import { as, makeToken } from "./support/callers.ts";
@@ -115,12 +115,19 @@ describe("a run beyond a token's limits (access.md#limits)", () => {
     const objects = { ...edge.objects, pool: () => pool };
     const caller = {
       by: "token:x",
+      project: "default",
+      budget: null,
       scopes: RUN_SCOPES,
       limits: { labels: MINE },
       expiresAt: null,
       secret: "",
     };
-    const walled = walledObjects(objects, caller, async () => undefined);
+    const walled = walledObjects(
+      objects,
+      caller,
+      async () => "own",
+      async () => undefined,
+    );
     const found = await walled.pool("default").events(null, 60_000);
     expect(found.items.map(({ run }) => run?.id)).toEqual(["mine"]);
     expect(found.next).toBe(20);
@@ -196,6 +203,7 @@ describe("the audit log of a token that is limited to a pool (audit.md#reading)"
     action: pool === null ? "token.create" : "run.abort",
     target: { kind: pool === null ? "token" : "run", id },
     pool,
+    project: "default",
     run: null,
     result: "ok",
     reason: null,

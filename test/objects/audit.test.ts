@@ -10,7 +10,16 @@ import { SqlRowDisk } from "../../src/objects/store.ts";
 import type { AuditEntry } from "../../src/schema/access/audit.ts";
 import { AUDIT_KEPT_MS } from "../../src/shared/limits.ts";
 import { hexDigest } from "../../src/signing/mac.ts";
-import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+import {
+  bindings,
+  bootMachine,
+  eventually,
+  freshWorld,
+  makePool,
+  named,
+  objects,
+  submit,
+} from "./support/world.ts";
 
 const world = freshWorld();
 const pool = () => bindings.POOL.getByName("default");
@@ -92,9 +101,9 @@ describe("what is done to runs and workers (audit.md#outbox)", () => {
     const via = { requestId: "r-1", address: "192.0.2.7", userAgent: "curl" };
     const called = objectsOf(bindings, via);
     await makePool();
-    await called.registry().setSecret("token", new TextEncoder().encode("hunter2!"), by);
+    await called.registry().setSecret(named("token"), new TextEncoder().encode("hunter2!"), by);
     const { spec } = await submit("first").then(({ status }) => status);
-    await called.allocation("a").submit({ spec, hash: "h", by });
+    await called.allocation("a").submit({ spec, hash: "h", by, project: "default", budget: null });
     await called
       .allocation("a")
       .signal({ signal: "SIGHUP", by })
@@ -151,7 +160,7 @@ describe("the registry's part (audit.md#owners)", () => {
       maxInstances: 3,
       provider: { kind: "http", url: "http://127.0.0.1:1", secret: "s4cret" },
     });
-    await objects.registry().removePool("default", "empty", by);
+    await objects.registry().removePool("default", "empty", { by, project: null });
     const { items } = await objects.registry().audit({ pools: ["default"] }, { limit: 10 });
     expect(items.map(shown).reverse()).toEqual([
       ...["admin:admin pool.put default", "admin:admin pool.put default", "admin:admin pool.put default"],
@@ -254,6 +263,7 @@ describe("the bounds in real storage (audit.md#bounds)", () => {
     target: { kind: "token", id: "t" },
     pool: null,
     run: null,
+    project: null,
     result: "ok",
   } as const;
 
@@ -298,7 +308,7 @@ describe("a deleted pool (audit.md#deleted-pools)", () => {
     await makePool();
     await objects.pool("default").invite({ ttlMs: 1_000, by });
     const [entry] = await told(1);
-    await objects.registry().removePool("default", "forced", by);
+    await objects.registry().removePool("default", "forced", { by, project: null });
     const today = dayOf(clock.droverNow());
     const day = new Date(today).toISOString().slice(0, 10);
     await eventually(async () => ((await alarm()) === dayAfter(today) + LATE_MS ? true : undefined));

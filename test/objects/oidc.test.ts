@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { droverNow } from "../../src/objects/clock.ts";
 import { registryOf } from "../../src/objects/messages/stubs.ts";
 import { meter } from "../../src/objects/meter.ts";
-import { bindings, freshWorld } from "./support/world.ts";
+import { bindings, freshWorld, named } from "./support/world.ts";
 
 freshWorld();
 
@@ -13,6 +13,8 @@ const MINUTE = 60_000;
 
 const rule = (version: string) => ({
   name: "ci",
+  project: "default",
+  payer: "trust:default/ci",
   version,
   issuer: "https://ci.example.com",
   audience: "http://drover.test",
@@ -30,14 +32,9 @@ const exchange = (id: string, version = "v1") => {
   const now = droverNow();
   const given = { rule: "ci", keptUntil: now + 15 * MINUTE };
   const times = { createdAt: now, expiresAt: now + 15 * MINUTE };
-  const who = {
-    name: "oidc:ci/job",
-    scopes: ["runs:read" as const],
-    limits: {},
-    createdBy: "trust:ci",
-    parent: null,
-  };
-  return registry().exchange({ token: { id, digest: `of ${id}`, ...who, ...times, given }, version });
+  const who = { name: "oidc:ci/job", project: "default", payer: id, createdBy: "trust:ci", parent: null };
+  const may = { scopes: ["runs:read" as const], limits: {} };
+  return registry().exchange({ token: { id, digest: `of ${id}`, ...who, ...may, ...times, given }, version });
 };
 
 /** Why a call is refused. A call that `expect` itself waits for would count as unhandled here. */
@@ -52,13 +49,13 @@ describe("an exchange in real storage (oidc.md#exchange)", () => {
     await registry().putTrustRule(rule("v1"));
     await exchange("abcdefghij");
     await evictDurableObject(stub());
-    expect(await registry().trustRules()).toMatchObject([{ name: "ci", lifetime: "15m" }]);
+    expect(await registry().trustRules(null)).toMatchObject([{ name: "ci", lifetime: "15m" }]);
     expect(await registry().grant("abcdefghij")).toMatchObject({ rule: "ci", name: "oidc:ci/job" });
     expect(await failed(exchange("abcdefghij"))).toMatchObject({ code: "unauthorized" });
-    await registry().removeTrustRule("ci", "admin");
+    await registry().removeTrustRule(named("ci"), "admin");
     await evictDurableObject(stub());
     expect(await registry().grant("abcdefghij")).toBeNull();
-    expect(await failed(registry().trustRule("ci"))).toMatchObject({ code: "unknown_trust_rule" });
+    expect(await failed(registry().trustRule(named("ci")))).toMatchObject({ code: "unknown_trust_rule" });
   });
 
   test("costs a row, and an alarm at most", async () => {

@@ -14,6 +14,7 @@ import {
   eventually,
   freshWorld,
   makePool,
+  named,
   objects,
   submit,
 } from "./support/world.ts";
@@ -25,7 +26,7 @@ const [KEK_1, KEK_2] = [1, 2].map((byte) => btoa(String.fromCharCode(...new Uint
 
 const stub = () => bindings.REGISTRY.getByName("registry");
 const set = (name: string, value = VALUE, by = "test") =>
-  objects.registry().setSecret(name, encoder.encode(value), by);
+  objects.registry().setSecret(named(name), encoder.encode(value), by);
 /** The registry over the same storage, with these wrapping keys. */
 async function withKeks<T>(
   keks: Record<string, string>,
@@ -52,7 +53,7 @@ describe("secrets in real storage (secrets.md#stored)", () => {
   test("a value is stored in no form, and outlives the process", async () => {
     expect(await set("token", VALUE, "token:ci")).toMatchObject({ name: "token", version: 1, warnings: [] });
     await evictDurableObject(stub());
-    const { items } = await objects.registry().secrets();
+    const { items } = await objects.registry().secrets(null);
     expect(items).toMatchObject([{ name: "token", createdBy: "token:ci", lastHandedOn: null }]);
     const stored = await dump();
     expect(stored).toContain('\\"name\\":\\"token\\"');
@@ -66,10 +67,12 @@ describe("secrets in real storage (secrets.md#stored)", () => {
       createdBy: "test",
       changedBy: "token:ops",
     });
-    await objects.registry().removeSecret("token", "test");
+    await objects.registry().removeSecret(named("token"), "test");
     expect(await dump()).not.toContain("token");
-    expect((await refusal(objects.registry().removeSecret("token", "test"))).code).toBe("unknown_secret");
-    expect(await objects.registry().missingSecrets(["token"])).toEqual(["token"]);
+    expect((await refusal(objects.registry().removeSecret(named("token"), "test"))).code).toBe(
+      "unknown_secret",
+    );
+    expect(await objects.registry().missingSecrets("default", ["token"])).toEqual(["token"]);
   });
 
   test("of two values that are set at the same time both are stored, one after the other", async () => {
@@ -93,7 +96,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
   const DROVER_KEK_2 = KEK_2 ?? "";
   const value = encoder.encode(VALUE);
   const keysOf = async (one: RegistryCalls) =>
-    (await one.secrets()).wrappingKeys.map(({ number, state }) => `${number} ${state}`);
+    (await one.secrets(null)).wrappingKeys.map(({ number, state }) => `${number} ${state}`);
   const sealedFor = async (one: RegistryCalls, host: HostKey) => {
     const [run, attempt, worker] = ["a", "a/main/1.1", "w"];
     const request = { secrets: { KEY: "token" }, run, attempt, worker, publicKey: host.publicKey };
@@ -102,7 +105,9 @@ describe("wrapping keys (secrets.md#rotation)", () => {
   };
 
   test("without one the answer says how to make one, and nothing is stored", async () => {
-    const { code, message } = await withKeks({}, (one) => refusal(one.setSecret("token", value, "test")));
+    const { code, message } = await withKeks({}, (one) =>
+      refusal(one.setSecret(named("token"), value, "test")),
+    );
     expect(code).toBe("no_wrapping_key");
     expect(message).toContain("openssl rand -base64 32 | npx wrangler secret put DROVER_KEK_1");
     expect(await dump()).toBe("[[],[]]");
@@ -113,7 +118,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
     ["too short", btoa("short")],
   ])("%s is said to be no key", async (_, text) => {
     const failed = await withKeks({ DROVER_KEK_1: text }, (one) =>
-      refusal(one.setSecret("t", value, "test")),
+      refusal(one.setSecret(named("t"), value, "test")),
     );
     expect(failed).toMatchObject({ code: "no_wrapping_key" });
     expect(failed.message).toContain("is not the base64 of 32 bytes");
@@ -122,7 +127,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
   test("a newer one wraps the data key again by itself; then the former one is not needed", async () => {
     const host = await makeHostKey();
     await withKeks({ DROVER_KEK_1 }, async (one) => {
-      await one.setSecret("token", value, "test");
+      await one.setSecret(named("token"), value, "test");
       expect(await keysOf(one)).toEqual(["1 in_use"]);
     });
     await withKeks({ DROVER_KEK_1, DROVER_KEK_2 }, async (one) => {
@@ -138,7 +143,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
 
   test("one that is deleted too soon is said to be missing, and works again once it is back", async () => {
     const host = await makeHostKey();
-    await withKeks({ DROVER_KEK_1 }, (one) => one.setSecret("token", value, "test"));
+    await withKeks({ DROVER_KEK_1 }, (one) => one.setSecret(named("token"), value, "test"));
     await withKeks({ DROVER_KEK_2 }, async (one) => {
       expect(await keysOf(one)).toEqual(["1 missing", "2 in_use"]);
       const { code, message } = await refusal(sealedFor(one, host));
@@ -212,7 +217,7 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
     ] as const) {
       await expect(opened(items[0], other, attempt, by, name)).rejects.toThrow();
     }
-    const { items: listed } = await objects.registry().secrets();
+    const { items: listed } = await objects.registry().secrets(null);
     const today = new Date().toISOString().slice(0, 10);
     expect(listed.map(({ name, lastHandedOn }) => [name, lastHandedOn])).toEqual([
       ["other", null],
@@ -275,7 +280,7 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
 
   test("a secret that was removed since is refused by name", async () => {
     await ordered(ATTEMPT);
-    await objects.registry().removeSecret("token", "test");
+    await objects.registry().removeSecret(named("token"), "test");
     const { code, message } = await refusal(host.secrets(ATTEMPT));
     expect([code, message]).toEqual(["unknown_secret", expect.stringContaining('"token"')]);
   });

@@ -6,7 +6,7 @@ import { meter } from "../../src/objects/meter.ts";
 import { SqlRowDisk, ValueStore } from "../../src/objects/store.ts";
 import type { Webhook } from "../../src/objects/webhooks/webhook.ts";
 import { WebhookFields } from "../../src/schema/webhook/webhook.ts";
-import { bindings, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+import { bindings, eventually, freshWorld, makePool, named, objects, submit } from "./support/world.ts";
 
 const world = freshWorld();
 
@@ -41,7 +41,7 @@ beforeEach(() => {
 
 async function create(more: object = {}): Promise<void> {
   const fields = WebhookFields.parse({ url: URL, ...more });
-  await objects.registry().createWebhook({ id: ID, name: "ci", fields }, "whsec_AAAA", "admin");
+  await objects.registry().createWebhook({ id: ID, ...named("ci"), fields }, "whsec_AAAA", "admin");
 }
 
 /** What the endpoint is to be, as its object has it. */
@@ -138,7 +138,7 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
       return meter.rowsWritten - before;
     };
     const withWebhook = await cost("second");
-    await objects.registry().removeWebhook("ci", "admin");
+    await objects.registry().removeWebhook(named("ci"), "admin");
     await ended("third"); // with it, the pool learns that nobody follows it
     const before = meter.rowsWritten;
     await ended("fourth");
@@ -204,7 +204,7 @@ describe("an endpoint in real storage (webhooks.md#state)", () => {
   test("that is deleted is forgotten by its pool, and sends nothing more", async () => {
     await makePool();
     await create();
-    await objects.registry().removeWebhook("ci", "admin");
+    await objects.registry().removeWebhook(named("ci"), "admin");
     const refused = await endpoint()
       .read()
       .then(

@@ -18,6 +18,7 @@ const LONGEST_DOWN_MS = 900_000;
 /** An endpoint that follows the pool of the story from its beginning, and wants everything. */
 export const SETTINGS: WebhookSettings = {
   name: ENDPOINT,
+  project: "default",
   fields: WebhookFields.parse({ url: "https://receiver.test/", types: [...WEBHOOK_TYPES] }),
   secrets: [],
   pools: { [NAMES.pool]: 0 },

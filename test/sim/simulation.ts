@@ -322,7 +322,15 @@ class Simulation {
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
-          actor.apply({ type: "submitted", id, spec, hash: id, by: "user" });
+          actor.apply({
+            type: "submitted",
+            id,
+            spec,
+            hash: id,
+            by: "user",
+            project: "default",
+            budget: null,
+          });
           // One that has ended and was deleted since is answered, too: it was taken.
           const accepted = () => isAccepted(actor.state) || actor.state.tombstone !== undefined;
           const told = await until(actor, accepted, ACKNOWLEDGE_MS, this.#timer);

@@ -4,6 +4,7 @@ import { type Envelope, earliest, type Instant, type Machine } from "../../share
 import { confirmed } from "../audit/outbox.ts";
 import { type Caused, viaField } from "../audit/via.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
+import type { Budget } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
 import { noteAudit, type UserEvent } from "./audit.ts";
 import { allocationInvariants } from "./check.ts";
@@ -47,6 +48,8 @@ import { foldUpdate } from "./user/update.ts";
 interface Submission extends Caused {
   id: string;
   by: string;
+  project: string;
+  budget: Budget | null;
   spec: RunSpec;
   hash: string;
 }
@@ -184,7 +187,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
 
 function submit(
   before: AllocationState,
-  { id, by, spec, hash, via }: Submission,
+  { id, by, project, budget, spec, hash, via }: Submission,
   now: Instant,
 ): AllocationState {
   if (before.record !== null || before.tombstone !== undefined) return before;
@@ -196,6 +199,8 @@ function submit(
     submittedAt: now,
     by,
     ...viaField({ via }),
+    project,
+    budget,
     waitingSince: now,
     firstPlacedAt: null,
     placements: [],

@@ -6,7 +6,7 @@ import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { Outbox } from "../audit/outbox.ts";
 import type { Via } from "../audit/via.ts";
-import type { LossCause } from "../messages.ts";
+import type { Budget, LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
@@ -201,6 +201,10 @@ export interface AllocationRecord {
   by: string;
   /** By which request, for the audit log. Absent: unknown. */
   via?: Via;
+  /** The project to which it belongs (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
+  budget: Budget | null;
   /** Since when it waits for a placement. */
   waitingSince: Instant;
   firstPlacedAt: Instant | null;

@@ -40,6 +40,8 @@ export function upsertOf(state: Existing): RunUpsert {
     submittedAt: record.submittedAt,
     by: record.by,
     ...viaField(record),
+    project: record.project,
+    budget: record.budget,
     version: record.version,
     state: stateOf(phaseOf(state)),
     priority: spec.priority,

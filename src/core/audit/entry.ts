@@ -18,6 +18,8 @@ export interface NewEntry {
   pool: string | null;
   /** The run that it concerns; null: none. */
   run: string | null;
+  /** Whose entry it is; null: the operator's (projects.md). */
+  project: string | null;
   /** Whether it was done, or refused. */
   result: "ok" | "denied";
   reason?: string;

@@ -1,4 +1,5 @@
 // Which entries of the audit log does an object owe its pool (audit.md#outbox)?
+import { projectOfRun } from "../../shared/access/project.ts";
 import type { NewEntry, OwedEntry } from "./entry.ts";
 import { reasonField } from "./entry.ts";
 
@@ -37,12 +38,14 @@ export function owedField(outbox: Outbox | undefined): { audit?: OwedEntry[] } {
 export function newEntries(
   sent: readonly OwedEntry[] = [],
   upTo = 0,
-  about: Pick<NewEntry, "target" | "pool" | "run">,
+  about: Pick<NewEntry, "target" | "pool" | "run" | "project">,
 ): { entries: NewEntry[]; upTo: number } {
   const fresh = sent.filter(({ n }) => n > upTo);
   const entries = fresh.map(({ n: _n, about: run, ...entry }): NewEntry => {
     const concerned =
-      run === undefined ? about : { ...about, target: { kind: "run" as const, id: run }, run };
+      run === undefined
+        ? about
+        : { ...about, target: { kind: "run" as const, id: run }, run, project: projectOfRun(run) };
     return { ...entry, ...concerned, result: "ok" };
   });
   return { entries, upTo: fresh.at(-1)?.n ?? upTo };

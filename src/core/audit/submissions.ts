@@ -5,7 +5,7 @@ import { viaField } from "./via.ts";
 
 /** The entry of a run's submission. It is stored nowhere, since the row of the run says all of it. */
 export function submissionOf(
-  { run, submittedAt, by, via }: Pick<RunRow, "run" | "submittedAt" | "by" | "via">,
+  { run, project, submittedAt, by, via }: Pick<RunRow, "run" | "project" | "submittedAt" | "by" | "via">,
   pool: string,
 ) {
   const entry: NewEntry = {
@@ -15,6 +15,7 @@ export function submissionOf(
     target: { kind: "run", id: run },
     pool,
     run,
+    project,
     result: "ok",
     ...viaField({ via }),
   };

@@ -134,7 +134,7 @@ export class AuditTable {
     const id = this.#pool ?? "registry";
     const count = lost === 1 ? "1 entry was" : `${lost} entries were`;
     const reason = `${count} dropped before the export, of: ${sort}`;
-    const about = { target: { kind: "log", id }, pool: this.#pool, run: null } as const;
+    const about = { target: { kind: "log", id }, pool: this.#pool, run: null, project: null } as const;
     return { at: now, by: "drover", action: "log.gap", ...about, result: "ok", reason };
   }
 }

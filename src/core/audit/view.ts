@@ -12,7 +12,8 @@ export function actorOf(by: string): AuditEntry["actor"] {
 
 /** The entry for readers. `id`: unique among all entries. `recordedAt`: when its owner stored it. */
 export function entryView(entry: NewEntry, id: string, recordedAt: Instant): AuditEntry {
-  const { at, by, action, target, pool, run, result, reason = null, diff = null, via = null } = entry;
+  const { at, by, action, target, pool, run, project, result } = entry;
+  const { reason = null, diff = null, via = null } = entry;
   const times = { at: iso(at), recordedAt: iso(recordedAt) };
-  return { id, ...times, actor: actorOf(by), action, target, pool, run, result, reason, diff, via };
+  return { id, ...times, actor: actorOf(by), action, target, pool, run, project, result, reason, diff, via };
 }

@@ -1,5 +1,6 @@
 // Which entries of the audit log does the registry write (audit.md#owners)?
 import type { PoolConfig } from "../../schema/pool.ts";
+import { DEFAULT_PROJECT, projectsServed } from "../../shared/access/project.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { diffOf } from "../audit/diff.ts";
@@ -10,15 +11,16 @@ import type { ReadonlyRows } from "../rows.ts";
 import { childrenOf } from "./children.ts";
 import type { ExchangeEvent } from "./exchanged.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
+import { hasProject, keyOf, type Named, type ProjectEvent, type ProjectRow } from "./projects.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
 import { type KeyEvent, kidsOf, type SigningKeyRow } from "./signing-keys.ts";
-import { stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
+import { actorOfToken, stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
 import type { TrustEvent, TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
 
-type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool"> &
-  Partial<Pick<NewEntry, "pool" | "result" | "run">>;
+type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool" | "project"> &
+  Partial<Pick<NewEntry, "pool" | "result" | "run" | "project">>;
 
 /** The parts of the registry's state that say what an event changes. */
 interface Known {
@@ -29,12 +31,15 @@ interface Known {
   trust: ReadonlyRows<TrustRow>;
   keys: ReadonlyRows<SigningKeyRow>;
   sessions: ReadonlyRows<SessionRow>;
+  projects: ReadonlyRows<ProjectRow>;
   webhooks: ReadonlyRows<WebhookRow>;
 }
 
 /** Requests of a caller were refused: the latest of them, and how many there were (audit.md#denied). */
 export interface Denied {
   by: string;
+  /** The caller's project; null: none. */
+  project: string | null;
   code: ErrorCode;
   /** The method and the route, without the ids in its path. */
   request: string;
@@ -52,6 +57,7 @@ type Event = Caused &
     | ExchangeEvent
     | TrustEvent
     | KeyEvent
+    | ProjectEvent
     | SessionEvent
     | WebhookEvent
     | WebhookAnswered
@@ -65,7 +71,8 @@ type Event = Caused &
  */
 export function registryEntry(state: Known, event: Event, now: Instant): NewEntry | undefined {
   const draft = draftOf(state, event, now);
-  return draft && { at: now, run: null, pool: null, result: "ok", ...draft, ...viaField(event) };
+  const none = { run: null, pool: null, project: null };
+  return draft && { at: now, ...none, result: "ok", ...draft, ...viaField(event) };
 }
 
 function draftOf(known: Known, event: Event, now: Instant): Draft | undefined {
@@ -80,12 +87,17 @@ function draftOfPool({ record }: Known, event: Event): Draft | undefined {
       const stays = known === undefined || known.gone === true ? undefined : known;
       const diff = diffOfConfigs(stays?.wanted, config);
       if (diff.length === 0 && stays?.remove === undefined) return undefined;
-      return { by, action: "pool.put", ...ofPool(pool), diff };
+      return { by, action: "pool.put", ...ofPool(pool, config), diff };
     }
     case "remove": {
       const known = ownValue(record?.pools, event.pool);
       if (known === undefined || known.gone === true) return undefined;
-      return { by: event.by, action: "pool.delete", ...ofPool(event.pool), reason: `how: ${event.how}` };
+      return {
+        by: event.by,
+        action: "pool.delete",
+        ...ofPool(event.pool, known.wanted),
+        reason: `how: ${event.how}`,
+      };
     }
     case "configure_answered": {
       const { sent, answer } = event;
@@ -96,7 +108,7 @@ function draftOfPool({ record }: Known, event: Event): Draft | undefined {
       return {
         by: `pool:${sent.pool}`,
         action,
-        ...ofPool(sent.pool),
+        ...ofPool(sent.pool, known.wanted),
         result: "denied",
         reason: `${code}: ${text}`,
       };
@@ -127,26 +139,33 @@ function draftOfAccess(known: Known, event: Event, now: Instant): Draft | undefi
     }
     case "trust_put": {
       const { rule } = event;
-      const diff = diffOf(trust.get(rule.name) ?? {}, rule);
-      return { by: rule.createdBy, action: "trust.put", ...ofRule(rule.name), diff };
+      const diff = diffOf(trust.get(keyOf(rule)) ?? {}, rule);
+      return { by: rule.createdBy, action: "trust.put", ...ofNamed("trust", rule), diff };
     }
     case "trust_removed":
-      if (trust.get(event.name) === undefined) return undefined;
-      return { by: event.by, action: "trust.delete", ...ofRule(event.name) };
+      if (trust.get(keyOf(event.rule)) === undefined) return undefined;
+      return { by: event.by, action: "trust.delete", ...ofNamed("trust", event.rule) };
     case "session_started": {
       const { token } = event.owner;
       const row = token === null ? undefined : (tokens.get(token) ?? exchanged.get(token));
-      const by = token === null ? "admin" : row?.given ? row.name : `token:${row?.name ?? token}`;
-      return { by, action: "session.start", target: { kind: "session", id: event.id } };
+      const by = token === null ? "admin" : row === undefined ? `token:${token}` : actorOfToken(row);
+      const project = row?.project ?? DEFAULT_PROJECT;
+      return { by, action: "session.start", target: { kind: "session", id: event.id }, project };
     }
-    case "session_ended":
-      if (sessions.get(event.id) === undefined) return undefined;
-      return { by: event.by, action: "session.end", target: { kind: "session", id: event.id } };
+    case "session_ended": {
+      const session = sessions.get(event.id);
+      if (session === undefined) return undefined;
+      const owner =
+        session.token === null ? undefined : (tokens.get(session.token) ?? exchanged.get(session.token));
+      const target = { kind: "session", id: event.id } as const;
+      return { by: event.by, action: "session.end", target, project: owner?.project ?? DEFAULT_PROJECT };
+    }
     case "denied": {
-      const { by, code, request, count } = event;
+      const { by, project, code, request, count } = event;
       const times = count === 1 ? "" : `, ${count} times`;
       const reason = `${code}: ${request}${times}`;
-      return { by, action: "request.denied", target: { kind: "caller", id: by }, result: "denied", reason };
+      const target = { kind: "caller", id: by } as const;
+      return { by, action: "request.denied", target, project, result: "denied", reason };
     }
     default:
       return undefined;
@@ -170,22 +189,28 @@ function draftOfRevocation(
   return { by, action: "token.revoke", ...ofToken(row), ...reason };
 }
 
-function draftOfThing({ webhooks, secrets, keys }: Known, event: Event): Draft | undefined {
+function draftOfThing({ webhooks, secrets, projects, keys }: Known, event: Event): Draft | undefined {
   switch (event.type) {
     case "keys_replaced": {
       const target = { kind: "key", id: event.key.kid } as const;
       return { by: event.by, action: "key.replace", target, reason: kidsOf(keys).join(", ") || "no key" };
     }
+    case "project_created":
+      if (hasProject(projects, event.name)) return undefined;
+      return { by: event.by, action: "project.create", target: { kind: "project", id: event.name } };
+    case "project_deleted":
+      if (projects.get(event.name) === undefined) return undefined;
+      return { by: event.by, action: "project.delete", target: { kind: "project", id: event.name } };
     case "secret_set": {
-      const { name, version, by } = event;
-      return { by, action: "secret.set", ...ofSecret(name), diff: diffOf({}, { version }) };
+      const { secret, version, by } = event;
+      return { by, action: "secret.set", ...ofNamed("secret", secret), diff: diffOf({}, { version }) };
     }
     case "secret_removed":
-      if (secrets.get(event.name) === undefined) return undefined;
-      return { by: event.by, action: "secret.remove", ...ofSecret(event.name) };
+      if (secrets.get(keyOf(event.secret)) === undefined) return undefined;
+      return { by: event.by, action: "secret.remove", ...ofNamed("secret", event.secret) };
     case "webhook_created": {
-      const { id, name, fields, by } = event;
-      return { by, action: "webhook.create", ...ofWebhook({ id, name }), diff: diffOfFields({}, fields) };
+      const { fields, by } = event;
+      return { by, action: "webhook.create", ...ofWebhook(event), diff: diffOfFields({}, fields) };
     }
     case "webhook_changed": {
       const row = livingWebhook(webhooks.get(event.id));
@@ -208,28 +233,26 @@ function diffOfFields(before: object, after: object) {
   return diffOf(before, after, (pointer) => pointer === "/url");
 }
 
-function ofRule(name: string) {
-  return { target: { kind: "trust", id: name } } as const;
+function ofNamed<Kind extends "trust" | "secret">(kind: Kind, { project, name }: Named) {
+  return { target: { kind, id: name }, project } as const;
 }
 
-function ofSecret(id: string) {
-  return { target: { kind: "secret", id } } as const;
-}
-
-function ofWebhook({ id, name }: Pick<WebhookRow, "id" | "name">) {
-  return { target: { kind: "webhook", id, name } } as const;
+function ofWebhook({ id, name, project }: Pick<WebhookRow, "id" | "name" | "project">) {
+  return { target: { kind: "webhook", id, name }, project } as const;
 }
 
 function livingWebhook(row: WebhookRow | undefined): WebhookRow | undefined {
   return row?.deletedBy === null ? row : undefined;
 }
 
-function ofPool(pool: string) {
-  return { pool, target: { kind: "pool", id: pool } } as const;
+/** A pool that serves one project belongs to it (projects.md#pools). */
+function ofPool(pool: string, config: PoolConfig) {
+  const [project = null, ...others] = projectsServed(config);
+  return { pool, target: { kind: "pool", id: pool }, project: others.length === 0 ? project : null } as const;
 }
 
-function ofToken({ id, name }: Pick<TokenRow, "id" | "name">) {
-  return { target: { kind: "token", id, name } } as const;
+function ofToken({ id, name, project }: Pick<TokenRow, "id" | "name" | "project">) {
+  return { target: { kind: "token", id, name }, project } as const;
 }
 
 function activeToken(row: TokenRow | undefined, now: Instant): TokenRow | undefined {

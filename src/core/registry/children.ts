@@ -3,6 +3,7 @@ import type { TokenChildren } from "../../schema/access/token.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import { endExchangesOf, tableOf } from "./exchanged.ts";
+import { keyOf } from "./projects.ts";
 import { foldToken, MAX_TOKENS, stateOf, type TokenRow } from "./tokens.ts";
 import { foldTrust, type TrustRow } from "./trust.ts";
 
@@ -31,7 +32,9 @@ interface Children {
 export function childrenOf({ tokens, exchanged, trust }: Tables, id: string, now: Instant): Children {
   const ended = [...tokens.ended(MAX_TOKENS)].map(([, row]) => row);
   const made = groupedBy([...tokens.live(), ...ended], ({ parent }) => parent);
-  const given = groupedBy([...exchanged.live()], (row) => row.given?.rule ?? null);
+  const given = groupedBy([...exchanged.live()], ({ project, given: by }) =>
+    by === null ? null : keyOf({ project, name: by.rule }),
+  );
   const rulesOf = groupedBy([...trust.live()], ({ parent }) => parent);
   const found: Children = { tokens: [], rules: [] };
   const seen = new Set([id]);
@@ -39,7 +42,7 @@ export function childrenOf({ tokens, exchanged, trust }: Tables, id: string, now
   for (let parent = open.pop(); parent !== undefined; parent = open.pop()) {
     const rules = rulesOf.get(parent) ?? [];
     found.rules.push(...rules);
-    const children = [...(made.get(parent) ?? []), ...rules.flatMap(({ name }) => given.get(name) ?? [])];
+    const children = [...(made.get(parent) ?? []), ...rules.flatMap((rule) => given.get(keyOf(rule)) ?? [])];
     for (const child of children) {
       if (seen.has(child.id)) continue;
       seen.add(child.id);
@@ -50,10 +53,10 @@ export function childrenOf({ tokens, exchanged, trust }: Tables, id: string, now
   return found;
 }
 
-function groupedBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string | null): Map<string, Row[]> {
+function groupedBy<Row>(rows: readonly Row[], groupOf: (row: Row) => string | null): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
-    const key = keyOf(row);
+    const key = groupOf(row);
     if (key !== null) groups.set(key, [...(groups.get(key) ?? []), row]);
   }
   return groups;
@@ -62,9 +65,10 @@ function groupedBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string | null
 /** Ends what a token has made (access.md#children). */
 export function endChildren(tables: ChangeableTables, id: string, by: string, now: Instant): void {
   const { tokens, rules } = childrenOf(tables, id, now);
-  for (const { name } of rules) {
-    foldTrust(tables.trust, { type: "trust_removed", name, by }, now);
-    endExchangesOf(tables.exchanged, name, by, now);
+  for (const { project, name } of rules) {
+    const rule = { project, name };
+    foldTrust(tables.trust, { type: "trust_removed", rule, by }, now);
+    endExchangesOf(tables.exchanged, rule, by, now);
   }
   for (const child of tokens) {
     const event = { type: "token_revoked", id: child.id, by, withChildren: false } as const;

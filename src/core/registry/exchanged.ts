@@ -3,6 +3,7 @@
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import { keyOf, type Named } from "./projects.ts";
 import type { NewTokenRow, TokenRow } from "./tokens.ts";
 import type { TrustRow } from "./trust.ts";
 
@@ -41,11 +42,16 @@ export function foldExchange(exchanged: Rows<TokenRow>, { token }: ExchangeEvent
 }
 
 /** Ends the tokens that a rule gave (oidc.md#trust-rules). */
-export function endExchangesOf(exchanged: Rows<TokenRow>, rule: string, by: string, now: Instant): void {
+export function endExchangesOf(exchanged: Rows<TokenRow>, rule: Named, by: string, now: Instant): void {
   for (const row of [...exchanged.live()]) {
-    if (row.given?.rule !== rule || row.ended !== null) continue;
+    if (!isGivenBy(row, rule) || row.ended !== null) continue;
     exchanged.set(row.id, { ...row, ended: { how: "revoked", by }, at: now }, now);
   }
+}
+
+/** Whether a rule gave this token. */
+function isGivenBy({ given, project }: Pick<TokenRow, "given" | "project">, rule: Named): boolean {
+  return given?.rule === rule.name && project === rule.project;
 }
 
 /** Forgets the exchanges that cannot matter any more (oidc.md#exchange). */
@@ -81,9 +87,10 @@ export function tableOf<Table extends ReadonlyRows<TokenRow>>(
 export function refusalOfExchange(
   exchanged: ReadonlyRows<TokenRow>,
   rules: ReadonlyRows<TrustRow>,
-  { token: { id, given }, version }: Exchange,
+  { token: { id, project, given }, version }: Exchange,
 ): DroverError | null {
-  if (rules.get(given.rule)?.version !== version) {
+  const rule = { project, name: given.rule };
+  if (rules.get(keyOf(rule))?.version !== version) {
     const text = `the trust rule "${given.rule}" was changed at this very moment; send the token again`;
     return new DroverError("unavailable", text);
   }
@@ -93,7 +100,7 @@ export function refusalOfExchange(
     return new DroverError("unauthorized", text);
   }
   const all = [...exchanged.live()];
-  const ofRule = all.filter((row) => row.given?.rule === given.rule).length;
+  const ofRule = all.filter((row) => isGivenBy(row, rule)).length;
   if (all.length < MAX_EXCHANGED && ofRule < MAX_EXCHANGED_OF_RULE) return null;
   const text = "too many exchanged tokens are remembered now; they are forgotten as they end, so try again";
   return new DroverError("busy", text, { retryAfterMs: FULL_RETRY_MS });

@@ -35,6 +35,7 @@ import {
   poolsOf,
   type RegistryRecord,
 } from "./pools.ts";
+import { foldProject, type ProjectEvent, type ProjectRow } from "./projects.ts";
 import { foldSecret, type Rewrap, rewrapsOwed, type SecretEvent, type SecretsState } from "./secrets.ts";
 import {
   foldSession,
@@ -66,6 +67,7 @@ export interface RegistryState extends PoolsState, SecretsState {
   /** The keys with which Drover signs the tokens of its runs (oidc.md#rotation). */
   keys: Rows<SigningKeyRow>;
   sessions: Rows<SessionRow>;
+  projects: Rows<ProjectRow>;
   webhooks: Rows<WebhookRow>;
   /** Its part of the audit log. */
   audit: AuditTable;
@@ -80,6 +82,7 @@ export type RegistryEvent = Caused &
     | ExchangeEvent
     | TrustEvent
     | KeyEvent
+    | ProjectEvent
     | SessionEvent
     | WebhookEvent
     | WebhookAnswered
@@ -134,7 +137,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     if (state.record !== before.record || event.type.includes("webhook")) {
       followPools(
         state.webhooks,
-        poolsOf(state).map(([name]) => name),
+        poolsOf(state).map(([name, { wanted }]) => [name, wanted]),
         now,
       );
     }
@@ -182,6 +185,10 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "token_exchanged":
       foldExchange(state.exchanged, event, now);
       return state;
+    case "project_created":
+    case "project_deleted":
+      foldProject(state.projects, event, now);
+      return state;
     case "key_made":
     case "keys_replaced":
       foldKey(state.keys, event, now);
@@ -191,7 +198,7 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       return state;
     case "trust_removed":
       foldTrust(state.trust, event, now);
-      endExchangesOf(state.exchanged, event.name, event.by, now);
+      endExchangesOf(state.exchanged, event.rule, event.by, now);
       return state;
     case "session_offered":
     case "session_started":

@@ -5,11 +5,14 @@ import { MAX_SECRETS } from "../../shared/limits.ts";
 import type { Envelope, Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import { keyOf, type Named } from "./projects.ts";
 import type { SigningKeyRow } from "./signing-keys.ts";
 import type { WebhookRow } from "./webhooks.ts";
 
-/** The only data key. All secrets of a deployment are sealed with it (secrets.md#envelope). */
-export const DATA_KEY = "1";
+/** The data key with which the secrets of a project are sealed (secrets.md#envelope). */
+export function dataKeyOf(project: string): string {
+  return keyOf({ project, name: "1" });
+}
 
 /** What AES-256-GCM made, in base64. */
 export interface Ciphertext {
@@ -29,6 +32,7 @@ export interface DataKeyRow extends Ciphertext {
 /** A stored secret. Its value is sealed with the data key, and bound to name and version. */
 export interface SecretRow {
   name: string;
+  project: string;
   /** Counts the values that were set, from 1. */
   version: number;
   /** The length of the value, which decides what a task can have (secrets.md#limits). */
@@ -45,16 +49,16 @@ export interface SecretRow {
 export type SecretEvent =
   | {
       type: "secret_set";
-      name: string;
+      secret: Named;
       /** The version for which the value was sealed. The event changes nothing if it is not the next one. */
       version: number;
       bytes: number;
       sealed: SecretRow["sealed"];
       by: string;
     }
-  | { type: "secret_removed"; name: string; by: string }
+  | { type: "secret_removed"; secret: Named; by: string }
   /** The values are on their way to a host, whose worker notes that in the audit log (secrets.md#handed). */
-  | { type: "secret_handed"; names: string[] }
+  | { type: "secret_handed"; project: string; names: string[] }
   | { type: "data_key_made"; id: string; kek: number; wrapped: Ciphertext }
   /** `from`: the number of the wrapping key that had wrapped it. */
   | { type: "data_key_rewrapped"; id: string; from: number; kek: number; wrapped: Ciphertext };
@@ -90,22 +94,25 @@ export function isLiveRow(): boolean {
 export function foldSecret({ secrets, dataKeys }: SecretsState, event: SecretEvent, now: Instant): void {
   switch (event.type) {
     case "secret_set": {
-      const { name, version, bytes, sealed, by } = event;
-      const before = secrets.get(name);
-      if (version !== nextVersion({ secrets }, name)) return;
+      const { secret, version, bytes, sealed, by } = event;
+      const { project, name } = secret;
+      const before = secrets.get(keyOf(secret));
+      if (version !== nextVersion({ secrets }, secret)) return;
       const made = { createdAt: before?.createdAt ?? now, createdBy: before?.createdBy ?? by };
       const changed = { changedAt: now, changedBy: by, handedOn: before?.handedOn ?? null };
-      secrets.set(name, { name, version, bytes, sealed, ...made, ...changed }, now);
+      const row = { name, project, version, bytes, sealed, ...made, ...changed };
+      secrets.set(keyOf(secret), row, now);
       return;
     }
     case "secret_removed":
-      if (secrets.get(event.name) !== undefined) secrets.delete(event.name);
+      if (secrets.get(keyOf(event.secret)) !== undefined) secrets.delete(keyOf(event.secret));
       return;
     case "secret_handed": {
       const handedOn = iso(now).slice(0, "YYYY-MM-DD".length);
       for (const name of event.names) {
-        const row = secrets.get(name);
-        if (row !== undefined && row.handedOn !== handedOn) secrets.set(name, { ...row, handedOn }, now);
+        const key = keyOf({ project: event.project, name });
+        const row = secrets.get(key);
+        if (row !== undefined && row.handedOn !== handedOn) secrets.set(key, { ...row, handedOn }, now);
       }
       return;
     }
@@ -125,8 +132,8 @@ export function foldSecret({ secrets, dataKeys }: SecretsState, event: SecretEve
 }
 
 /** The version of the next value of a secret. */
-export function nextVersion({ secrets }: Pick<ReadonlySecrets, "secrets">, name: string): number {
-  return (secrets.get(name)?.version ?? 0) + 1;
+export function nextVersion({ secrets }: Pick<ReadonlySecrets, "secrets">, secret: Named): number {
+  return (secrets.get(keyOf(secret))?.version ?? 0) + 1;
 }
 
 /**
@@ -190,22 +197,27 @@ export function wrappingKeys(
 }
 
 /** Why a secret cannot be set; null: it can. */
-export function refusalOfSecret({ secrets }: ReadonlySecrets, name: string): DroverError | null {
-  if (secrets.get(name) !== undefined || [...secrets.live()].length < MAX_SECRETS) return null;
+export function refusalOfSecret({ secrets }: ReadonlySecrets, secret: Named): DroverError | null {
+  if (secrets.get(keyOf(secret)) !== undefined || [...secrets.live()].length < MAX_SECRETS) return null;
   const text = `there are ${MAX_SECRETS} secrets already; remove those that are not used any more`;
   return new DroverError("busy", text);
 }
 
-/** The names among these for which there is no secret. */
-export function missingSecrets({ secrets }: ReadonlySecrets, names: readonly string[]): string[] {
-  return names.filter((name) => secrets.get(name) === undefined);
+/** The names among these for which the project has no secret. */
+export function missingSecrets(
+  { secrets }: ReadonlySecrets,
+  project: string,
+  names: readonly string[],
+): string[] {
+  return names.filter((name) => secrets.get(keyOf({ project, name })) === undefined);
 }
 
 /** A secret as its owner sees it: everything but the value (secrets.md#api). */
 export function secretView(row: SecretRow): Secret {
-  const { name, version, createdAt, createdBy, changedAt, changedBy, handedOn } = row;
+  const { name, project, version, createdAt, createdBy, changedAt, changedBy, handedOn } = row;
   return {
     name,
+    project,
     version,
     createdAt: iso(createdAt),
     createdBy,
@@ -215,15 +227,15 @@ export function secretView(row: SecretRow): Secret {
   };
 }
 
-/** All secrets, by name. */
-export function secretViews({ secrets }: ReadonlySecrets): Secret[] {
-  const rows = [...secrets.live()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return rows.map(secretView);
+/** The secrets of a project (null: of all), by name. */
+export function secretViews({ secrets }: ReadonlySecrets, project: string | null): Secret[] {
+  const rows = [...secrets.live()].filter((row) => project === null || row.project === project);
+  return rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)).map(secretView);
 }
 
 /** What a sealed value is bound to, so that no row can stand in for another one (secrets.md#envelope). */
-export function contextOfValue(name: string, version: number): string {
-  return `drover-secret\n${name}\n${version}`;
+export function contextOfValue(secret: Named, version: number): string {
+  return `drover-secret\n${keyOf(secret)}\n${version}`;
 }
 
 /** What a wrapped data key is bound to. */

@@ -1,5 +1,6 @@
 // Which browser sessions exist, and what does each session stand for (sessions.md)?
 import type { Session } from "../../schema/access/session.ts";
+import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
@@ -169,9 +170,15 @@ export function refusalOfNewSession(sessions: ReadonlyRows<SessionRow>): DroverE
 }
 
 /** The active sessions, latest start first. */
-export function sessionViews(sessions: ReadonlyRows<SessionRow>, tables: TokenTables): Session[] {
+export function sessionViews(
+  sessions: ReadonlyRows<SessionRow>,
+  tables: TokenTables,
+  project: string | null,
+): Session[] {
+  const projectOf = ({ token }: SessionRow) =>
+    token === null ? DEFAULT_PROJECT : tableOf(tables, token).get(token)?.project;
   return [...sessions.live()]
-    .filter(({ state }) => state === "active")
+    .filter((row) => row.state === "active" && (project === null || projectOf(row) === project))
     .sort((a, b) => b.startedAt - a.startedAt)
     .map(({ id, token, startedAt, usedAt, until }) => ({
       id,

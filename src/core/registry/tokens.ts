@@ -1,10 +1,12 @@
 // Which tokens exist, and what may each token do (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
+import { nameIn } from "../../shared/access/project.ts";
 import type { Scope } from "../../shared/access/scopes.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import type { Named } from "./projects.ts";
 
 /** The most tokens that may be valid at the same time. */
 export const MAX_TOKENS = 10_000;
@@ -17,8 +19,11 @@ export const ENDED_TOKEN_KEPT_MS = 90 * 24 * 3_600_000;
 export interface TokenRow {
   id: string;
   name: string;
+  project: string;
   scopes: Scope[];
   limits: TokenLimits;
+  /** Whose budget its runs draw on, if its limits have one (projects.md#budgets-of-tokens). */
+  payer: string;
   /** SHA-256 of the whole token, as `contentDigest` writes it. */
   digest: string;
   /**
@@ -53,8 +58,10 @@ export interface TokenRow {
 export interface TokenGrant {
   id: string;
   name: string;
+  project: string;
   scopes: Scope[];
   limits: TokenLimits;
+  payer: string;
   /** The trust rule that gave it (oidc.md#exchange). Null: somebody created it. */
   rule: string | null;
   /** The digests of the valid secrets, and until when each secret is valid. Null: until the token ends. */
@@ -128,12 +135,30 @@ export function stateOf({ ended, expiresAt }: TokenRow, now: Instant): Token["st
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
+/** How events name the holder of a token (access.md#actors). */
+export function actorOfToken({
+  name,
+  project,
+  given,
+}: Pick<TokenRow, "name" | "project"> & { given: object | null }): string {
+  return given === null ? `token:${nameIn(project, name, ":")}` : name;
+}
+
 /** The grant of an active token. Null: there is no active token with this id. */
 export function grantOf(tokens: ReadonlyRows<TokenRow>, id: string, now: Instant): TokenGrant | null {
   const row = tokens.get(id);
   if (row === undefined || stateOf(row, now) !== "active") return null;
-  const { name, scopes, limits, given } = row;
-  return { id, name, scopes, limits, rule: given?.rule ?? null, digests: digestsOf(row, now) };
+  const { name, project, scopes, limits, payer, given } = row;
+  return {
+    id,
+    name,
+    project,
+    scopes,
+    limits,
+    payer,
+    rule: given?.rule ?? null,
+    digests: digestsOf(row, now),
+  };
 }
 
 /** The digests of the secrets that are valid, the present one first. */
@@ -143,13 +168,16 @@ function digestsOf({ digest, old, expiresAt }: TokenRow, now: Instant): TokenGra
 }
 
 /** Why a token cannot be created; null: it can. */
-export function refusalOfNewToken(tokens: ReadonlyRows<TokenRow>, name: string): DroverError | null {
+export function refusalOfNewToken(
+  tokens: ReadonlyRows<TokenRow>,
+  { project, name }: Named,
+): DroverError | null {
   const live = [...tokens.live()];
   if (live.length >= MAX_TOKENS) {
     const text = `there are ${MAX_TOKENS} tokens already; revoke those that are not used any more`;
     return new DroverError("busy", text);
   }
-  if (!live.some((row) => row.name === name)) return null;
+  if (!live.some((row) => row.name === name && row.project === project)) return null;
   const text = `there is a token "${name}" already; rotate or revoke it, or choose another name`;
   return new DroverError("token_exists", text);
 }
@@ -167,11 +195,12 @@ export function refusalOfRotation(row: TokenRow, now: Instant): DroverError | nu
 
 /** A token as its owner sees it. */
 export function tokenView(row: TokenRow, now: Instant): Token {
-  const { id, name, scopes, limits, createdAt, createdBy, old, ended } = row;
+  const { id, name, project, scopes, limits, createdAt, createdBy, old, ended } = row;
   const revoked = ended?.how === "revoked" ? ended : null;
   return {
     id,
     name,
+    project,
     scopes,
     limits,
     state: stateOf(row, now),
@@ -188,18 +217,20 @@ export function tokenView(row: TokenRow, now: Instant): Token {
 }
 
 /**
- * All tokens, newest first, including created tokens that ended lately. Of the exchanged tokens only those
- * that are valid.
+ * The tokens of a project (null: of all), newest first, including created tokens that ended lately. Of the
+ * exchanged tokens only those that are valid.
  */
 export function tokenViews(
-  tokens: ReadonlyRows<TokenRow>,
-  exchanged: ReadonlyRows<TokenRow>,
+  { tokens, exchanged }: { tokens: ReadonlyRows<TokenRow>; exchanged: ReadonlyRows<TokenRow> },
+  project: string | null,
   now: Instant,
 ): Token[] {
   const ended = [...tokens.ended(MAX_TOKENS)]
     .map(([, row]) => row)
     .filter(({ at }) => at > now - ENDED_TOKEN_KEPT_MS);
   const given = [...exchanged.live()].filter((row) => stateOf(row, now) === "active");
-  const rows = [...tokens.live(), ...ended, ...given].sort((a, b) => b.createdAt - a.createdAt);
-  return rows.map((row) => tokenView(row, now));
+  return [...tokens.live(), ...ended, ...given]
+    .filter((row) => project === null || row.project === project)
+    .sort((a, b) => b.createdAt - a.createdAt)
+    .map((row) => tokenView(row, now));
 }

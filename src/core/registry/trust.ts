@@ -7,6 +7,7 @@ import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import { keyOf, type Named } from "./projects.ts";
 
 /** How many trust rules there can be. */
 export const MAX_TRUST_RULES = 1_000;
@@ -14,6 +15,7 @@ export const MAX_TRUST_RULES = 1_000;
 /** A stored trust rule. */
 export interface TrustRow {
   name: string;
+  project: string;
   /** Another one after each change, so that no token is given by a rule that has changed meanwhile. */
   version: string;
   issuer: string;
@@ -22,6 +24,8 @@ export interface TrustRow {
   claims: Record<string, string>;
   scopes: Scope[];
   limits: TokenLimits;
+  /** Whose budget runs of its tokens draw on, if its limits have one (projects.md#budgets-of-tokens). */
+  payer: string;
   /** By the name of a label: the claim whose value every run of the token gets there. */
   labels: Record<string, string>;
   lifetimeMs: Millis;
@@ -36,7 +40,7 @@ export interface TrustRow {
 
 export type TrustEvent =
   | { type: "trust_put"; rule: TrustRow }
-  | { type: "trust_removed"; name: string; by: string };
+  | { type: "trust_removed"; rule: Named; by: string };
 
 /** Every rule is in memory: a rule that has ended is deleted. */
 export function isLiveRule(): boolean {
@@ -45,14 +49,15 @@ export function isLiveRule(): boolean {
 
 /** Applies a change of a rule to the table (oidc.md#trust-rules). */
 export function foldTrust(rules: Rows<TrustRow>, event: TrustEvent, now: Instant): void {
-  if (event.type === "trust_put") rules.set(event.rule.name, event.rule, now);
-  else if (rules.get(event.name) !== undefined) rules.delete(event.name);
+  const key = keyOf(event.rule);
+  if (event.type === "trust_put") rules.set(key, event.rule, now);
+  else if (rules.get(key) !== undefined) rules.delete(key);
 }
 
 /** Deletes the rules whose time is over (oidc.md#trust-rules). */
 export function foldTrustTime(rules: Rows<TrustRow>, now: Instant): void {
-  for (const { name, expiresAt } of [...rules.live()]) {
-    if (expiresAt !== null && expiresAt <= now) rules.delete(name);
+  for (const rule of [...rules.live()]) {
+    if (rule.expiresAt !== null && rule.expiresAt <= now) rules.delete(keyOf(rule));
   }
 }
 
@@ -62,15 +67,15 @@ export function trustExpiresAt(rules: ReadonlyRows<TrustRow>): Instant | undefin
 }
 
 /** Why a rule cannot be stored; null: it can. */
-export function refusalOfRule(rules: ReadonlyRows<TrustRow>, name: string): DroverError | null {
-  if (rules.get(name) !== undefined || [...rules.live()].length < MAX_TRUST_RULES) return null;
+export function refusalOfRule(rules: ReadonlyRows<TrustRow>, rule: Named): DroverError | null {
+  if (rules.get(keyOf(rule)) !== undefined || [...rules.live()].length < MAX_TRUST_RULES) return null;
   const text = `there are ${MAX_TRUST_RULES} trust rules already; delete those that are not used any more`;
   return new DroverError("busy", text);
 }
 
 /** A rule as its owner sees it. */
 export function ruleView(row: TrustRow): TrustRule {
-  const { version: _, parent: _parent, lifetimeMs, createdAt, expiresAt, ...rule } = row;
+  const { version: _, parent: _parent, payer: _payer, lifetimeMs, createdAt, expiresAt, ...rule } = row;
   return {
     ...rule,
     lifetime: formatDuration(lifetimeMs),
@@ -79,7 +84,9 @@ export function ruleView(row: TrustRow): TrustRule {
   };
 }
 
-/** All rules, by name. */
-export function ruleRows(rules: ReadonlyRows<TrustRow>): TrustRow[] {
-  return [...rules.live()].sort((one, other) => (one.name < other.name ? -1 : 1));
+/** The rules of a project (null: of all), by name. */
+export function ruleRows(rules: ReadonlyRows<TrustRow>, project: string | null): TrustRow[] {
+  return [...rules.live()]
+    .filter((rule) => project === null || rule.project === project)
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 }

@@ -1,5 +1,7 @@
 // Which webhooks exist, and which settings does each still have to learn (webhooks.md#endpoints)?
+import type { PoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
+import { servesProject } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { NewEntry, OwedEntry } from "../audit/entry.ts";
@@ -8,6 +10,7 @@ import type { Answered, Letter } from "../inbox.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { SealedSecret } from "../webhook/messages.ts";
+import type { Named } from "./projects.ts";
 
 /** The most endpoints that there may be. */
 export const MAX_WEBHOOKS = 100;
@@ -17,6 +20,7 @@ export interface WebhookRow {
   /** The name of its object: never used again, so that no late message can reach another endpoint. */
   id: string;
   name: string;
+  project: string;
   revision: number;
   /** The revision that the endpoint has confirmed. */
   accepted: number;
@@ -41,7 +45,15 @@ export interface WebhookEntries {
 }
 
 export type WebhookEvent =
-  | { type: "webhook_created"; id: string; name: string; fields: WebhookFields; sealed: string; by: string }
+  | {
+      type: "webhook_created";
+      id: string;
+      name: string;
+      project: string;
+      fields: WebhookFields;
+      sealed: string;
+      by: string;
+    }
   | { type: "webhook_changed"; id: string; fields: WebhookFields; by: string }
   | { type: "webhook_rotated"; id: string; sealed: string; overlapMs: Millis; by: string }
   | { type: "webhook_deleted"; id: string; by: string };
@@ -51,10 +63,11 @@ export type WebhookAnswered = Answered<"webhook", "configure_webhook">;
 /** Applies a request for an endpoint to the table. */
 export function foldWebhook(rows: Rows<WebhookRow>, event: WebhookEvent, now: Instant): void {
   if (event.type === "webhook_created") {
-    const { id, name, fields, sealed, by } = event;
+    const { id, name, project, fields, sealed, by } = event;
     const secrets = [{ sealed, until: null }];
     const fresh = { revision: 1, accepted: 0, pools: {}, deletedBy: null, audited: 0 };
-    rows.set(id, { id, name, fields, secrets, createdAt: now, createdBy: by, at: now, ...fresh }, now);
+    const made = { createdAt: now, createdBy: by, at: now };
+    rows.set(id, { id, name, project, fields, secrets, ...made, ...fresh }, now);
     return;
   }
   const row = rows.get(event.id);
@@ -85,7 +98,12 @@ export function foldWebhookEntries(
   const row = rows.get(id);
   if (row === undefined) return [];
   const target = { kind: "webhook", id, name: row.name } as const;
-  const { entries, upTo } = newEntries(sent, row.audited, { target, pool: null, run: null });
+  const { entries, upTo } = newEntries(sent, row.audited, {
+    target,
+    pool: null,
+    run: null,
+    project: row.project,
+  });
   if (entries.length > 0) rows.set(id, { ...row, audited: upTo }, now);
   return entries;
 }
@@ -103,14 +121,21 @@ export function foldWebhookAnswer(
 }
 
 /**
- * Gives each endpoint the pools that exist and match its filter, each since it is there. A pool that comes
- * back counts from then on.
+ * Gives each endpoint the pools that exist for its project and match its filter, each since it is there. A
+ * pool that comes back counts from then on.
  */
-export function followPools(rows: Rows<WebhookRow>, existing: readonly string[], now: Instant): void {
+export function followPools(
+  rows: Rows<WebhookRow>,
+  existing: readonly [name: string, config: Pick<PoolConfig, "projects">][],
+  now: Instant,
+): void {
   for (const row of rows.live()) {
     if (row.deletedBy !== null) continue;
     const { pools: chosen } = row.fields;
-    const wanted = existing.filter((pool) => chosen?.includes(pool) ?? true).sort();
+    const wanted = existing
+      .filter(([pool, config]) => servesProject(config, row.project) && (chosen?.includes(pool) ?? true))
+      .map(([pool]) => pool)
+      .sort();
     if (wanted.join(" ") === Object.keys(row.pools).sort().join(" ")) continue;
     const pools = Object.fromEntries(wanted.map((pool) => [pool, ownValue(row.pools, pool) ?? now]));
     rows.set(row.id, { ...row, pools, revision: row.revision + 1, at: now }, now);
@@ -122,8 +147,9 @@ export function webhooksOwed(rows: ReadonlyRows<WebhookRow>): Letter<"webhook", 
   return [...rows.live()]
     .filter(({ accepted, revision }) => accepted < revision)
     .map((row) => {
-      const { id, name, revision, fields, secrets, pools, createdAt, createdBy } = row;
-      const settings = row.deletedBy === null ? { name, fields, secrets, pools, createdAt, createdBy } : null;
+      const { id, name, project, revision, fields, secrets, pools, createdAt, createdBy } = row;
+      const live = { name, project, fields, secrets, pools, createdAt, createdBy };
+      const settings = row.deletedBy === null ? live : null;
       const body = { webhook: id, revision, settings };
       return { object: "webhook", to: id, kind: "configure_webhook", repeatedBy: "self", body };
     });
@@ -143,19 +169,23 @@ export function arePokedAt(now: Instant): boolean {
 }
 
 /** The endpoint of this name, unless it is being deleted. */
-export function webhookNamed(rows: ReadonlyRows<WebhookRow>, name: string): WebhookRow | undefined {
-  for (const row of rows.live()) if (row.name === name && row.deletedBy === null) return row;
-  return undefined;
+export function webhookNamed(
+  rows: ReadonlyRows<WebhookRow>,
+  { project, name }: Named,
+): WebhookRow | undefined {
+  return [...rows.live()].find(
+    (row) => row.name === name && row.project === project && row.deletedBy === null,
+  );
 }
 
 /** Why an endpoint cannot be created; null: it can. */
-export function refusalOfNewWebhook(rows: ReadonlyRows<WebhookRow>, name: string): DroverError | null {
+export function refusalOfNewWebhook(rows: ReadonlyRows<WebhookRow>, webhook: Named): DroverError | null {
   const live = [...rows.live()];
   if (live.length >= MAX_WEBHOOKS) {
     const text = `there are ${MAX_WEBHOOKS} webhooks already; remove those that are not used any more`;
     return new DroverError("busy", text);
   }
-  if (webhookNamed(rows, name) === undefined) return null;
-  const text = `there is a webhook "${name}" already; change it, or choose another name`;
+  if (webhookNamed(rows, webhook) === undefined) return null;
+  const text = `there is a webhook "${webhook.name}" already; change it, or choose another name`;
   return new DroverError("webhook_exists", text);
 }

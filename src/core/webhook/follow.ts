@@ -64,9 +64,10 @@ export function followsOwed(state: ReadonlyEndpoint): Letter<"pool", "follow">[]
   const updates = wantsUpdates(state);
   const behind = Object.entries(record.cursors).filter(([, cursor]) => isBehind(cursor, updates));
   return behind.map(([pool, { placed, ends, changes, since }]) => {
-    const { labels } = record.settings.fields;
+    const { project, fields } = record.settings;
+    const { labels } = fields;
     const marks = { ends: placed ? ends : null, changes: updates ? changes : null };
-    const body: Follow = { webhook: record.id, pool, ...marks, since, labels, limit };
+    const body: Follow = { webhook: record.id, pool, ...marks, since, project, labels, limit };
     return { object: "pool", to: pool, kind: "follow", repeatedBy: "self", body };
   });
 }

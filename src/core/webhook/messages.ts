@@ -13,6 +13,8 @@ export interface SealedSecret {
 /** What the registry wants of an endpoint. */
 export interface WebhookSettings {
   name: string;
+  /** Only runs of this project are delivered. */
+  project: string;
   fields: WebhookFields;
   /** The secrets that sign, the present one first. */
   secrets: SealedSecret[];
@@ -59,6 +61,7 @@ export interface Follow {
   changes: number | null;
   /** Runs whose end the pool learned of before are left out. */
   since: Instant;
+  project: string;
   labels: Record<string, string>;
   limit: number;
 }

@@ -1,5 +1,6 @@
 // Which metrics does an endpoint report (webhooks.md#metrics)?
 import type { Sample } from "../../schema/metrics.ts";
+import { nameIn } from "../../shared/access/project.ts";
 import { WEBHOOK_STATES } from "../../shared/webhooks/words.ts";
 import { stateOf } from "./read.ts";
 import type { ReadonlyEndpoint } from "./record.ts";
@@ -9,7 +10,8 @@ import type { ReadonlyEndpoint } from "./record.ts";
  * of and has not read. Its counters are stored with what they count.
  */
 export function webhookMetrics({ record, deliveries }: ReadonlyEndpoint): Sample[] {
-  const webhook = record.settings.name;
+  const { project, name } = record.settings;
+  const webhook = nameIn(project, name, "/");
   const labels = { webhook };
   const state = stateOf(record);
   const unread = Object.values(record.cursors).map(({ ends, told }) => Math.max(0, told.ends - ends));

@@ -30,6 +30,7 @@ export function runPayload(run: RunSummary, url: string, now: Instant): string {
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
   const data = {
     run: run.id,
+    project: run.project,
     pool: run.pool,
     state: run.state,
     version: run.version,

@@ -8,13 +8,14 @@ import { type DeliveryRow, isLiveDelivery, type ReadonlyEndpoint, type WebhookRe
 /** An endpoint as the API shows it, without its secrets. */
 export function webhookView(state: ReadonlyEndpoint, now: Instant): Webhook {
   const { record, deliveries } = state;
-  const { name, fields, createdAt, createdBy, secrets } = record.settings;
+  const { name, project, fields, createdAt, createdBy, secrets } = record.settings;
   const { disabled, failing, pausedUntil, unsigned } = record;
   const updates = wantsUpdates(state);
   const old = secrets.find(({ until }) => until !== null && until > now);
   const behind = Object.entries(record.cursors).filter(([, cursor]) => isBehind(cursor, updates));
   return {
     name,
+    project,
     id: record.id,
     url: fields.url,
     types: fields.types,

@@ -11,6 +11,8 @@ export interface AuditFilter {
   run?: string | undefined;
   /** Only what concerns these pools. */
   pools?: readonly string[] | undefined;
+  /** Only what is of these projects; null: of none. */
+  projects?: readonly (string | null)[] | undefined;
   /** When the log got the entry: from `since` on, and before `until`. */
   since?: number | undefined;
   until?: number | undefined;

@@ -213,12 +213,17 @@ export class AuditLog {
 }
 
 /** The part of a filter that SQL checks. Of a run's row, only what its submission shows. */
-function sqlFilterOf({ by, actions, target, run, pools }: AuditFilter, table: Placed["from"]) {
-  const filter = (field: string, values: readonly string[] | undefined) =>
+function sqlFilterOf({ by, actions, target, run, pools, projects }: AuditFilter, table: Placed["from"]) {
+  const filter = (field: string, values: readonly (string | null)[] | undefined) =>
     values === undefined ? [] : [{ field, values }];
   const one = (value: string | undefined) => (value === undefined ? undefined : [value]);
   if (table === "run") {
-    return [...filter("$.by", one(by)), ...filter("$.run", one(run)), ...filter("$.run", one(target))];
+    return [
+      ...filter("$.by", one(by)),
+      ...filter("$.run", one(run)),
+      ...filter("$.run", one(target)),
+      ...filter("$.project", projects),
+    ];
   }
   return [
     ...filter("$.by", one(by)),
@@ -226,16 +231,25 @@ function sqlFilterOf({ by, actions, target, run, pools }: AuditFilter, table: Pl
     ...filter("$.target.id", one(target)),
     ...filter("$.run", one(run)),
     ...filter("$.pool", pools),
+    ...filter("$.project", projects),
   ];
 }
 
-function isSelected(entry: AuditEntry, { by, actions, target, run, pools }: AuditFilter): boolean {
+function isSelected(entry: AuditEntry, { by, actions, target, run, pools, projects }: AuditFilter): boolean {
   const { kind, name } = entry.actor;
   const isBy = by === undefined || by === `${kind}:${name}` || (kind === name && by === kind);
   const isAbout = target === undefined || entry.target.id === target;
   const isWithin = run === undefined || entry.run === run;
   const isOfPool = pools === undefined || (entry.pool !== null && pools.includes(entry.pool));
-  return isBy && isAbout && isWithin && isOfPool && (actions === undefined || actions.includes(entry.action));
+  const isOfProject = projects === undefined || projects.includes(entry.project);
+  return (
+    isBy &&
+    isAbout &&
+    isWithin &&
+    isOfPool &&
+    isOfProject &&
+    (actions === undefined || actions.includes(entry.action))
+  );
 }
 
 function instantOfEntry(key: string): Instant {

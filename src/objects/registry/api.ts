@@ -3,10 +3,12 @@ import type { OwedEntry } from "../../core/audit/entry.ts";
 import type { Removal } from "../../core/messages.ts";
 import type { Denied } from "../../core/registry/audit.ts";
 import type { Exchange } from "../../core/registry/exchanged.ts";
+import type { Named } from "../../core/registry/projects.ts";
 import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts";
 import type { SigningKeys } from "../../core/registry/signing-keys.ts";
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
+import type { Project } from "../../schema/access/project.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
 import type { RevokedToken, Token } from "../../schema/access/token.ts";
@@ -16,19 +18,40 @@ import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
 import type { WebhookRef } from "./webhook-calls.ts";
 
+/** Who makes a change, behind the wall of which project. Null: there is no wall (projects.md#callers). */
+export interface Acting {
+  by: string;
+  project: string | null;
+}
+
+/** A pool, and the projects that it serves (projects.md#pools). */
+export interface PoolRef {
+  name: string;
+  projects: string[];
+}
+
 /** The methods of the registry for the edge. */
 export interface RegistryApi {
-  /** Creates or changes a pool; answers when the pool has the configuration. */
-  putPool(name: string, config: PutPoolConfig, by: string): Promise<{ created: boolean; view: PoolView }>;
+  /**
+   * Creates or changes a pool; answers when the pool has the configuration. Codes: `beyond_limits`,
+   * `unknown_project`.
+   */
+  putPool(name: string, config: PutPoolConfig, by: Acting): Promise<{ created: boolean; view: PoolView }>;
   /**
    * Deletes a pool. `empty`: only if the pool is empty now. `drained`: once the pool is empty. `forced`: ends
    * everything in the pool at once, and answers which machines may be left behind. Codes: `unknown_pool`,
-   * `pool_in_use`, `not_acknowledged`.
+   * `beyond_limits`, `pool_in_use`, `not_acknowledged`.
    */
-  removePool(name: string, how: Removal, by: string): Promise<PoolDeletion>;
-  /** The names of all pools, sorted. */
-  pools(): Promise<string[]>;
-  /** Stores a new token. Codes: `token_exists`, `busy`. */
+  removePool(name: string, how: Removal, by: Acting): Promise<PoolDeletion>;
+  /** All pools, by name. */
+  pools(): Promise<PoolRef[]>;
+  /** Makes a project. Codes: `project_exists`, `busy`. */
+  createProject(name: string, by: string): Promise<Project>;
+  /** Deletes a project of which nothing is left. Codes: `unknown_project`, `project_in_use`. */
+  removeProject(name: string, by: string): Promise<void>;
+  /** All projects by name, `default` first. */
+  projects(): Promise<Project[]>;
+  /** Stores a new token. Codes: `token_exists`, `busy`, `unknown_project`. */
   createToken(token: NewTokenRow): Promise<Token>;
   /**
    * Gives a token another secret. The previous secret stays valid for `overlapMs`. Codes: `unknown_token`,
@@ -40,8 +63,10 @@ export interface RegistryApi {
    * ended stays as it is. Code: `unknown_token`.
    */
   revokeToken(id: string, by: string, withChildren: boolean): Promise<RevokedToken>;
-  /** All valid tokens, and the tokens that ended in the last 90 days, newest first. */
-  tokens(): Promise<Token[]>;
+  /**
+   * The valid tokens of a project (null: of all), and those that ended in the last 90 days, newest first.
+   */
+  tokens(project: string | null): Promise<Token[]>;
   /** Code: `unknown_token`. */
   token(id: string): Promise<Token>;
   /**
@@ -49,22 +74,22 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
-  /** Stores a secret, or another value for it. Codes: `no_wrapping_key`, `busy`. */
-  setSecret(name: string, value: Uint8Array, by: string): Promise<StoredSecret>;
+  /** Stores a secret, or another value for it. Codes: `no_wrapping_key`, `busy`, `unknown_project`. */
+  setSecret(secret: Named, value: Uint8Array, by: string): Promise<StoredSecret>;
   /** Code: `unknown_secret`. */
-  removeSecret(name: string, by: string): Promise<void>;
-  /** All secrets by name, without their values, and the state of the wrapping keys. */
-  secrets(): Promise<Omit<SecretList, "next">>;
-  /** The names among these for which there is no secret. */
-  missingSecrets(names: string[]): Promise<string[]>;
-  /** Creates or replaces a trust rule. Code: `busy`. */
+  removeSecret(secret: Named, by: string): Promise<void>;
+  /** The secrets of a project (null: of all) without their values, and the state of the wrapping keys. */
+  secrets(project: string | null): Promise<Omit<SecretList, "next">>;
+  /** The names among these for which the project has no secret. */
+  missingSecrets(project: string, names: string[]): Promise<string[]>;
+  /** Creates or replaces a trust rule. Codes: `busy`, `unknown_project`. */
   putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }>;
   /** Deletes a trust rule, and ends the tokens that it gave. Code: `unknown_trust_rule`. */
-  removeTrustRule(name: string, by: string): Promise<TrustRule>;
-  /** All trust rules, by name. */
-  trustRules(): Promise<TrustRule[]>;
+  removeTrustRule(rule: Named, by: string): Promise<TrustRule>;
+  /** The trust rules of a project (null: of all), by name. */
+  trustRules(project: string | null): Promise<TrustRule[]>;
   /** Code: `unknown_trust_rule`. */
-  trustRule(name: string): Promise<TrustRule>;
+  trustRule(rule: Named): Promise<TrustRule>;
   /** The rules that trust this issuer, by name, with their versions. */
   trustRulesOf(issuer: string): Promise<TrustRow[]>;
   /**
@@ -90,19 +115,20 @@ export interface RegistryApi {
    * id. If the digest is that of the session's secret, the use is noted.
    */
   sessionGrant(id: string, digest: string): Promise<SessionGrant | null>;
-  /** The active sessions, latest start first. */
-  sessions(): Promise<Session[]>;
+  /** The active sessions of a project's tokens (null: all), latest start first. */
+  sessions(project: string | null): Promise<Session[]>;
   /** Ends a session, or does nothing if there is no session with this id. */
   endSession(id: string, by: string): Promise<void>;
-  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`. */
+  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`, `unknown_project`. */
   createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
   /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
-  changeWebhook(name: string, fields: WebhookFields, by: string): Promise<string>;
+  changeWebhook(webhook: Named, fields: WebhookFields, by: string): Promise<string>;
   /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
-  rotateWebhook(name: string, secret: string, overlapMs: number, by: string): Promise<string>;
-  removeWebhook(name: string, by: string): Promise<void>;
-  webhook(name: string): Promise<WebhookRef>;
-  webhooks(): Promise<WebhookRef[]>;
+  rotateWebhook(webhook: Named, secret: string, overlapMs: number, by: string): Promise<string>;
+  removeWebhook(webhook: Named, by: string): Promise<void>;
+  webhook(webhook: Named): Promise<WebhookRef>;
+  /** The endpoints of a project (null: of all), by name. */
+  webhooks(project: string | null): Promise<WebhookRef[]>;
   /** The entries of the audit log about tokens and pools' configurations, newest first. */
   audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
   /** Records that requests of a caller were refused (audit.md#denied). */

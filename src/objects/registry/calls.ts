@@ -9,6 +9,7 @@ import { sealSecret } from "../webhooks/secret-box.ts";
 import type { RegistryCalls } from "./api.ts";
 import type { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
+import { ProjectCalls } from "./project-calls.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { TokenCalls } from "./token-calls.ts";
 import { TrustCalls } from "./trust-calls.ts";
@@ -26,6 +27,7 @@ export interface RegistryParts {
 /** The calls of the registry, each by the part that answers it. */
 export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts): RegistryCalls {
   const pools = new PoolCalls(shell, () => peersOf(env));
+  const projects = new ProjectCalls(shell);
   const tokens = new TokenCalls(shell);
   const secrets = new SecretCalls(shell, vault);
   const trust = new TrustCalls(shell);
@@ -34,7 +36,7 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
   return {
     putPool: (...args) => pools.put(...args),
     removePool: (...args) => pools.remove(...args),
-    pools: async () => pools.names(),
+    pools: async () => pools.list(),
     async poke(all = false) {
       await keys.rotate().catch((error: unknown) => {
         console.error({ event: "key_not_rotated", error: String(error) });
@@ -44,23 +46,36 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
       await webhooks.poke(all, shell.now(), (id) => peersOf(env).webhook(id).read());
     },
 
-    createToken: async (...args) => tokens.create(...args),
+    createProject: async (...args) => projects.create(...args),
+    removeProject: async (...args) => projects.remove(...args),
+    projects: async () => projects.list(),
+
+    createToken: async (token) => {
+      projects.refuseUnknown(token.project);
+      return tokens.create(token);
+    },
     rotateToken: async (...args) => tokens.rotate(...args),
     revokeToken: async (...args) => tokens.revoke(...args),
-    tokens: async () => tokens.list(),
+    tokens: async (project) => tokens.list(project),
     token: async (id) => tokens.read(id),
     grant: async (...args) => tokens.grant(...args),
 
-    setSecret: (...args) => secrets.set(...args),
+    setSecret: async (secret, ...args) => {
+      projects.refuseUnknown(secret.project);
+      return secrets.set(secret, ...args);
+    },
     removeSecret: async (...args) => secrets.remove(...args),
-    secrets: async () => secrets.list(),
-    missingSecrets: async (names) => secrets.missing(names),
+    secrets: async (project) => secrets.list(project),
+    missingSecrets: async (...args) => secrets.missing(...args),
     handSecrets: (request) => secrets.hand(request),
 
-    putTrustRule: async (...args) => trust.put(...args),
+    putTrustRule: async (rule) => {
+      projects.refuseUnknown(rule.project);
+      return trust.put(rule);
+    },
     removeTrustRule: async (...args) => trust.remove(...args),
-    trustRules: async () => trust.list(),
-    trustRule: async (name) => trust.read(name),
+    trustRules: async (project) => trust.list(project),
+    trustRule: async (rule) => trust.read(rule),
     trustRulesOf: async (issuer) => trust.of(issuer),
     exchange: async (wanted) => trust.exchange(wanted),
     signingKeys: () => keys.keys(),
@@ -70,17 +85,20 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     redeemSession: async (...args) => sessions.redeem(...args),
     startSession: async (...args) => sessions.start(...args),
     sessionGrant: async (...args) => sessions.grant(...args),
-    sessions: async () => sessions.list(),
+    sessions: async (project) => sessions.list(project),
     endSession: async (...args) => sessions.end(...args),
 
-    createWebhook: async (webhook, secret, by) =>
-      webhooks.create({ ...webhook, sealed: await sealSecret(env, secret) }, by),
+    createWebhook: async (webhook, secret, by) => {
+      const sealed = await sealSecret(env, secret);
+      projects.refuseUnknown(webhook.project);
+      await webhooks.create({ ...webhook, sealed }, by);
+    },
     changeWebhook: async (...args) => webhooks.change(...args),
-    rotateWebhook: async (name, secret, overlapMs, by) =>
-      webhooks.rotate(name, await sealSecret(env, secret), overlapMs, by),
+    rotateWebhook: async (webhook, secret, overlapMs, by) =>
+      webhooks.rotate(webhook, await sealSecret(env, secret), overlapMs, by),
     removeWebhook: async (...args) => webhooks.remove(...args),
-    webhook: async (name) => webhooks.find(name),
-    webhooks: async () => webhooks.list(),
+    webhook: async (webhook) => webhooks.find(webhook),
+    webhooks: async (project) => webhooks.list(project),
 
     takeEntries: async (id, entries) => void shell.enter({ type: "webhook_entries", id, entries }),
     audit: async (...args) => audit.page(shell.enter().audit, shell.now(), ...args),

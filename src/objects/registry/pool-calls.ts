@@ -1,14 +1,17 @@
 // What does the registry answer to calls about pools (api.md#pools)? `core/registry` decides.
 import type { Removal } from "../../core/messages.ts";
 import { ownValue } from "../../core/own-value.ts";
+import { refusalOfPut, refusalOfRemoval, withProject } from "../../core/registry/pool-projects.ts";
 import { poolsOf } from "../../core/registry/pools.ts";
 import { withSecret } from "../../core/registry/secret.ts";
 import type { PoolDeletion, PutPoolConfig } from "../../schema/pool.ts";
+import { projectsServed } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Peers } from "../messages/stubs.ts";
 import type { RegistryShell } from "../messages/via.ts";
 import type { RegistryApi } from "../rpc.ts";
 import { acknowledged } from "../waiting.ts";
+import type { Acting, PoolRef } from "./api.ts";
 
 /** How many random characters tell a pool's workers from the workers of earlier pools with the same name. */
 const SEED_CHARS = 4;
@@ -23,7 +26,11 @@ export class PoolCalls {
     this.#peers = peers;
   }
 
-  async put(name: string, wanted: PutPoolConfig, by: string): ReturnType<RegistryApi["putPool"]> {
+  async put(name: string, sent: PutPoolConfig, { by, project }: Acting): ReturnType<RegistryApi["putPool"]> {
+    const state = this.#shell.enter();
+    const wanted = withProject(sent, project);
+    const refusal = refusalOfPut(state, name, wanted, project);
+    if (refusal !== null) throw refusal;
     const created = !this.#has(name);
     const config = withSecret(wanted, created ? undefined : this.#entry(name)?.wanted);
     if (config === undefined) throw secretMissing(created);
@@ -47,17 +54,18 @@ export class PoolCalls {
     if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
   }
 
-  async remove(name: string, how: Removal, by: string): Promise<PoolDeletion> {
-    if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
+  async remove(name: string, how: Removal, { by, project }: Acting): Promise<PoolDeletion> {
+    const refusal = refusalOfRemoval(this.#shell.enter(), name, project);
+    if (refusal !== null) throw refusal;
     this.#shell.enter({ type: "remove", pool: name, how, by });
     await this.#awaitPool(name);
     return { name, deleted: !this.#has(name), leftBehind: this.#entry(name)?.left };
   }
 
-  names(): string[] {
+  list(): PoolRef[] {
     return poolsOf(this.#shell.enter())
-      .map(([name]) => name)
-      .sort();
+      .map(([name, { wanted }]) => ({ name, projects: projectsServed(wanted) }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   async poke(all: boolean): Promise<void> {

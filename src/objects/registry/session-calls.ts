@@ -51,9 +51,9 @@ export class SessionCalls {
     return sessionGrantOf(state.sessions, state, id, this.#registry.now());
   }
 
-  list(): Session[] {
+  list(project: string | null): Session[] {
     const state = this.#registry.enter();
-    return sessionViews(state.sessions, state);
+    return sessionViews(state.sessions, state, project);
   }
 
   end(id: string, by: string): void {

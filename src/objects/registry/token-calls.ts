@@ -31,7 +31,7 @@ export class TokenCalls {
   }
 
   create(token: NewTokenRow): Token {
-    const refusal = refusalOfNewToken(this.#registry.enter().tokens, token.name);
+    const refusal = refusalOfNewToken(this.#registry.enter().tokens, token);
     if (refusal !== null) throw refusal;
     this.#registry.enter({ type: "token_created", token });
     return this.read(token.id);
@@ -51,9 +51,8 @@ export class TokenCalls {
     return { ...this.read(id), children, childrenEnded: withChildren };
   }
 
-  list(): Token[] {
-    const { tokens, exchanged } = this.#registry.enter();
-    return tokenViews(tokens, exchanged, this.#registry.now());
+  list(project: string | null): Token[] {
+    return tokenViews(this.#registry.enter(), project, this.#registry.now());
   }
 
   read(id: string): Token {

@@ -1,6 +1,7 @@
 // What does the registry answer to calls about trust rules (oidc.md#trust-rules)? `core/registry` decides.
 import { type Exchange, refusalOfExchange } from "../../core/registry/exchanged.ts";
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import { keyOf, type Named } from "../../core/registry/projects.ts";
 import { refusalOfRule, ruleRows, ruleView, type TrustRow } from "../../core/registry/trust.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -20,29 +21,29 @@ export class TrustCalls {
 
   put(rule: TrustRow): { created: boolean; rule: TrustRule } {
     const { trust } = this.#registry.enter();
-    const refusal = refusalOfRule(trust, rule.name);
+    const refusal = refusalOfRule(trust, rule);
     if (refusal !== null) throw refusal;
-    const created = trust.get(rule.name) === undefined;
+    const created = trust.get(keyOf(rule)) === undefined;
     this.#registry.enter({ type: "trust_put", rule });
     return { created, rule: ruleView(rule) };
   }
 
-  remove(name: string, by: string): TrustRule {
-    const rule = this.#row(name);
-    this.#registry.enter({ type: "trust_removed", name, by });
+  remove(named: Named, by: string): TrustRule {
+    const rule = this.#row(named);
+    this.#registry.enter({ type: "trust_removed", rule: named, by });
     return ruleView(rule);
   }
 
-  list(): TrustRule[] {
-    return ruleRows(this.#registry.enter().trust).map(ruleView);
+  list(project: string | null): TrustRule[] {
+    return ruleRows(this.#registry.enter().trust, project).map(ruleView);
   }
 
-  read(name: string): TrustRule {
-    return ruleView(this.#row(name));
+  read(rule: Named): TrustRule {
+    return ruleView(this.#row(rule));
   }
 
   of(issuer: string): TrustRow[] {
-    return ruleRows(this.#registry.enter().trust).filter((rule) => rule.issuer === issuer);
+    return ruleRows(this.#registry.enter().trust, null).filter((rule) => rule.issuer === issuer);
   }
 
   exchange(wanted: Exchange): void {
@@ -52,10 +53,10 @@ export class TrustCalls {
     this.#registry.enter({ type: "token_exchanged", token: wanted.token });
   }
 
-  #row(name: string): TrustRow {
-    const row = this.#registry.enter().trust.get(name);
+  #row(rule: Named): TrustRow {
+    const row = this.#registry.enter().trust.get(keyOf(rule));
     if (row !== undefined) return row;
-    const text = `there is no trust rule "${name}"; \`drover trust list\` shows all`;
+    const text = `there is no trust rule "${rule.name}"; \`drover trust list\` shows all`;
     throw new DroverError("unknown_trust_rule", text);
   }
 }

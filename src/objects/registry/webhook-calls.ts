@@ -1,5 +1,6 @@
 // What does the registry answer to calls about webhooks (webhooks.md#endpoints)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import { keyOf, type Named } from "../../core/registry/projects.ts";
 import {
   arePokedAt,
   refusalOfNewWebhook,
@@ -16,6 +17,7 @@ import { acknowledged, type Watchable } from "../waiting.ts";
 export interface WebhookRef {
   id: string;
   name: string;
+  project: string;
   fields: WebhookFields;
 }
 
@@ -38,46 +40,46 @@ export class WebhookCalls {
 
   async create(webhook: WebhookRef & { sealed: string }, by: string): Promise<void> {
     this.#refuseAddress(webhook.fields);
-    const refusal = refusalOfNewWebhook(this.#registry.enter().webhooks, webhook.name);
+    const refusal = refusalOfNewWebhook(this.#registry.enter().webhooks, webhook);
     if (refusal !== null) throw refusal;
     this.#registry.enter({ type: "webhook_created", ...webhook, by });
     await this.#settled(webhook.id);
   }
 
-  async change(name: string, fields: WebhookFields, by: string): Promise<string> {
-    const { id } = this.#row(name);
+  async change(named: Named, fields: WebhookFields, by: string): Promise<string> {
+    const { id } = this.#row(named);
     this.#refuseAddress(fields);
     this.#registry.enter({ type: "webhook_changed", id, fields, by });
     return this.#settled(id);
   }
 
-  async rotate(name: string, sealed: string, overlapMs: number, by: string): Promise<string> {
-    const { id } = this.#row(name);
+  async rotate(named: Named, sealed: string, overlapMs: number, by: string): Promise<string> {
+    const { id } = this.#row(named);
     this.#registry.enter({ type: "webhook_rotated", id, sealed, overlapMs, by });
     return this.#settled(id);
   }
 
-  async remove(name: string, by: string): Promise<void> {
-    const { id } = this.#row(name);
+  async remove(named: Named, by: string): Promise<void> {
+    const { id } = this.#row(named);
     this.#registry.enter({ type: "webhook_deleted", id, by });
     await this.#settled(id);
   }
 
-  find(name: string): WebhookRef {
-    const { id, fields } = this.#row(name);
-    return { id, name, fields };
+  find(named: Named): WebhookRef {
+    return refOf(this.#row(named));
   }
 
-  list(): WebhookRef[] {
-    const rows = [...this.#registry.enter().webhooks.live()].filter(({ deletedBy }) => deletedBy === null);
-    return rows
-      .map(({ id, name, fields }) => ({ id, name, fields }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** The endpoints of a project (null: of all), by name. */
+  list(project: string | null): WebhookRef[] {
+    return [...this.#registry.enter().webhooks.live()]
+      .filter((row) => row.deletedBy === null && (project === null || row.project === project))
+      .map(refOf)
+      .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
   /** Pokes the endpoints by `poke`, if it is time (webhooks.md#attempts). `all`: the clock was set. */
   async poke(all: boolean, now: Instant, poke: (id: string) => Promise<unknown>): Promise<void> {
-    if (all || arePokedAt(now)) await Promise.allSettled(this.list().map(({ id }) => poke(id)));
+    if (all || arePokedAt(now)) await Promise.allSettled(this.list(null).map(({ id }) => poke(id)));
   }
 
   /** Waits until the endpoint has the present settings, or has confirmed its end. */
@@ -97,12 +99,16 @@ export class WebhookCalls {
     throw new DroverError("invalid_request", `/url ${detail}`, { fields: [{ pointer: "/url", detail }] });
   }
 
-  #row(name: string): WebhookRow {
-    const row = webhookNamed(this.#registry.enter().webhooks, name);
+  #row(named: Named): WebhookRow {
+    const row = webhookNamed(this.#registry.enter().webhooks, named);
     if (row !== undefined) return row;
     throw new DroverError(
       "unknown_webhook",
-      `there is no webhook "${name}"; \`drover webhooks list\` shows all`,
+      `there is no webhook "${named.name}"; \`drover webhooks list\` shows all`,
     );
   }
+}
+
+function refOf({ id, name, project, fields }: WebhookRow): WebhookRef {
+  return { id, name, project, fields };
 }

@@ -1,8 +1,9 @@
 // What does the registry answer to calls about secrets (secrets.md)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
+import { keyOf, type Named } from "../../core/registry/projects.ts";
 import {
-  DATA_KEY,
   type DataKeyRow,
+  dataKeyOf,
   missingSecrets,
   nextVersion,
   refusalOfSecret,
@@ -13,6 +14,7 @@ import {
   wrappingKeys,
 } from "../../core/registry/secrets.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
+import { projectOfRun } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -39,45 +41,46 @@ export class SecretCalls {
   }
 
   /** Stores a value. If another call stores one meanwhile, the value of the later call stays. */
-  async set(name: string, value: Uint8Array, by: string): Promise<StoredSecret> {
-    const dataKey = await this.#dataKey();
+  async set(secret: Named, value: Uint8Array, by: string): Promise<StoredSecret> {
+    const dataKey = await this.#dataKey(secret.project);
     for (;;) {
       const state = this.#registry.enter();
-      const refusal = refusalOfSecret(state, name);
+      const refusal = refusalOfSecret(state, secret);
       if (refusal !== null) throw refusal;
-      const version = nextVersion(state, name);
-      const sealed = await this.#vault.encrypt(value, name, version, dataKey);
-      if (nextVersion(this.#registry.enter(), name) !== version) continue;
+      const version = nextVersion(state, secret);
+      const sealed = await this.#vault.encrypt(value, secret, version, dataKey);
+      if (nextVersion(this.#registry.enter(), secret) !== version) continue;
       const bytes = value.byteLength;
-      this.#registry.enter({ type: "secret_set", name, version, bytes, sealed, by });
-      return { ...secretView(this.#row(name)), warnings: warningsOf(bytes) };
+      this.#registry.enter({ type: "secret_set", secret, version, bytes, sealed, by });
+      return { ...secretView(this.#row(secret)), warnings: warningsOf(bytes) };
     }
   }
 
-  remove(name: string, by: string): void {
-    this.#row(name);
-    this.#registry.enter({ type: "secret_removed", name, by });
+  remove(secret: Named, by: string): void {
+    this.#row(secret);
+    this.#registry.enter({ type: "secret_removed", secret, by });
   }
 
-  list(): Omit<SecretList, "next"> {
+  list(project: string | null): Omit<SecretList, "next"> {
     const state = this.#registry.enter();
-    return { items: secretViews(state), wrappingKeys: wrappingKeys(state, this.#registry.now()) };
+    return { items: secretViews(state, project), wrappingKeys: wrappingKeys(state, this.#registry.now()) };
   }
 
-  /** The names among these for which there is no secret. */
-  missing(names: string[]): string[] {
-    return missingSecrets(this.#registry.enter(), names);
+  /** The names among these for which the project has no secret. */
+  missing(project: string, names: string[]): string[] {
+    return missingSecrets(this.#registry.enter(), project, names);
   }
 
   /**
    * Seals secrets for a host (secrets.md#handed). Throws `unknown_secret` if one is gone, `secrets_too_large`
    * if they are too large together, and `no_wrapping_key`. Nothing of a value is stored.
    */
-  async hand({ secrets, attempt, worker, publicKey }: SecretsFor): Promise<HostSecrets> {
+  async hand({ secrets, attempt, run, worker, publicKey }: SecretsFor): Promise<HostSecrets> {
+    const project = projectOfRun(run);
     const names = [...new Set(Object.values(secrets))];
-    const missing = this.missing(names);
+    const missing = this.missing(project, names);
     if (missing.length > 0) throw unknownSecret(missing[0] ?? "");
-    const rows = new Map(names.map((name) => [name, this.#row(name)]));
+    const rows = new Map(names.map((name) => [name, this.#row({ project, name })]));
     refuseTooLarge(Object.values(secrets).map((name) => rows.get(name)?.bytes ?? 0));
     const values = new Map<string, Uint8Array>();
     for (const [name, row] of rows) values.set(name, await this.#vault.decrypt(row, this.#keyOf(row)));
@@ -91,17 +94,18 @@ export class SecretCalls {
         return { name: as, ...sealed };
       }),
     );
-    this.#registry.enter({ type: "secret_handed", names });
+    this.#registry.enter({ type: "secret_handed", project, names });
     return { items };
   }
 
-  /** The data key. The first secret makes it. */
-  async #dataKey(): Promise<DataKeyRow> {
-    const known = this.#registry.enter().dataKeys.get(DATA_KEY);
+  /** The data key of a project. Its first secret makes it. */
+  async #dataKey(project: string): Promise<DataKeyRow> {
+    const id = dataKeyOf(project);
+    const known = this.#registry.enter().dataKeys.get(id);
     if (known !== undefined) return known;
-    const made = await this.#vault.makeDataKey(DATA_KEY);
+    const made = await this.#vault.makeDataKey(id);
     // If another call has made one meanwhile, the event changes nothing.
-    const row = this.#registry.enter(made).dataKeys.get(DATA_KEY);
+    const row = this.#registry.enter(made).dataKeys.get(id);
     if (row === undefined) throw new Error("the data key that was just stored is missing");
     return row;
   }
@@ -112,10 +116,10 @@ export class SecretCalls {
     throw new Error(`the data key ${sealed.key} is missing`);
   }
 
-  #row(name: string): SecretRow {
-    const row = this.#registry.enter().secrets.get(name);
+  #row(secret: Named): SecretRow {
+    const row = this.#registry.enter().secrets.get(keyOf(secret));
     if (row !== undefined) return row;
-    throw unknownSecret(name);
+    throw unknownSecret(secret.name);
   }
 }
 

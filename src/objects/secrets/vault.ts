@@ -1,5 +1,6 @@
 // How are secrets encrypted with a data key, and data keys with the Worker's wrapping keys
 // (secrets.md#envelope)?
+import type { Named } from "../../core/registry/projects.ts";
 import {
   type Ciphertext,
   contextOfDataKey,
@@ -60,17 +61,18 @@ export class Vault {
   /** Encrypts a value. Throws `no_wrapping_key` if the data key cannot be unwrapped. */
   async encrypt(
     value: Uint8Array,
-    name: string,
+    secret: Named,
     version: number,
     row: DataKeyRow,
   ): Promise<SecretRow["sealed"]> {
     const key = await this.#unwrap(row);
-    return { key: row.id, ...(await encrypted(value, key, contextOfValue(name, version))) };
+    return { key: row.id, ...(await encrypted(value, key, contextOfValue(secret, version))) };
   }
 
   /** The value of a secret. Throws `no_wrapping_key` if the data key cannot be unwrapped. */
-  async decrypt({ name, version, sealed }: SecretRow, row: DataKeyRow): Promise<Uint8Array> {
-    return decrypted(sealed, await this.#unwrap(row), contextOfValue(name, version));
+  async decrypt(secret: SecretRow, row: DataKeyRow): Promise<Uint8Array> {
+    const context = contextOfValue(secret, secret.version);
+    return decrypted(secret.sealed, await this.#unwrap(row), context);
   }
 
   async #wrap(dataKey: Key, id: string, kek: number): Promise<Ciphertext> {

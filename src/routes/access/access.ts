@@ -4,6 +4,7 @@ import { judgeRate, type RatePolicy, type RateState, type RateVerdict } from "..
 import { BoundedMap } from "./bounded-map.ts";
 import { Denials } from "./denials.ts";
 import { sessionDirectory, tokenDirectory } from "./grant-directory.ts";
+import { ProjectDirectory } from "./project-directory.ts";
 
 /** The rate limit of one token at one isolate. The limit allows a burst of thousands of submissions. */
 export const REQUEST_RATE: RatePolicy = { quota: 6_000, windowMs: 60_000 };
@@ -81,6 +82,7 @@ export class RateLimiter {
 export class Access {
   readonly tokens = tokenDirectory();
   readonly sessions = sessionDirectory();
+  readonly projects = new ProjectDirectory();
   readonly denials = new Denials();
   readonly requests = new RateLimiter(REQUEST_RATE);
   readonly wrongTokens = new RateLimiter(WRONG_TOKEN_RATE);

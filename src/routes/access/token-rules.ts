@@ -1,5 +1,6 @@
 // Which tokens may a caller make and change (access.md#tokens)?
 import type { Token, TokenLimits } from "../../schema/access/token.ts";
+import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
 import {
   BREAK_GLASS,
   grants,
@@ -24,8 +25,8 @@ function isOpenToAllSecrets({ pools, labels, secrets }: TokenLimits): boolean {
   return (pools !== undefined || labels !== undefined) && secrets === undefined;
 }
 
-/** What is wrong with scopes and limits, whoever asks for them (access.md#limits). */
-export function faultsOf(scopes: readonly Scope[], limits: TokenLimits): FieldError[] {
+/** What is wrong with scopes and limits in a project, whoever asks for them (access.md#limits). */
+export function faultsOf(scopes: readonly Scope[], limits: TokenLimits, project: string): FieldError[] {
   const { pools, labels, secrets } = limits;
   const at = (detail: string) => [{ pointer: "/scopes", detail }];
   if (scopes.length === 0) return at("is empty: name scopes, or a preset");
@@ -37,6 +38,8 @@ export function faultsOf(scopes: readonly Scope[], limits: TokenLimits): FieldEr
   if (pools !== undefined && total.length > 0) {
     return at(`has ${total.join(", ")}, which no limit to pools confines: leave out those or the pools`);
   }
+  if (project !== DEFAULT_PROJECT && scopes.includes("projects:write"))
+    return at(`has projects:write, which only tokens of the project ${DEFAULT_PROJECT} can have`);
   const usesSecrets = scopes.includes("secrets:use");
   if (usesSecrets && isOpenToAllSecrets(limits)) {
     return at("has secrets:use, which only a limit to secrets confines: add one, or leave it out");
@@ -81,6 +84,8 @@ const NARROWER: Record<keyof TokenLimits, (one: TokenLimits, other: TokenLimits)
     Object.entries(labels).every(([name, value]) => one.labels?.[name] === value),
   maxPriority: (one, { maxPriority = Number.POSITIVE_INFINITY }) =>
     (one.maxPriority ?? Number.POSITIVE_INFINITY) <= maxPriority,
+  maxCostPerHour: (one, { maxCostPerHour = Number.POSITIVE_INFINITY }) =>
+    (one.maxCostPerHour ?? Number.POSITIVE_INFINITY) <= maxCostPerHour,
   secrets: (one, { secrets }) =>
     secrets === undefined || one.secrets?.every((name) => secrets.includes(name)) === true,
   // Networks are compared as texts: a token that is limited to some can only hand on those.

@@ -1,7 +1,7 @@
 // Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
-import type { SessionGrant, TokenGrant } from "../../objects/rpc.ts";
+import type { PoolRef, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import { isFrom, placeOf } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
@@ -10,10 +10,14 @@ import type { RateVerdict } from "../../shared/time/rate.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
 import type { Access, RateLimiter } from "../access/access.ts";
 import { adminCaller, type Caller, callerOf, sessionCaller } from "../access/caller.ts";
+import { withinProject } from "../access/chosen-project.ts";
 import type { GrantDirectory } from "../access/grant-directory.ts";
 import { refuseCrossSite, sessionSecretOf } from "../access/session-cookie.ts";
-import { walledObjects } from "../access/walls.ts";
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
+import { selectedPools } from "../walls/pool-directory.ts";
+import { limitsRuns, mayUsePool } from "../walls/run-limits.ts";
+import { standingOf, standings } from "../walls/standing.ts";
+import { walledObjects } from "../walls/walls.ts";
 import { hasCode } from "./problem.ts";
 import { rateHeaders } from "./rate-headers.ts";
 
@@ -31,20 +35,27 @@ export function requireToken(access: Access) {
     if (cookie !== undefined) refuseCrossSite(c);
     const text = cookie ?? bearerOf(c);
     const identify = () => (cookie === undefined ? holderWith(c, access, text) : ownerWith(c, access, text));
-    const caller = await identify();
+    const caller = await withinProject(c, access, await identify());
     c.set("caller", caller);
+    setWalls(c, caller, async () => void (await identify()));
     if (caller.by === "admin") return next();
     const rate = refuseHaste(c, access, caller);
-    c.set(
-      "objects",
-      walledObjects(c.env.objects, caller, async () => void (await identify())),
-    );
-    const { pools } = caller.limits;
-    if (pools !== undefined) c.set("pools", limitedNames(c.var.pools, pools));
     await next();
     await noteDenied(c, access);
     for (const [name, value] of rate) c.res.headers.set(name, value);
   });
+}
+
+/** Gives a request the objects and pools as they exist for its caller (access.md#walls). */
+function setWalls(c: EdgeContext, caller: Caller, confirm: () => Promise<void>): void {
+  const { project, limits } = caller;
+  const all = c.var.pools;
+  if (project !== null || limitsRuns(limits)) {
+    const exists = (pool: PoolRef) => mayUsePool(limits, pool.name) && standingOf(pool, project) !== "none";
+    c.set("pools", selectedPools(all, exists));
+  }
+  if (caller.by !== "admin" || project !== null)
+    c.set("objects", walledObjects(c.env.objects, caller, standings(all, project), confirm));
 }
 
 /** Counts a caller's request. Returns the headers about the rest. Code: `too_many_requests`. */
@@ -63,13 +74,13 @@ const DENIALS: readonly ErrorCode[] = ["missing_scope", "beyond_limits"];
 async function noteDenied(c: EdgeContext, { denials }: Access): Promise<void> {
   const code = DENIALS.find((one) => hasCode(c.error, one));
   if (code === undefined) return;
-  const { by } = c.var.caller;
+  const { by, project } = c.var.caller;
   const count = denials.count(by, c.env.now());
   if (count === 0) return;
   const request = `${c.req.method} ${routePath(c, -1)}`;
   await c.env.objects
     .registry()
-    .noteDenied({ by, code, request, count })
+    .noteDenied({ by, project, code, request, count })
     .catch((error: unknown) => console.warn({ event: "denial_not_recorded", by, error: String(error) }));
 }
 
@@ -203,11 +214,6 @@ const WHAT_IS_WRONG = {
 export function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
   const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
   return new DroverError("too_many_requests", text, { retryAfterMs });
-}
-
-/** The names of the pools that exist for a token. */
-function limitedNames({ names, forget }: EdgeTypes["Variables"]["pools"], pools: readonly string[]) {
-  return { forget, names: async () => (await names()).filter((name) => pools.includes(name)) };
 }
 
 /**

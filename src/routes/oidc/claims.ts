@@ -2,6 +2,7 @@
 import type { TrustRow } from "../../objects/rpc.ts";
 import type { TokenLimits } from "../../schema/access/token.ts";
 import { TextMap } from "../../schema/run/task.ts";
+import { nameIn } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { profileOf } from "./issuers.ts";
 
@@ -61,12 +62,15 @@ export function limitsFrom({ name, limits, labels: wanted }: TrustRow, claims: C
  * How events name the holder of a token that a rule gave: `oidc:<rule>/<who>` (oidc.md#names). Characters
  * that could be mistaken for something else become `_`.
  */
-export function nameFrom({ name, issuer }: Pick<TrustRow, "name" | "issuer">, claims: Claims): string {
+export function nameFrom(
+  { name, project, issuer }: Pick<TrustRow, "name" | "project" | "issuer">,
+  claims: Claims,
+): string {
   const subject = profileOf(issuer)
     .subjects.map((claim) => textOf(claims, claim))
     .find((text) => text !== undefined);
   const who = (subject ?? "unnamed").replace(/[^\w.:/@+-]/g, "_").slice(0, MAX_SUBJECT_CHARS);
-  return `oidc:${name}/${who}`;
+  return `oidc:${nameIn(project, name, ":")}/${who}`;
 }
 
 /**

@@ -1,6 +1,8 @@
 // The route that exchanges a token of a trusted issuer for a token of this Drover (oidc.md#exchange).
+import type { z } from "zod";
 import type { TrustRow } from "../../objects/rpc.ts";
 import { ExchangedToken, ExchangeRequest } from "../../schema/access/trust.ts";
+import { nameIn } from "../../shared/access/project.ts";
 import { TOKEN_RANDOM_BYTES, tokenId, tokenText } from "../../shared/access/token-text.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -48,7 +50,7 @@ export function exchangeRoute(app: EdgeApp, memory: ExchangeMemory): void {
 async function exchanged(
   c: EdgeContext,
   { issuers, keys }: ExchangeMemory,
-  { token, rule: wanted }: { token: string; rule?: string | undefined },
+  { token, ...wanted }: z.output<typeof ExchangeRequest>,
 ) {
   const { issuer } = readJwt(token);
   const known = await issuers.rulesOf(issuer, c.env);
@@ -89,15 +91,20 @@ async function verifiedBy(
 function chosenRule(
   rules: readonly TrustRow[],
   { claims, audience }: VerifiedJwt,
-  wanted: string | undefined,
+  wanted: { rule?: string | undefined; project?: string | undefined },
 ): TrustRow | undefined {
   const fitting = rules.filter(
     (rule) =>
-      (wanted === undefined || rule.name === wanted) && rule.audience === audience && accepts(rule, claims),
+      (wanted.rule === undefined || rule.name === wanted.rule) &&
+      (wanted.project === undefined || rule.project === wanted.project) &&
+      rule.audience === audience &&
+      accepts(rule, claims),
   );
   if (fitting.length <= 1) return fitting[0];
-  const names = fitting.map(({ name }) => name).join(", ");
-  throw invalid([{ pointer: "/rule", detail: `is required: the rules ${names} accept this token` }]);
+  const names = fitting.map(({ project, name }) => nameIn(project, name, "/")).join(", ");
+  const isByProject = new Set(fitting.map(({ project }) => project)).size > 1;
+  const pointer = isByProject && wanted.project === undefined ? "/project" : "/rule";
+  throw invalid([{ pointer, detail: `is required: the rules ${names} accept this token` }]);
 }
 
 function notTrusted(
@@ -124,8 +131,18 @@ async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsA
   const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)), id);
   const expiresAt = earlier(now + rule.lifetimeMs, rule.expiresAt) ?? now + rule.lifetimeMs;
   const keptUntil = Math.max(expiresAt, endsAt + 2 * CLOCK_TOLERANCE_MS);
-  const { scopes } = rule;
-  const token = { id, name, scopes, limits, digest: contentDigest(text), createdAt: now, expiresAt };
+  const { project, scopes, payer } = rule;
+  const token = {
+    id,
+    name,
+    project,
+    scopes,
+    limits,
+    payer,
+    digest: contentDigest(text),
+    createdAt: now,
+    expiresAt,
+  };
   const given = { rule: rule.name, keptUntil };
   await c.env.objects.registry().exchange({
     token: { ...token, createdBy: `trust:${rule.name}`, parent: null, given },
@@ -133,7 +150,7 @@ async function give(c: EdgeContext, jwt: string, rule: TrustRow, { claims, endsA
   });
   // The id may have been asked for while nobody had it.
   c.var.access.tokens.forget(id);
-  return { token: text, by: name, rule: rule.name, scopes, limits, expiresAt: iso(expiresAt) };
+  return { token: text, by: name, project, rule: rule.name, scopes, limits, expiresAt: iso(expiresAt) };
 }
 
 /**

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { IdentityToken } from "../../schema/access/identity.ts";
 import type { RunStatus } from "../../schema/run/run.ts";
+import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
 import { parseAttemptId } from "../../shared/attempt-id.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isTerminal } from "../../shared/run-state.ts";
@@ -28,8 +29,8 @@ const token = operation({
   description:
     "For commands of runs with `identity`, at `DROVER_OIDC_URL`, with `Authorization: Bearer " +
     "$DROVER_OIDC_REQUEST_TOKEN`: both are in their environment. The token is a JWT for one audience, and " +
-    "says run, pool, labels, worker, task and attempt. It is valid for 10 min, and given only while the " +
-    "attempt is to run.",
+    "says run, project, pool, labels, worker, task and attempt. It is valid for 10 min, and given only " +
+    "while the attempt is to run.",
   request: {
     query: z.strictObject({
       audience: z
@@ -50,13 +51,14 @@ export function runTokenRoute(app: EdgeApp, keys: OwnKeys): void {
     const now = Math.floor(c.env.now() / 1_000);
     const claims = {
       iss: issuer,
-      sub: `pool:${status.pool}:run:${status.id}`,
+      sub: subjectOf(status),
       aud: c.req.valid("query").audience,
       iat: now,
       nbf: now,
       exp: now + TOKEN_SECONDS,
       jti: crypto.randomUUID(),
       run: status.id,
+      project: status.project,
       pool: status.pool,
       worker: claim.worker,
       task: parseAttemptId(claim.attempt)?.task,
@@ -67,6 +69,15 @@ export function runTokenRoute(app: EdgeApp, keys: OwnKeys): void {
     c.header("Cache-Control", "no-store");
     return c.json({ value, expiresAt: iso(claims.exp * 1_000) }, 200);
   });
+}
+
+/**
+ * The subject of a run's token. Outside `default` it begins with the project, so that a rule of a cloud for
+ * one project's runs never fits another's (projects.md#runs).
+ */
+function subjectOf({ id, pool, project }: RunStatus): string {
+  const subject = `pool:${pool}:run:${id}`;
+  return project === DEFAULT_PROJECT ? subject : `project:${project}:${subject}`;
 }
 
 /** The attempt that asks, and its run. Throws `unauthorized` if it is not to run now, or may not ask. */

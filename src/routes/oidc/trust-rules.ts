@@ -6,7 +6,7 @@ import { SCOPES, type Scope } from "../../shared/access/scopes.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { FieldError } from "../../shared/errors.ts";
 import { DroverError } from "../../shared/errors.ts";
-import type { Caller } from "../access/caller.ts";
+import { type Caller, namedBy, projectOf } from "../access/caller.ts";
 import { excessOf, faultsOf, scopesOfPreset } from "../access/token-rules.ts";
 import type { EdgeApp, EdgeBindings } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
@@ -77,14 +77,16 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     const { caller } = c.var;
     const rule = ruleFrom(c.req.valid("json"), caller, c.env);
     const registry = c.var.objects.registry();
-    const before = await registry.trustRule(name).catch((error: unknown) => {
+    const named = namedBy(caller, name);
+    const before = await registry.trustRule(named).catch((error: unknown) => {
       if (hasCode(error, "unknown_trust_rule")) return undefined;
       throw error;
     });
     if (before !== undefined) refuseExcessOfRule(before, caller);
     const now = c.env.now();
     const stored = await registry.putTrustRule({
-      name,
+      ...named,
+      payer: caller.budget?.payer ?? `trust:${named.project}/${name}`,
       version: crypto.randomUUID(),
       ...rule,
       createdAt: now,
@@ -99,16 +101,17 @@ export function trustRuleRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
     return c.json(stored.rule, 201);
   });
   app.openapi(list, async (c) =>
-    c.json({ items: await c.var.objects.registry().trustRules(), next: null }, 200),
+    c.json({ items: await c.var.objects.registry().trustRules(c.var.caller.project), next: null }, 200),
   );
   app.openapi(read, async (c) =>
-    c.json(await c.var.objects.registry().trustRule(c.req.valid("param").name), 200),
+    c.json(await c.var.objects.registry().trustRule(namedBy(c.var.caller, c.req.valid("param").name)), 200),
   );
   app.openapi(remove, async (c) => {
     const { name } = c.req.valid("param");
     const registry = c.var.objects.registry();
-    refuseExcessOfRule(await registry.trustRule(name), c.var.caller);
-    const rule = await registry.removeTrustRule(name, c.var.caller.by);
+    const named = namedBy(c.var.caller, name);
+    refuseExcessOfRule(await registry.trustRule(named), c.var.caller);
+    const rule = await registry.removeTrustRule(named, c.var.caller.by);
     issuers.forget(rule.issuer);
     c.var.access.tokens.forgetAll();
     return c.json(rule, 200);
@@ -136,7 +139,7 @@ function ruleFrom(request: TrustRuleRequest, caller: Caller, { url, issuers }: E
   const scopes = SCOPES.filter((scope) => wanted.includes(scope));
   const faults: FieldError[] = [
     ...fixed.map((label) => ({ pointer: `/labels/${label}`, detail: "has a fixed value in /limits/labels" })),
-    ...faultsOf(scopes, limited),
+    ...faultsOf(scopes, limited, projectOf(caller)),
     ...excessOf(scopes, limits, caller),
   ];
   if (faults.length > 0) throw invalid(faults);

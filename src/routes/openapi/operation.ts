@@ -19,6 +19,7 @@ export const TAGS = {
   Snapshots: "Archives of files: the files that runs begin with, and their results.",
   Pools: "Queues of runs, each with the machines that serve it.",
   Workers: "The machines of the pools: their states, their idle behavior and their end.",
+  Projects: "Who is kept apart from whom: each project has its own runs, tokens, secrets and webhooks.",
   Tokens: "Who may do what: tokens with scopes and limits, and the sessions of browsers.",
   Audit: "Who did what: an entry for each change that somebody has asked for.",
   Webhooks: "Events sent to receivers of yours, signed and repeated: endpoints and deliveries.",
@@ -168,7 +169,7 @@ function derivedCodes(access: AccessRule, request: RouteConfig["request"]): Erro
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
   else if (access !== "open") codes.push("unauthorized", "too_many_requests");
-  if (needsToken(access)) codes.push("beyond_limits", "cross_site");
+  if (needsToken(access)) codes.push("beyond_limits", "unknown_project", "cross_site");
   if (needsToken(access) && access !== "any_token") codes.push("missing_scope");
   const body = request?.body?.content;
   if (body !== undefined) codes.push("body_too_large");

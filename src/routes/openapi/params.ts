@@ -1,6 +1,6 @@
 // The parameters and answers that many routes share: states, flags, limits, keys.
 import { z } from "zod";
-import { Name } from "../../schema/common.ts";
+import { Name, RunId } from "../../schema/common.ts";
 import { Problem } from "../../schema/problem.ts";
 import { type RunState, statesSelected } from "../../schema/run/run.ts";
 import { parseDuration } from "../../shared/duration.ts";
@@ -66,7 +66,7 @@ export const IdempotencyKey = z
   .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")
   .describe("the same key with the same body finds the same result again");
 
-export const RunParams = z.object({ id: Name.describe("the run's id") });
+export const RunParams = z.object({ id: RunId.describe("the run's id") });
 export const WorkerParams = z.object({ id: Name.describe("the worker's id") });
 export const HostParams = z.object({ worker: Name.describe("the worker's id") });
 export const PoolParams = z.object({ name: Name.describe("the pool's name") });

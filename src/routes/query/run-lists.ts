@@ -1,9 +1,8 @@
 // Which routes list and query runs?
 import { z } from "zod";
-import { Name, Wait } from "../../schema/common.ts";
+import { Name, RunId, Wait } from "../../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../../schema/run/run.ts";
 import { MAX_LABELS, MAX_QUERY_IDS } from "../../shared/limits.ts";
-import { limitsRuns } from "../access/run-limits.ts";
 import type { EdgeApp } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
@@ -18,6 +17,7 @@ import {
   statesOf,
   waitMs,
 } from "../openapi/params.ts";
+import { idsOf, limitsRuns } from "../walls/run-limits.ts";
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
 
@@ -49,7 +49,7 @@ const list = operation({
     "answer says whether they are.",
   request: {
     query: z.strictObject({
-      id: repeatable(Name).pipe(z.array(Name).max(MAX_QUERY_IDS)).optional(),
+      id: repeatable(RunId).pipe(z.array(RunId).max(MAX_QUERY_IDS)).optional(),
       state: repeatable(StateFilter).optional(),
       label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
       pool: Name.optional(),
@@ -87,7 +87,7 @@ export function runListRoutes(app: EdgeApp): void {
       ]);
     }
     const question = {
-      ids: id,
+      ids: id && idsOf(c.var.caller, id),
       states: statesOf(state ?? ["all"]),
       labels: labelsOf(label ?? []),
       pools: pool === undefined ? await c.var.pools.names() : [pool],
@@ -103,7 +103,7 @@ export function runListRoutes(app: EdgeApp): void {
   app.openapi(query, async (c) => {
     const { runs, allRuns, states, all, wait } = c.req.valid("json");
     const question = {
-      ids: allRuns ? undefined : runs,
+      ids: allRuns ? undefined : idsOf(c.var.caller, runs),
       states: [...statesSelected(states)],
       labels: {},
       pools: await c.var.pools.names(),

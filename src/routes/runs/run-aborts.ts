@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { AbortedList, AbortManyRequest, type RunSummary, statesSelected } from "../../schema/run/run.ts";
-import { limitsRuns } from "../access/run-limits.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -11,6 +10,7 @@ import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { Cursor } from "../query/cursor.ts";
 import { answerQuery } from "../query/run-query.ts";
+import { idsOf, limitsRuns } from "../walls/run-limits.ts";
 
 /** The default `limit`. */
 const MOST_AT_ONCE = 1_000;
@@ -52,7 +52,7 @@ async function select(c: EdgeContext, filter: Omit<z.output<typeof AbortManyRequ
   const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
   const { objects } = c.var;
   return answerQuery(objects, {
-    ids: ids === undefined ? undefined : [...new Set(ids)],
+    ids: ids === undefined ? undefined : [...new Set(idsOf(c.var.caller, ids))],
     labels,
     states: live,
     pools: pool === undefined ? await c.var.pools.names() : [pool],

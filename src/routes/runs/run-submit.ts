@@ -4,15 +4,15 @@ import type { Objects } from "../../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
-import type { Caller } from "../access/caller.ts";
-import { refuseHidden } from "../access/hidden-values.ts";
-import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../access/run-limits.ts";
+import { type Caller, projectOf, type Submitter, submitterOf } from "../access/caller.ts";
 import type { EdgeApp } from "../edge.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
+import { refuseHidden } from "../walls/hidden-values.ts";
+import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
 import { type Candidate, candidates } from "./submission.ts";
 import { checkSecrets } from "./submission-secrets.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
@@ -77,12 +77,13 @@ export function submitRoutes(app: EdgeApp): void {
       raw: batch ? raw.runs : [raw],
       batch,
       key: key === undefined ? undefined : keyOf(key, c.var.caller),
+      project: projectOf(c.var.caller),
       now: c.env.now(),
     });
-    const { by } = c.var.caller;
-    await checkSnapshots(c.var.objects, runs, { batch, by });
-    await checkSecrets(c.var.objects, runs, { batch, by });
-    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, by });
+    const who = submitterOf(c.var.caller);
+    await checkSnapshots(c.var.objects, runs, { batch, ...who });
+    await checkSecrets(c.var.objects, runs, { batch, ...who });
+    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, who });
     const [first] = stored;
     const answer =
       batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -107,7 +108,7 @@ function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean)
 }
 
 /** Ids that nobody guesses: as Drover and its client make them, by time and chance. */
-const MADE_BY_CHANCE = /^r[0-9a-z]{19,}$/;
+const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
@@ -140,13 +141,13 @@ function keyOf(key: string, { limits, token }: Caller): string {
 async function store(
   objects: Objects,
   runs: readonly Candidate[],
-  how: { keyed: boolean; batch: boolean; by: string },
+  how: { keyed: boolean; batch: boolean; who: Submitter },
 ): Promise<Stored[]> {
   let refused = false;
   const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
     if (refused) return undefined;
     try {
-      return await objects.allocation(id).submit({ spec, hash, by: how.by });
+      return await objects.allocation(id).submit({ spec, hash, ...how.who });
     } catch (cause) {
       const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
       if (error.code === "internal") throw cause;

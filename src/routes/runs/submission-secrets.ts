@@ -1,8 +1,10 @@
 // Do the secrets that a submission names exist?
+
 import type { Objects } from "../../objects/rpc.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { secretsIn } from "../access/run-limits.ts";
+import type { Submitter } from "../access/caller.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
+import { secretsIn } from "../walls/run-limits.ts";
 import type { Candidate } from "./submission.ts";
 import { ofNewRuns, storedBefore } from "./submission-snapshots.ts";
 
@@ -13,18 +15,18 @@ import { ofNewRuns, storedBefore } from "./submission-snapshots.ts";
 export async function checkSecrets(
   objects: Objects,
   candidates: readonly Candidate[],
-  { batch, by }: { batch: boolean; by: string },
+  { batch, ...who }: Submitter & { batch: boolean },
 ): Promise<void> {
   const fields = candidates.flatMap((candidate, index) =>
     secretsIn(candidate.spec, batch ? `/runs/${index}` : "").map((field) => ({ ...field, candidate })),
   );
   if (fields.length === 0) return;
   const names = [...new Set(fields.map(({ secret }) => secret))];
-  const missing = new Set(await objects.registry().missingSecrets(names));
+  const missing = new Set(await objects.registry().missingSecrets(who.project, names));
   const unknown = fields.filter(({ secret }) => missing.has(secret));
   const refused = await ofNewRuns(objects, unknown);
   if (refused.length === 0) return;
-  const stored = await storedBefore(objects, candidates, by);
+  const stored = await storedBefore(objects, candidates, who);
   const details = refused.slice(0, MAX_FIELD_ERRORS).map(({ secret, pointer }) => ({
     pointer,
     detail: `names the secret "${secret}", which does not exist: set it first`,

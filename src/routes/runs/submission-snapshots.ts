@@ -1,7 +1,9 @@
 // Do the snapshots that a submission names exist?
+
 import type { Objects, SnapshotStore } from "../../objects/rpc.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import { MAX_SUBMITTED_SNAPSHOTS } from "../../shared/limits.ts";
+import type { Submitter } from "../access/caller.ts";
 import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { hasCode } from "../http/problem.ts";
@@ -22,7 +24,7 @@ interface SnapshotField {
 export async function checkSnapshots(
   objects: Objects,
   candidates: readonly Candidate[],
-  { batch, by }: { batch: boolean; by: string },
+  { batch, ...who }: Submitter & { batch: boolean },
 ): Promise<void> {
   const fields = candidates.flatMap((candidate, index) => namesIn(candidate, batch ? `/runs/${index}` : ""));
   refuseTooMany(fields);
@@ -30,7 +32,7 @@ export async function checkSnapshots(
   const store = objects.snapshots();
   await store.ready();
   const refused = await ofNewRuns(objects, await withoutSnapshot(store, fields));
-  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, by));
+  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, who));
 }
 
 /** The fields of runs that do not exist yet. */
@@ -50,13 +52,13 @@ export async function ofNewRuns<Field extends { candidate: Candidate }>(
 export async function storedBefore(
   objects: Objects,
   candidates: readonly Candidate[],
-  by: string,
+  who: Submitter,
 ): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
     const { id, spec, hash } = candidate;
     if (!(await exists(objects, candidate))) return [];
     try {
-      await objects.allocation(id).submit({ spec, hash, by });
+      await objects.allocation(id).submit({ spec, hash, ...who });
       return [id];
     } catch (error) {
       if (hasCode(error, "run_exists") || hasCode(error, "expired_run")) return [];

@@ -1,6 +1,7 @@
 // Which id and hash does each submitted run get (api.md#idempotency)?
 import canonicalize from "canonicalize";
 import type { RunSpec } from "../../schema/run/run.ts";
+import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
 import type { FieldError } from "../../shared/errors.ts";
 import { MAX_SPEC_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -23,8 +24,13 @@ export interface RawSubmission {
   /** Whether the body was `{"runs": […]}`. */
   batch: boolean;
   key: string | undefined;
+  /** The project of the runs, with which their ids begin (projects.md#runs). */
+  project: string;
   now: Instant;
 }
+
+/** The longest id of a run, with its project. */
+const MAX_RUN_ID_CHARS = 63;
 
 const encoder = new TextEncoder();
 
@@ -32,19 +38,19 @@ const encoder = new TextEncoder();
  * Gives each run its id and hash (api.md#idempotency). With a key, the hash covers the whole body, since the
  * key stands for the body. Without a key, the hash covers only the spec of the run, so that a run with a
  * chosen id is found again in another batch. Throws `invalid_request` if a run has an id although there is a
- * key, if two runs have the same id, or if a spec is too large.
+ * key, if two runs have the same id, if an id names another project, or if a spec is too large.
  */
 export async function candidates(submission: RawSubmission): Promise<Candidate[]> {
   const errors: FieldError[] = [];
   const texts = submission.raw.map((raw, index) => canonical(raw, at(submission, index), errors));
   checkIds(submission, errors);
   if (errors.length > 0) throw invalid(errors);
-  const { key, specs, batch, now } = submission;
+  const { key, specs, batch, project, now } = submission;
   // Canonical JSON sorts keys, but this object has only one key.
   const body = () => (batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
   const ofBody = key === undefined ? undefined : await sha256(body());
   const make = async (spec: RunSpec, index: number) => ({
-    id: key === undefined ? (spec.id ?? mintId(now, index)) : await idOfKey(key, index),
+    id: runIdIn(project, key === undefined ? (spec.id ?? mintId(now, index)) : await idOfKey(key, index)),
     fresh: key === undefined && spec.id === undefined,
     spec,
     hash: ofBody ?? (await sha256(texts[index] ?? "")),
@@ -87,13 +93,19 @@ function checkIds(submission: RawSubmission, errors: FieldError[]): void {
   const seen = new Set<string>();
   for (const [index, { id }] of submission.specs.entries()) {
     if (id === undefined) continue;
+    const full = runIdIn(submission.project, id);
     const pointer = `${at(submission, index)}/id`;
     if (submission.key !== undefined) {
       errors.push({ pointer, detail: "cannot be chosen together with an Idempotency-Key: send one of them" });
-    } else if (seen.has(id)) {
+    } else if (seen.has(full)) {
       errors.push({ pointer, detail: `is used twice in this batch: "${id}"` });
+    } else if (projectOfRun(full) !== submission.project) {
+      errors.push({ pointer, detail: `must not name a project other than ${submission.project}` });
+    } else if (full.length > MAX_RUN_ID_CHARS) {
+      const detail = `must have at most ${MAX_RUN_ID_CHARS} characters together with its project: "${full}"`;
+      errors.push({ pointer, detail });
     }
-    seen.add(id);
+    seen.add(full);
   }
 }
 

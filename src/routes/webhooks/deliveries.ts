@@ -64,16 +64,16 @@ const replay = operation({
 export function deliveryRoutes(app: EdgeApp): void {
   app.openapi(list, async (c) => {
     const { state = [...DELIVERY_STATES], limit, cursor } = c.req.valid("query");
-    const one = await webhookOf(c.var.objects, c.req.valid("param").name);
+    const one = await webhookOf(c, c.req.valid("param").name);
     const page = { limit, states: state, ...(cursor === undefined ? {} : { cursor }) };
     return c.json(await one.deliveries(page), 200);
   });
   app.openapi(test, async (c) => {
-    const one = await webhookOf(c.var.objects, c.req.valid("param").name);
+    const one = await webhookOf(c, c.req.valid("param").name);
     return c.json(await one.test(c.var.caller.by), 200);
   });
   app.openapi(replay, async (c) => {
-    const one = await webhookOf(c.var.objects, c.req.valid("param").name);
+    const one = await webhookOf(c, c.req.valid("param").name);
     return c.json({ replayed: await one.replay(c.req.valid("json"), c.var.caller.by) }, 202);
   });
 }

@@ -1,6 +1,5 @@
 // The routes of webhooks: create, list, read, change, delete, rotate, disable, enable.
 import { z } from "zod";
-import type { Objects } from "../../objects/rpc.ts";
 import { Name } from "../../schema/common.ts";
 import {
   EnableWebhookRequest,
@@ -13,6 +12,7 @@ import {
 } from "../../schema/webhook/webhook.ts";
 import { durationMs } from "../../shared/duration.ts";
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from "../../signing/standard-webhooks.ts";
+import { namedBy } from "../access/caller.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { inParallel } from "../http/parallel.ts";
 import { operation } from "../openapi/operation.ts";
@@ -117,9 +117,9 @@ const enable = operation({
   responses: { 200: jsonAnswer("the endpoint", Webhook) },
 });
 
-/** The endpoint of this name. Code: `unknown_webhook`. */
-export async function webhookOf(objects: Objects, name: string) {
-  const { id } = await objects.registry().webhook(name);
+/** The caller's endpoint of this name. Code: `unknown_webhook`. */
+export async function webhookOf({ var: { caller, objects } }: EdgeContext, name: string) {
+  const { id } = await objects.registry().webhook(namedBy(caller, name));
   return objects.webhook(id);
 }
 
@@ -129,48 +129,48 @@ export function webhookRoutes(app: EdgeApp): void {
     const { name, ...fields } = c.req.valid("json");
     const secret = freshSecret();
     const id = `wh-${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-    await c.var.objects.registry().createWebhook({ id, name, fields }, secret, c.var.caller.by);
+    await c.var.objects
+      .registry()
+      .createWebhook({ id, ...namedBy(c.var.caller, name), fields }, secret, c.var.caller.by);
     c.header("Location", `/v1/webhooks/${name}`);
     return c.json({ ...(await c.var.objects.webhook(id).read()), secret }, 201);
   });
   app.openapi(list, async (c) => {
-    const refs = await c.var.objects.registry().webhooks();
+    const refs = await c.var.objects.registry().webhooks(c.var.caller.project);
     const items: Webhook[] = [];
     await inParallel(refs, async ({ id }) => void items.push(await c.var.objects.webhook(id).read()));
     return c.json({ items: items.sort((a, b) => (a.name < b.name ? -1 : 1)), next: null }, 200);
   });
-  app.openapi(read, async (c) => c.json(await (await webhook(c, c.req.valid("param").name)).read(), 200));
+  app.openapi(read, async (c) => c.json(await (await webhookOf(c, c.req.valid("param").name)).read(), 200));
   app.openapi(change, async (c) => {
-    const { name } = c.req.valid("param");
-    const id = await c.var.objects.registry().changeWebhook(name, c.req.valid("json"), c.var.caller.by);
+    const named = namedBy(c.var.caller, c.req.valid("param").name);
+    const id = await c.var.objects.registry().changeWebhook(named, c.req.valid("json"), c.var.caller.by);
     return c.json(await c.var.objects.webhook(id).read(), 200);
   });
   app.openapi(remove, async (c) => {
-    await c.var.objects.registry().removeWebhook(c.req.valid("param").name, c.var.caller.by);
+    await c.var.objects
+      .registry()
+      .removeWebhook(namedBy(c.var.caller, c.req.valid("param").name), c.var.caller.by);
     return c.body(null, 204);
   });
   app.openapi(rotate, async (c) => {
-    const { name } = c.req.valid("param");
+    const named = namedBy(c.var.caller, c.req.valid("param").name);
     const overlapMs = durationMs(c.req.valid("json").overlap);
     const secret = freshSecret();
-    const id = await c.var.objects.registry().rotateWebhook(name, secret, overlapMs, c.var.caller.by);
+    const id = await c.var.objects.registry().rotateWebhook(named, secret, overlapMs, c.var.caller.by);
     return c.json({ ...(await c.var.objects.webhook(id).read()), secret }, 200);
   });
   app.openapi(disable, async (c) => {
-    const one = await webhook(c, c.req.valid("param").name);
+    const one = await webhookOf(c, c.req.valid("param").name);
     return c.json(await one.disable(c.var.caller.by), 200);
   });
   app.openapi(enable, async (c) => {
     const { from } = c.req.valid("json");
     const now = c.env.now();
     const start = from === "last" ? from : from === "now" ? now : now - durationMs(from);
-    const one = await webhook(c, c.req.valid("param").name);
+    const one = await webhookOf(c, c.req.valid("param").name);
     return c.json(await one.enable(start, c.var.caller.by), 200);
   });
-}
-
-function webhook(c: EdgeContext, name: string) {
-  return webhookOf(c.var.objects, name);
 }
 
 function freshSecret(): string {

@@ -43,6 +43,7 @@ export type SecretValue = z.output<typeof SecretValue>;
 export const Secret = z
   .object({
     name: z.string(),
+    project: z.string(),
     version: z.int().describe("counts the values that were set"),
     createdAt: InstantText,
     createdBy: z.string(),

@@ -44,6 +44,14 @@ export const TokenLimits = z
       .optional()
       .describe("every run that it submits gets these labels, and only runs with them exist for it"),
     maxPriority: z.int().min(1).max(100).optional().describe("the highest priority that it may ask for"),
+    maxCostPerHour: z
+      .number()
+      .positive()
+      .max(1_000_000)
+      .optional()
+      .describe(
+        "what its placed runs, with those of the tokens that it made, may cost per hour in each pool",
+      ),
     secrets: z
       .array(SecretName)
       .min(1)
@@ -93,6 +101,7 @@ export const Token = z
   .object({
     id: z.string().describe("the part of the token after `drv_` that is not secret"),
     name: z.string(),
+    project: z.string(),
     scopes: z.array(Scope),
     limits: TokenLimits,
     state: TokenState,
@@ -139,6 +148,7 @@ export const TokenList = z.object({ items: z.array(Token), next: z.null() }).met
 export const CallerView = z
   .object({
     by: z.string().describe("how events name the caller"),
+    project: z.string().nullable().describe("its project; null: it sees all projects"),
     scopes: z.array(Scope),
     limits: TokenLimits,
     expiresAt: InstantText.nullable(),

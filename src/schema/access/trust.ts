@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { SCOPES } from "../../shared/access/scopes.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
-import { Duration, InstantText, Name } from "../common.ts";
+import { Duration, InstantText, Name, ProjectName } from "../common.ts";
 import { GrantedScope, PresetName, Scope, TokenLimits } from "./token.ts";
 
 /** How many claims one rule can compare, and how many labels it can force. */
@@ -74,6 +74,7 @@ export type TrustRuleRequest = z.output<typeof TrustRuleRequest>;
 export const TrustRule = z
   .object({
     name: z.string(),
+    project: z.string(),
     issuer: z.string(),
     audience: z.string(),
     claims: z.record(z.string(), z.string()),
@@ -101,6 +102,7 @@ export const ExchangeRequest = z
       .max(MAX_JWT_CHARS, `must have at most ${MAX_JWT_CHARS} characters`)
       .describe("the token of the issuer, a JWT"),
     rule: Name.optional().describe("the trust rule to use, if more than one would accept the token"),
+    project: ProjectName.optional().describe("the project of that rule; any if absent"),
   })
   .meta({ id: "ExchangeRequest" });
 
@@ -108,6 +110,7 @@ export const ExchangedToken = z
   .object({
     token: z.string().describe("the token for this Drover: shown now and never again"),
     by: z.string().describe("how events name its holder"),
+    project: z.string(),
     rule: z.string().describe("the trust rule that accepted the token of the issuer"),
     scopes: z.array(Scope),
     limits: TokenLimits.describe("with the labels that each of its runs gets"),

@@ -1,6 +1,6 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
-import { Duration, Name, PositiveDuration, SnapshotId } from "../common.ts";
+import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
 import { addFaults } from "./spec-rules.ts";
 import {
   Argv,
@@ -23,7 +23,7 @@ const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
 
 /** The fields of a run, without the rules between them (`spec-rules.ts`). */
 const Fields = z.strictObject({
-  id: Name.optional(),
+  id: RunId.optional(),
   argv: Argv.optional(),
   tasks: z
     .array(TaskInput, "must be a list of tasks, each with a name and a command")

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { FAILURE_CODES } from "../../shared/errors.ts";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
-import { InstantText, Name, SnapshotId, Wait } from "../common.ts";
+import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
@@ -124,6 +124,7 @@ const AnyRun = z.object({
   specIndex: z.int(),
   version: z.int(),
   spec: RunSpec,
+  project: z.string(),
   pool: z.string(),
   labels: z.record(z.string(), z.string()),
   description: z.string(),
@@ -212,6 +213,7 @@ export const RunSummary = z
     id: z.string(),
     state: RunState,
     version: z.int(),
+    project: z.string(),
     pool: z.string(),
     labels: z.record(z.string(), z.string()),
     priority: z.int(),
@@ -271,7 +273,7 @@ const StateWords = z
 /** Which runs to abort. Without a filter, `all` must be true. */
 export const AbortManyRequest = z
   .strictObject({
-    ids: z.array(Name).max(1_000).optional(),
+    ids: z.array(RunId).max(1_000).optional(),
     labels: TextMap.default({}).describe("only runs with all of these labels"),
     pool: Name.optional(),
     states: StateWords.describe("only runs in one of these states; ended runs are left as they are"),
@@ -330,7 +332,7 @@ export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: R
 
 /** The body of a query by ids (`POST /v1/runs/query`). */
 export const RunQuery = z.strictObject({
-  runs: z.array(Name).max(MAX_QUERY_IDS).default([]),
+  runs: z.array(RunId).max(MAX_QUERY_IDS).default([]),
   allRuns: z.boolean().default(false),
   states: StateWords,
   all: z.boolean().default(false),

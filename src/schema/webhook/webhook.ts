@@ -89,6 +89,7 @@ export const DisabledCode = z.enum(["gone", "failing", "asked"]).meta({ id: "Dis
 export const Webhook = z
   .object({
     name: z.string(),
+    project: z.string(),
     id: z.string(),
     url: z.string(),
     types: z.array(WebhookType),

@@ -16,6 +16,7 @@ export const SCOPES = [
   "secrets:write",
   "metrics:read",
   "webhooks:write",
+  "projects:write",
   "admin",
 ] as const;
 
@@ -45,7 +46,12 @@ export const SCOPES_OF_RUNS: readonly Scope[] = [
 ];
 
 /** The scopes that cannot be limited to some pools (access.md#limits). */
-export const SCOPES_OF_ALL: readonly Scope[] = ["tokens:write", "webhooks:write", "secrets:write"];
+export const SCOPES_OF_ALL: readonly Scope[] = [
+  "tokens:write",
+  "webhooks:write",
+  "secrets:write",
+  "projects:write",
+];
 
 /** Bundles of scopes for common purposes (access.md#presets). */
 export const PRESETS = {

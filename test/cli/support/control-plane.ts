@@ -31,6 +31,7 @@ export function summaryOf(id: string, patch: Partial<RunSummary> = {}): RunSumma
     id,
     state: "running",
     version: 1,
+    project: "default",
     pool: "default",
     labels: {},
     priority: 50,

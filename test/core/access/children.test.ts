@@ -13,7 +13,8 @@ import { registryOf } from "../support/registry.ts";
 
 const T0 = Date.UTC(2026, 10, 24, 12);
 const HOUR = 3_600_000;
-const fields = { scopes: ["tokens:write" as const], limits: {}, digest: "d", createdAt: T0 };
+const OWNED = { project: "default", payer: "admin" };
+const fields = { scopes: ["tokens:write" as const], limits: {}, digest: "d", createdAt: T0, ...OWNED };
 
 let state: RegistryState;
 const tell = (event: RegistryEvent, now = T0) => {
@@ -32,6 +33,7 @@ const makeRule = (name: string, parent: string | null) =>
       ...{
         name,
         parent,
+        ...OWNED,
         version: name,
         issuer: "https://ci.example.com",
         audience: "drover",

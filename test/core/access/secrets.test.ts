@@ -11,7 +11,7 @@ const DAY = 24 * 3_600_000;
 const wrapped = { iv: "iv", ct: "ct" };
 const set = (version: number, by = "ann"): RegistryEvent => ({
   type: "secret_set",
-  name: "token",
+  secret: { project: "default", name: "token" },
   version,
   bytes: 8,
   sealed: { key: "1", ...wrapped },
@@ -20,6 +20,7 @@ const set = (version: number, by = "ann"): RegistryEvent => ({
 const made: RegistryEvent = { type: "data_key_made", id: "1", kek: 1, wrapped };
 const handed: RegistryEvent = {
   type: "secret_handed",
+  project: "default",
   names: ["token", "removed"],
 };
 const told = (keks: number[], ...events: [number, RegistryEvent][]) =>
@@ -28,18 +29,18 @@ const told = (keks: number[], ...events: [number, RegistryEvent][]) =>
 describe("secrets of the registry (secrets.md#stored)", () => {
   test("a value counts only for the version for which it was encrypted", () => {
     const state = told([1], [T0, set(1)], [T0 + 1, set(1, "bob")], [T0 + 2, set(3, "bob")]);
-    expect(secretViews(state)).toMatchObject([{ version: 1, changedBy: "ann" }]);
+    expect(secretViews(state, null)).toMatchObject([{ version: 1, changedBy: "ann" }]);
     const next = told([1], [T0, set(1)], [T0 + 1, set(2, "bob")]);
-    expect(secretViews(next)).toMatchObject([{ version: 2, createdBy: "ann", changedBy: "bob" }]);
+    expect(secretViews(next, null)).toMatchObject([{ version: 2, createdBy: "ann", changedBy: "bob" }]);
   });
 
   test("the day on which a host got it is written once a day", () => {
     const state = told([1], [T0, set(1)], [T0, handed]);
     const { version } = state.secrets;
-    expect(secretViews(state)).toMatchObject([{ lastHandedOn: "2026-11-21" }]);
+    expect(secretViews(state, null)).toMatchObject([{ lastHandedOn: "2026-11-21" }]);
     expect(applied(registryMachine, state, handed, T0 + 1).secrets.version).toBe(version);
     const later = applied(registryMachine, state, handed, T0 + DAY);
-    expect(secretViews(later)).toMatchObject([{ lastHandedOn: "2026-11-22" }]);
+    expect(secretViews(later, null)).toMatchObject([{ lastHandedOn: "2026-11-22" }]);
   });
 });
 

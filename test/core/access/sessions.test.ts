@@ -30,6 +30,8 @@ function registry() {
   const token = {
     id: "tokentoken",
     name: "ci",
+    project: "default",
+    payer: "tokentoken",
     scopes: ["runs:read" as const],
     limits: {},
     digest: TOKEN_SECRET,
@@ -42,7 +44,7 @@ function registry() {
   return {
     at,
     grant: (now: number, id = "s") => sessionGrantOf(at(now).sessions, state, id, now),
-    views: (now: number) => sessionViews(at(now).sessions, state),
+    views: (now: number) => sessionViews(at(now).sessions, state, null),
     endsAt: () => sessionEndsAt(state.sessions),
     written: () => state.sessions.flush(),
   };

@@ -74,11 +74,13 @@ describe("claims (oidc.md#trust-rules)", () => {
     ["https://ci.example.com", { sub: "a b\n\u202ec" }, "oidc:ci/a_b__c"],
     ["https://ci.example.com", { sub: "x".repeat(500) }, `oidc:ci/${"x".repeat(128)}`],
   ])("%s names %j as %s (oidc.md#names)", (issuer, claims, name) => {
-    expect(nameFrom({ name: "ci", issuer }, { ...claims })).toBe(name);
+    expect(nameFrom({ name: "ci", project: "default", issuer }, { ...claims })).toBe(name);
   });
 
   const rule = {
     name: "ci",
+    project: "default",
+    payer: "trust:default/ci",
     version: "v",
     issuer: GITHUB,
     audience: HERE,

@@ -98,6 +98,8 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
     spec: specOf({ argv: ["other"] }),
     hash: "other",
     by: "admin",
+    project: "default",
+    budget: null,
   }),
   fc.constant({ type: "abort" as const, reason: "enough", by: "ann" }),
   fc

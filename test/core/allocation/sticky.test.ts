@@ -154,7 +154,15 @@ describe("which data its order names", () => {
 });
 
 function submitted() {
-  return { type: "submitted" as const, id: RUN, spec: started(STICKY).record.spec, hash: "h", by: "admin" };
+  return {
+    type: "submitted" as const,
+    id: RUN,
+    spec: started(STICKY).record.spec,
+    hash: "h",
+    by: "admin",
+    project: "default",
+    budget: null,
+  };
 }
 
 describe("what the run says of its data", () => {

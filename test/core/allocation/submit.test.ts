@@ -58,6 +58,8 @@ describe("a submission", () => {
         body: {
           run: RUN,
           by: "admin",
+          project: "default",
+          budget: null,
           submittedAt: T0,
           version: 1,
           state: "pending",
@@ -109,6 +111,8 @@ describe("a submission", () => {
     const state = at(before, T0 + 5, {
       type: "submitted",
       by: "admin",
+      project: "default",
+      budget: null,
       id: RUN,
       spec: specOf({ argv: ["other"] }),
       hash: "h2",

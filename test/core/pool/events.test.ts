@@ -4,7 +4,7 @@ import { eventsAfter, hasEvents } from "../../../src/core/pool/read/events.ts";
 import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
 import type { ReadonlyConfigured } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
-import { PoolEventList } from "../../../src/schema/pool.ts";
+import { PoolEventList } from "../../../src/schema/pool/changes.ts";
 import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
 import { at, existing, recordOf, run, T0, upsert, workerRow, workerSays } from "../support/pool.ts";

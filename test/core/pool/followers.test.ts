@@ -17,6 +17,7 @@ const follow = (more: Partial<Follow> = {}): Follow => ({
   ends: null,
   changes: null,
   since: 0,
+  project: "default",
   labels: {},
   limit: 50,
   ...more,

@@ -27,6 +27,7 @@ test("what is not said has its default (api.md#pools)", () => {
     allowHostPaths: false,
     allowFakeDriver: false,
     allowRunsWithoutGpus: false,
+    shareMachines: false,
     image: "",
     probe: { interval: "10s", boot: "systemctl is-system-running" },
     timeouts: {

@@ -89,7 +89,7 @@ describe("a spec is refused, and the refusal names the field (400, api.md#refuse
     ["an id in capitals", { id: "Build" }, "id"],
     ["an id that begins with a dash", { id: "-b" }, "id"],
     ["an id with a slash", { id: "a/b" }, "id"],
-    ["an id with a dot", { id: "a.b" }, "id"],
+    ["an id with two dots", { id: "a.b.c" }, "id"],
     ["an id with a line end", { id: "a\n" }, "id"],
     ["a pool that is no name", { pool: "../x" }, "pool"],
     ["priority 0", { priority: 0 }, "priority"],

@@ -53,7 +53,15 @@ export function reloaded(state: AllocationState): Submitted {
 export const nothing = (): AllocationState => loadedAllocation(null, false);
 
 export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
-  return { type: "submitted", id: RUN, spec: specOf(more), hash: "hash", by: "admin" };
+  return {
+    type: "submitted",
+    id: RUN,
+    spec: specOf(more),
+    hash: "hash",
+    by: "admin",
+    project: "default",
+    budget: null,
+  };
 }
 
 export const abort = (reason = "enough"): AllocationEvent => ({ type: "abort", reason, by: "ann" });

@@ -45,6 +45,8 @@ export class GroupStory {
       spec: RunSpec.parse(sent),
       hash: "h",
       by: "admin",
+      project: "default",
+      budget: null,
     };
     this.state = allocationMachine.apply(nothing(), submitted, T0);
     this.apply(pool(1, placedOn(worker)));

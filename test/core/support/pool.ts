@@ -89,6 +89,8 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
     run,
     submittedAt: T0,
     by: "admin",
+    project: "default",
+    budget: null,
     version: 1,
     state: "pending",
     priority: 50,

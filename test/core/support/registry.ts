@@ -1,6 +1,7 @@
 import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
+import type { ProjectRow } from "../../../src/core/registry/projects.ts";
 import { type DataKeyRow, isLiveRow, type SecretRow } from "../../../src/core/registry/secrets.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
 import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/signing-keys.ts";
@@ -20,6 +21,7 @@ export function registryOf(record: RegistryRecord | null, keks: number[] = []): 
     secrets: new Rows(new MapDisk<SecretRow>(), isLiveRow),
     dataKeys: new Rows(new MapDisk<DataKeyRow>(), isLiveRow),
     keks,
+    projects: new Rows(new MapDisk<ProjectRow>(), () => true),
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
     audit: auditTable(),

@@ -14,6 +14,7 @@ export const ID = "wh-1";
 
 export const settings = (more: Partial<WebhookSettings> = {}, fields: object = {}): WebhookSettings => ({
   name: "ci",
+  project: "default",
   fields: WebhookFields.parse({ url: "https://ci.example.com/hook", ...fields }),
   secrets: [{ sealed: "whsec_AAAA", until: null }],
   pools: { default: T0 },
@@ -40,6 +41,7 @@ export const run = (id: string, over: Partial<RunSummary> = {}): RunSummary => (
   id,
   state: "complete",
   version: 2,
+  project: "default",
   pool: "default",
   labels: {},
   priority: 50,

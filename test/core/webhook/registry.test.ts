@@ -15,11 +15,13 @@ import { applied } from "../support/applied.ts";
 import { poolConfig } from "../support/pool-config.ts";
 import { registryOf } from "../support/registry.ts";
 
+const named = (name: string) => ({ project: "default", name });
 const fields = (more: object = {}) => WebhookFields.parse({ url: "https://ci.example.com/", ...more });
 const created = (name: string, more: object = {}): RegistryEvent => ({
   type: "webhook_created",
   id: `wh-${name}`,
   name,
+  project: "default",
   fields: fields(more),
   sealed: "s1",
   by: "admin",
@@ -85,7 +87,7 @@ describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
   test("are null once it is deleted; its name is free at once, and its row goes last", () => {
     const state = told(created("ci"), { type: "webhook_deleted", id: "wh-ci", by: "admin" });
     expect(owed(state)).toMatchObject([{ settings: null }]);
-    expect(webhookNamed(state.webhooks, "ci")).toBeUndefined();
+    expect(webhookNamed(state.webhooks, named("ci"))).toBeUndefined();
     expect([...confirmed(state).webhooks.live()]).toEqual([]);
     const again = told(created("ci"), { type: "webhook_deleted", id: "wh-ci", by: "admin" });
     const late = { type: "webhook_changed", id: "wh-ci", fields: fields(), by: "admin" } as const;
@@ -95,10 +97,10 @@ describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
   test(`there are at most ${MAX_WEBHOOKS}, each with a name of its own`, () => {
     const names = Array.from({ length: MAX_WEBHOOKS - 1 }, (_, n) => `h${n}`);
     const state = told(...names.map((name) => created(name)));
-    expect(refusalOfNewWebhook(state.webhooks, "h0")?.code).toBe("webhook_exists");
-    expect(refusalOfNewWebhook(state.webhooks, "other")).toBeNull();
+    expect(refusalOfNewWebhook(state.webhooks, named("h0"))?.code).toBe("webhook_exists");
+    expect(refusalOfNewWebhook(state.webhooks, named("other"))).toBeNull();
     const full = applied(registryMachine, state, created("last"), 0);
-    expect(refusalOfNewWebhook(full.webhooks, "other")?.code).toBe("busy");
+    expect(refusalOfNewWebhook(full.webhooks, named("other"))?.code).toBe("busy");
   });
 });
 

@@ -52,9 +52,12 @@ describe("the entry of secrets that a host gets (audit.md#outbox)", () => {
 
   test("concerns the run, and not the worker", () => {
     const { audit } = upsert(at(holding(["a"]), T0, handed("a/main/1.1")))?.body ?? {};
-    const about = { target: { kind: "worker", id: "default-s-1" }, pool: "default", run: null } as const;
+    const target = { kind: "worker", id: "default-s-1" } as const;
+    const about = { target, pool: "default", run: null, project: null };
     const { entries, upTo } = newEntries(audit, 0, about);
-    expect(entries).toMatchObject([{ target: { kind: "run", id: "a" }, run: "a", pool: "default" }]);
+    expect(entries).toMatchObject([
+      { target: { kind: "run", id: "a" }, run: "a", pool: "default", project: "default" },
+    ]);
     expect(entries[0]).not.toHaveProperty("about");
     expect(upTo).toBe(1);
   });

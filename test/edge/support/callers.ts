@@ -15,6 +15,8 @@ export function makeToken(
   tokens.create({
     id,
     name: `t-${id.toLowerCase()}`,
+    project: "default",
+    payer: id,
     scopes: [...scopes],
     limits,
     digest: contentDigest(text),

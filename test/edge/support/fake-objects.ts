@@ -3,8 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKey } from "../../../src/core/allocation/state.ts";
 import type { Denied } from "../../../src/core/registry/audit.ts";
 import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
+import { withProject } from "../../../src/core/registry/pool-projects.ts";
+import { keyOf, type Named } from "../../../src/core/registry/projects.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import { KeyCalls } from "../../../src/objects/registry/key-calls.ts";
+import { ProjectCalls } from "../../../src/objects/registry/project-calls.ts";
 import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
 import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
@@ -31,6 +34,7 @@ import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { AuditEntry } from "../../../src/schema/access/audit.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
+import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
@@ -92,6 +96,7 @@ export interface FakeWorld {
   live: Set<string>;
   /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
+  projects: ProjectCalls;
   sessions: SessionCalls;
   secrets: SecretCalls;
   /** What the audit log was told of refused requests. */
@@ -227,7 +232,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     return { status, replayed };
   };
   return {
-    async submit({ spec, hash }) {
+    async submit({ spec, hash, project }) {
       const existing = world.runs.get(id);
       if (existing !== undefined) {
         if (existing.hash !== hash) throw new DroverError("run_exists", `Run "${id}" exists already.`);
@@ -235,9 +240,12 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       }
       if (!world.pools.has(spec.pool))
         throw new DroverError("unknown_pool", `there is no pool "${spec.pool}"`);
-      const { status } = Object.assign(world.addRun(id, { spec, pool: spec.pool, labels: spec.labels }), {
-        hash,
-      });
+      const { status } = Object.assign(
+        world.addRun(id, { spec, project, pool: spec.pool, labels: spec.labels }),
+        {
+          hash,
+        },
+      );
       return { created: true, status };
     },
     read: async () => run().status,
@@ -305,12 +313,13 @@ async function readLog(run: () => FakeRun, request: LogRequest, until: Until): P
 }
 
 function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
-  const rows = ({ ids, states, labels }: RunFilter) => {
+  const rows = ({ ids, states, labels, project }: RunFilter) => {
     if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     return [...world.runs.values()]
       .flatMap(({ row }) => row ?? [])
       .filter((row) => row.pool === name && states.includes(row.state))
       .filter((row) => ids === undefined || ids.includes(row.id))
+      .filter((row) => project === undefined || row.project === project)
       .filter((row) => Object.entries(labels).every(([key, value]) => row.labels[key] === value))
       .map(summaryOf)
       .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
@@ -360,8 +369,12 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const more = behind.length > limit && last !== undefined;
       return { items, next: more ? `${last.submittedAt} ${last.id}` : null, mark: markOf() };
     },
-    async wait({ ids, states, labels, all }, waitMs, mark) {
-      const which = { labels, ...(ids === undefined ? {} : { ids }) };
+    async wait({ ids, states, labels, project, all }, waitMs, mark) {
+      const which = {
+        labels,
+        ...(project === undefined ? {} : { project }),
+        ...(ids === undefined ? {} : { ids }),
+      };
       const look = () => {
         const others = rows({ ...which, states: RUN_STATES.filter((state) => !states.includes(state)) });
         const open = others.filter(({ state }) => !isTerminal(state)).length;
@@ -473,13 +486,14 @@ function auditOf(
   pool: string | null,
   until: Until,
 ): Pick<PoolApi & RegistryApi, "audit" | "auditAfter"> {
-  const own = ({ by, actions, pools, run }: AuditFilter) =>
+  const own = ({ by, actions, pools, projects, run }: AuditFilter) =>
     [...world.audited.entries()].filter(
       ([, one]) =>
         (one.target.kind === "pool" || one.pool === null ? null : one.pool) === pool &&
         (by === undefined || `${one.actor.kind}:${one.actor.name}` === by) &&
         (run === undefined || one.run === run) &&
         (pools === undefined || pools.includes(one.pool ?? "")) &&
+        (projects === undefined || projects.includes(one.project)) &&
         actions?.includes(one.action) !== false,
     );
   return {
@@ -503,20 +517,25 @@ function auditOf(
 }
 
 /** The registry's own calls about who may do what, over tables in memory. */
-function registryTables(): Pick<FakeWorld, "tokens" | "sessions" | "secrets" | "trust" | "keys"> {
+function registryTables(): Pick<
+  FakeWorld,
+  "tokens" | "projects" | "sessions" | "secrets" | "trust" | "keys"
+> {
   const vault = new Vault(WRAPPING_KEYS);
   let state = emptyRegistry(null, vault.numbers);
   const registry = {
     now: () => Date.now(),
     enter(event: RegistryEvent = { type: "tick" }) {
       state = registryMachine.apply(state, event, Date.now());
-      const { tokens, exchanged, trust, keys, sessions, secrets, dataKeys } = state;
-      for (const rows of [tokens, exchanged, trust, keys, sessions, secrets, dataKeys]) rows.flush();
+      const { tokens, exchanged, trust, keys, sessions, projects, secrets, dataKeys } = state;
+      for (const rows of [tokens, exchanged, trust, keys, sessions, projects, secrets, dataKeys])
+        rows.flush();
       return state;
     },
   };
   return {
     tokens: new TokenCalls(registry),
+    projects: new ProjectCalls(registry),
     sessions: new SessionCalls(registry),
     secrets: new SecretCalls(registry, vault),
     trust: new TrustCalls(registry),
@@ -524,9 +543,9 @@ function registryTables(): Pick<FakeWorld, "tokens" | "sessions" | "secrets" | "
   };
 }
 
-function webhookNamed({ webhooks }: FakeWorld, name: string): WebhookRef {
-  const found = webhooks.get(name);
-  if (found === undefined) throw new DroverError("unknown_webhook", `there is no webhook "${name}"`);
+function webhookNamed({ webhooks }: FakeWorld, named: Named): WebhookRef {
+  const found = webhooks.get(keyOf(named));
+  if (found === undefined) throw new DroverError("unknown_webhook", `there is no webhook "${named.name}"`);
   return found;
 }
 
@@ -549,52 +568,62 @@ function webhookOf(world: FakeWorld, id: string): WebhookApi {
 
 function registryOf(world: FakeWorld, until: Until): RegistryApi {
   return {
-    async putPool(name, config) {
+    async putPool(name, sent, { project }) {
       const created = !world.pools.has(name);
+      const config = withProject(sent, project);
       // The real object keeps the secret of an existing pool, and refuses a new pool without one.
       const full = withSecret(config, world.pools.get(name));
       if (full !== undefined) world.pools.set(name, full);
       return { created, view: poolViewOf(name) };
     },
-    async removePool(name, how) {
-      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
+    async removePool(name, how, { project }) {
+      const served = projectsServed(world.pools.get(name) ?? {});
+      if (!world.pools.has(name) || (project !== null && !served.includes(project)))
+        throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return { name, deleted: how === "empty" && world.pools.delete(name) };
     },
-    pools: async () => [...world.pools.keys()].sort(),
+    pools: async () =>
+      [...world.pools]
+        .map(([name, config]) => ({ name, projects: projectsServed(config ?? {}) }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    createProject: async (...args) => world.projects.create(...args),
+    removeProject: async (...args) => world.projects.remove(...args),
+    projects: async () => world.projects.list(),
     createToken: async (...args) => world.tokens.create(...args),
     rotateToken: async (...args) => world.tokens.rotate(...args),
     revokeToken: async (...args) => world.tokens.revoke(...args),
-    tokens: async () => world.tokens.list(),
+    tokens: async (project) => world.tokens.list(project),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
     offerSession: async (...args) => world.sessions.offer(...args),
     redeemSession: async (...args) => world.sessions.redeem(...args),
     startSession: async (...args) => world.sessions.start(...args),
     sessionGrant: async (...args) => world.sessions.grant(...args),
-    sessions: async () => world.sessions.list(),
+    sessions: async (project) => world.sessions.list(project),
     endSession: async (...args) => world.sessions.end(...args),
     async createWebhook(ref) {
-      world.webhooks.set(ref.name, ref);
+      world.webhooks.set(keyOf(ref), ref);
     },
-    async changeWebhook(name, fields) {
-      const { id } = webhookNamed(world, name);
-      world.webhooks.set(name, { id, name, fields });
-      return id;
+    async changeWebhook(named, fields) {
+      const ref = webhookNamed(world, named);
+      world.webhooks.set(keyOf(named), { ...ref, fields });
+      return ref.id;
     },
-    rotateWebhook: async (name) => webhookNamed(world, name).id,
-    async removeWebhook(name) {
-      world.webhooks.delete(webhookNamed(world, name).name);
+    rotateWebhook: async (named) => webhookNamed(world, named).id,
+    async removeWebhook(named) {
+      world.webhooks.delete(keyOf(webhookNamed(world, named)));
     },
-    webhook: async (name) => webhookNamed(world, name),
-    webhooks: async () => [...world.webhooks.values()],
+    webhook: async (named) => webhookNamed(world, named),
+    webhooks: async (project) =>
+      [...world.webhooks.values()].filter((ref) => project === null || ref.project === project),
     ...auditOf(world, null, until),
     setSecret: async (...args) => world.secrets.set(...args),
     removeSecret: async (...args) => world.secrets.remove(...args),
-    secrets: async () => world.secrets.list(),
-    missingSecrets: async (names) => world.secrets.missing(names),
+    secrets: async (project) => world.secrets.list(project),
+    missingSecrets: async (...args) => world.secrets.missing(...args),
     putTrustRule: async (...args) => world.trust.put(...args),
     removeTrustRule: async (...args) => world.trust.remove(...args),
-    trustRules: async () => world.trust.list(),
+    trustRules: async (project) => world.trust.list(project),
     trustRule: async (...args) => world.trust.read(...args),
     trustRulesOf: async (...args) => world.trust.of(...args),
     signingKeys: () => world.keys.keys(),

@@ -18,6 +18,7 @@ export function statusOf(id: string): RunStatus {
     specIndex: 1,
     version: 1,
     spec: SPEC,
+    project: "default",
     pool: "default",
     labels: {},
     exitCode: null,
@@ -70,9 +71,9 @@ export function changed(run: RunStatus, patch: RunPatch): RunStatus {
 
 /** A run as it appears in a pool's list. */
 export function summaryOf(status: RunStatus): RunSummary {
-  const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
+  const { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
   const rest = { priority: 50, command: "true", worker: null };
-  return { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
+  return { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
 }
 
 export function eventOf(seq: number): RunEvent {
@@ -129,12 +130,12 @@ export function workerOf(id: string, pool: string): WorkerStatus {
 
 /** A worker as it appears in the events of its pool. */
 export function workerSummaryOf(id: string, pool: string): WorkerSummary {
-  return WorkerSummary.parse(workerOf(id, pool));
+  return WorkerSummary.parse({ ...workerOf(id, pool), project: null });
 }
 
 /** A worker as it appears in a pool's list. */
 export function listedWorkerOf(id: string, pool: string): ListedWorker {
-  return ListedWorker.parse(workerOf(id, pool));
+  return ListedWorker.parse({ ...workerOf(id, pool), project: null });
 }
 
 export function setupOf(worker: string): HostSetup {
@@ -163,10 +164,11 @@ export const ENROLL_REQUEST = {
 };
 
 /** An endpoint that nothing was sent to. */
-export function webhookSample({ id, name, fields }: WebhookRef): Webhook {
+export function webhookSample({ id, name, project, fields }: WebhookRef): Webhook {
   return {
     id,
     name,
+    project,
     ...fields,
     pools: fields.pools ?? null,
     state: "active",

@@ -20,6 +20,8 @@ export function upsert(
     run,
     submittedAt: SUBMITTED_AT,
     by: "admin",
+    project: "default",
+    budget: null,
     version,
     state,
     priority: 50,

@@ -43,13 +43,15 @@ export async function makePool(more: Partial<PoolConfigInput> = {}, name = "defa
     probe: { interval: "10s", boot: "true" },
     ...more,
   });
-  await objects.registry().putPool(name, config, "admin");
+  await objects.registry().putPool(name, config, { by: "admin", project: null });
 }
 
 /** Submits a run. */
 export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
   const spec = RunSpec.parse({ id, ...(more.tasks === undefined ? { argv: ["true"] } : {}), ...more });
-  return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec), by: "admin" });
+  return objects
+    .allocation(id)
+    .submit({ spec, hash: JSON.stringify(spec), by: "admin", project: "default", budget: null });
 }
 
 /** Waits until `look` finds something. If it never does, the test's own time limit ends the wait. */
@@ -99,4 +101,9 @@ export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; h
 export async function letAlarmsFire(worker: string): Promise<void> {
   await runDurableObjectAlarm(bindings.CLOUD_WORKER.getByName(worker));
   await runDurableObjectAlarm(bindings.POOL.getByName("default"));
+}
+
+/** What the project `default` calls by this name. */
+export function named(name: string) {
+  return { project: "default", name };
 }

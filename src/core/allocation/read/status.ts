@@ -33,6 +33,7 @@ export function statusOf(state: Existing): RunStatus {
     specIndex: record.specIndex,
     version: record.version,
     spec,
+    project: record.project,
     pool: spec.pool,
     labels: spec.labels,
     description: describe(record, phase),

@@ -13,6 +13,8 @@ import { runsByWorker, whyAt, workerSummary } from "./views.ts";
 export interface QueueStretch {
   limit: number;
   after?: QueuePlace | undefined;
+  /** Only the runs of this project. Absent: of all. */
+  project?: string | undefined;
 }
 
 /** A part of the queue. */
@@ -28,16 +30,23 @@ export interface QueuePage {
  * Queued runs in order. The reasons of all runs come from one plan. The run at `after` may have left the
  * queue.
  */
-export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
+export function queuePage(
+  state: Configured,
+  { after, limit, project }: QueueStretch,
+  now: Instant,
+): QueuePage {
   const { queue } = state.memo.index;
   const found = after === undefined ? 0 : queue.findIndex((row) => byQueueOrder(row, after) > 0);
   const from = found < 0 ? queue.length : found;
   const planned = plan(state, now);
-  const items = queue.slice(from, from + limit).map((row, at): QueuedRun => {
-    const { reason, next } = whyAt(state, from + at, planned, now);
+  const places = queue.flatMap((row, at) =>
+    at >= from && (project === undefined || row.project === project) ? [{ row, at }] : [],
+  );
+  const items = places.slice(0, limit).map(({ row, at }): QueuedRun => {
+    const { reason, next } = whyAt(state, at, planned, now);
     return {
       id: row.run,
-      position: from + at + 1,
+      position: at + 1,
       priority: row.priority,
       command: row.command,
       submittedAt: iso(row.submittedAt),
@@ -46,7 +55,7 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
       next,
     };
   });
-  return { items, queued: queue.length, isLast: from + limit >= queue.length };
+  return { items, queued: queue.length, isLast: places.length <= limit };
 }
 
 /**

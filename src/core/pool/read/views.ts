@@ -27,6 +27,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
   return {
     id: row.worker,
     pool,
+    project: null,
     state: shownState(row.phase, runs.length),
     idleBehavior: row.idleBehavior,
     instanceType: row.instanceType,

@@ -41,7 +41,8 @@ export function answerFollow(state: ReadonlyPool, follow: Follow): FollowAnswer 
   if (state.record === null) return { kind: "no_such" };
   const configured: ReadonlyConfigured = { ...state, record: state.record };
   const latest = reachOf(configured);
-  const isMatch = ({ labels }: RunRow) =>
+  const isMatch = ({ project, labels }: RunRow) =>
+    project === follow.project &&
     Object.entries(follow.labels).every(([name, value]) => ownValue(labels, name) === value);
   const { ends, reached, gone } = endsAfter(configured, follow, isMatch);
   const room = follow.limit - ends.length;

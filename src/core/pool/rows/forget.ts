@@ -73,7 +73,8 @@ export function foldUnwanted(
   const row = state.runs.get(key);
   if (row === undefined || !isOver(row) || row.forget === true) return state;
   state.runs.set(key, { ...row, forget: true }, now);
-  const about = { target: { kind: "run", id: run }, pool: state.record.name, run } as const;
+  const target = { kind: "run", id: run } as const;
+  const about = { target, pool: state.record.name, run, project: row.project };
   const reason = `it was submitted by ${row.by} at ${iso(submittedAt)}`;
   const entry = { at: now, by, action: "run.delete", ...about, result: "ok", reason } as const;
   state.audit.add({ ...entry, ...viaField({ via }) }, now);

@@ -29,7 +29,8 @@ export function foldInvite(
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
-  const about = { target: { kind: "worker", id: worker }, pool: record.name, run: null } as const;
+  const target = { kind: "worker", id: worker } as const;
+  const about = { target, pool: record.name, run: null, project: null };
   const entry = { at: now, by, action: "enrollment.create", ...about, result: "ok" } as const;
   state.audit.add({ ...entry, ...viaField({ via }) }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };

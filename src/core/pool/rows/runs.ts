@@ -108,7 +108,12 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
 function view({ record, audit: table }: PoolState, upsert: RunUpsert, audited = 0, now: Instant) {
   const { audit, ...rest } = upsert;
   if (audit === undefined) return rest;
-  const about = { target: { kind: "run", id: rest.run }, pool: record?.name ?? null, run: rest.run } as const;
+  const about = {
+    target: { kind: "run", id: rest.run } as const,
+    pool: record?.name ?? null,
+    run: rest.run,
+    project: rest.project,
+  };
   const { entries, upTo } = newEntries(audit, audited, about);
   for (const entry of entries) table.add(entry, now);
   return { ...rest, audited: upTo };

@@ -59,7 +59,12 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 function withEntries(state: Configured, { worker, audit }: WorkerUpsert, now: Instant) {
   const row = state.workers.get(worker);
   if (row === undefined || audit === undefined) return row;
-  const about = { target: { kind: "worker", id: worker }, pool: state.record.name, run: null } as const;
+  const about = {
+    target: { kind: "worker", id: worker },
+    pool: state.record.name,
+    run: null,
+    project: null,
+  } as const;
   const { entries, upTo } = newEntries(audit, row.audited, about);
   if (entries.length === 0) return row;
   for (const entry of entries) state.audit.add(entry, now);

@@ -1,21 +1,39 @@
 // How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
+
 import type { TokenLimits } from "../../schema/access/token.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
+import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
+import type { Wall } from "../access/caller.ts";
 
 /** Whether a pool exists for a token (access.md#limits). */
 export function mayUsePool({ pools }: TokenLimits, pool: string): boolean {
   return pools === undefined || pools.includes(pool);
 }
 
-/** Whether a run exists for a token: its pool and its labels are within the limits (access.md#limits). */
+/** Whether a run is of the caller's project, which its id says (projects.md#runs). */
+export function isOfProject({ project }: Pick<Wall, "project">, run: string): boolean {
+  return project === null || projectOfRun(run) === project;
+}
+
+/**
+ * Whether a run exists for a caller: it is of the caller's project, and its pool and labels are within the
+ * limits (access.md#limits).
+ */
 export function maySeeRun(
-  limits: TokenLimits,
-  run: { pool: string; labels: Record<string, string> },
+  { project, limits }: Wall,
+  run: { id: string; pool: string; labels: Record<string, string> },
 ): boolean {
-  if (!mayUsePool(limits, run.pool)) return false;
+  if (!isOfProject({ project }, run.id) || !mayUsePool(limits, run.pool)) return false;
   return Object.entries(limits.labels ?? {}).every(([name, value]) => run.labels[name] === value);
+}
+
+/**
+ * The ids of the runs that a caller calls so: behind a wall, the project may be left out (projects.md#runs).
+ */
+export function idsOf({ project }: Pick<Wall, "project">, ids: readonly string[]): string[] {
+  return ids.map((id) => (project === null ? id : runIdIn(project, id)));
 }
 
 /** Whether the limits hide some runs from the token. */

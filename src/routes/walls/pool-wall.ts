@@ -1,0 +1,168 @@
+// Which calls to a pool remain for a caller, and what do their answers show (access.md#walls)?
+import type { AuditFilter, PoolApi, RunFilter } from "../../objects/rpc.ts";
+import type { PoolChange, PoolEventList } from "../../schema/pool/changes.ts";
+import type { ListedWorker, PoolView, WorkerSummary } from "../../schema/pool.ts";
+import { projectOfRun } from "../../shared/access/project.ts";
+import { grants } from "../../shared/access/scopes.ts";
+import { DroverError } from "../../shared/errors.ts";
+import type { Caller } from "../access/caller.ts";
+import { isOfProject, maySeeRun, mayUsePool, unknownPool, unknownRun } from "./run-limits.ts";
+import type { Standing } from "./standing.ts";
+
+/**
+ * A pool as it exists for a caller: unknown if it is beyond the limits or does not serve the caller's
+ * project, else with the visible runs only. Of a pool that serves several projects, a caller sees the part of
+ * its own project, and changes nothing (projects.md#pools).
+ */
+export function walledPool(
+  api: PoolApi,
+  caller: Caller,
+  name: string,
+  standing: (pool: string) => Promise<Standing>,
+): PoolApi {
+  const { project, limits, scopes } = caller;
+  const { labels } = limits;
+  /** What the pool is for the caller. Throws `unknown_pool` if it does not exist for the caller. */
+  const seen = async () => {
+    const found = mayUsePool(limits, name) ? await standing(name) : "none";
+    if (found === "none") throw unknownPool(name);
+    return found;
+  };
+  /** The same for what no limit to labels confines. */
+  const whole = async () => {
+    if (labels !== undefined) throw unknownPool(name);
+    return seen();
+  };
+  const filtered = <Filter extends RunFilter>(filter: Filter): Filter => {
+    const own = labels === undefined ? filter : within(filter, labels);
+    return project === null ? own : { ...own, project };
+  };
+  const auditFilter = async (filter: AuditFilter): Promise<AuditFilter> =>
+    ofProject(filter, project, await whole());
+  return {
+    view: async () => viewFor(project, await whole(), await api.view()),
+    queue: async (page) => {
+      await whole();
+      return api.queue(project === null ? page : { ...page, project });
+    },
+    events: async (after, waitMs) => {
+      const found = await seen();
+      const seesWorkers = grants(scopes, "pools:read") && labels === undefined;
+      return eventsOf(api, caller, seesWorkers ? found : "none", after, waitMs);
+    },
+    metrics: async () => {
+      const isOwn = (await whole()) === "own";
+      const samples = await api.metrics();
+      return isOwn ? samples : samples.filter((sample) => sample.labels.project === project);
+    },
+    forget: async (ref, by) => {
+      await seen();
+      if (!isOfProject(caller, ref.run)) throw unknownRun(ref.run);
+      return api.forget(ref, by);
+    },
+    invite: async (request) => {
+      refuseShared(name, await whole());
+      return api.invite(request);
+    },
+    list: async (filter, page) => {
+      await seen();
+      return api.list(filtered(filter), page);
+    },
+    wait: async (question, ...rest) => {
+      await seen();
+      // A wait for all of no runs is over at once.
+      if (question.all && labels !== undefined && contradicts(question, labels))
+        return { items: [], open: 0, missed: false };
+      return api.wait(filtered(question), ...rest);
+    },
+    workers: async (states) => {
+      const found = await whole();
+      const workers = await api.workers(states);
+      return workers.flatMap((worker) => workerFor(project, found, worker) ?? []);
+    },
+    audit: async (filter, page) => api.audit(await auditFilter(filter), page),
+    auditAfter: async (filter, ...rest) => api.auditAfter(await auditFilter(filter), ...rest),
+  };
+}
+
+/** Throws `beyond_limits` for a pool that serves several projects, which only its operator changes. */
+export function refuseShared(pool: string, standing: Standing): void {
+  if (standing === "own") return;
+  const text =
+    `the pool "${pool}" serves several projects, so only a caller without a project may do this: ` +
+    "use the break-glass secret";
+  throw new DroverError("beyond_limits", text);
+}
+
+/**
+ * A machine of a pool as a project sees it. Undefined: in a pool that serves several projects, it is another
+ * one's. A machine of nobody is shown with the project's own runs only (projects.md#machines).
+ */
+export function workerFor<Worker extends WorkerSummary | ListedWorker>(
+  project: string | null,
+  standing: Standing,
+  worker: Worker,
+): Worker | undefined {
+  if (project === null || standing === "own") return worker;
+  if (worker.project !== null && worker.project !== project) return undefined;
+  const runs = worker.runs.filter((run) => projectOfRun(run) === project);
+  const shown = { ...worker, runs };
+  if (!("lastRun" in worker) || worker.lastRun === null) return shown;
+  return projectOfRun(worker.lastRun.run) === project ? shown : { ...shown, lastRun: null };
+}
+
+/** A pool as a project sees it: without what only the operator of a shared pool needs. */
+function viewFor(project: string | null, standing: Standing, view: PoolView): PoolView {
+  if (project === null || standing === "own") return view;
+  const { spend: _spend, strangers: _strangers, ...shown } = view;
+  const { projects = {}, ...config } = view.config;
+  const own = projects[project];
+  return { ...shown, config: { ...config, ...(own === undefined ? {} : { projects: { [project]: own } }) } };
+}
+
+/** Narrows a filter of the audit log to the entries of a project. Those of no project are the pool's own. */
+function ofProject(filter: AuditFilter, project: string | null, standing: Standing): AuditFilter {
+  if (project === null) return filter;
+  return { ...filter, projects: standing === "own" ? [project, null] : [project] };
+}
+
+/**
+ * Narrows a filter to the runs that a token may see. A run has one value of a label, so a filter that asks
+ * for another value selects nothing.
+ */
+function within<Filter extends RunFilter>(filter: Filter, labels: Record<string, string>): Filter {
+  const states = contradicts(filter, labels) ? [] : filter.states;
+  return { ...filter, states, labels: { ...filter.labels, ...labels } };
+}
+
+/** Whether a filter asks for another value of a forced label. */
+function contradicts(filter: RunFilter, labels: Record<string, string>): boolean {
+  return Object.entries(labels).some(([name, value]) => (filter.labels[name] ?? value) !== value);
+}
+
+/**
+ * Those changes of a pool that a caller may see. With the standing `none` no worker is shown. The wait goes
+ * on while only hidden rows change, so that the time of an answer says nothing about them.
+ */
+async function eventsOf(
+  api: PoolApi,
+  caller: Caller,
+  standing: Standing,
+  after: number | null,
+  waitMs: number,
+): Promise<PoolEventList> {
+  const endsAt = performance.now() + waitMs;
+  const shown = ({ number, run, worker }: PoolChange): PoolChange[] => {
+    if (run !== undefined) return maySeeRun(caller, run) ? [{ number, run }] : [];
+    const found = worker && standing !== "none" ? workerFor(caller.project, standing, worker) : undefined;
+    return found === undefined ? [] : [{ number, worker: found }];
+  };
+  let from = after;
+  for (;;) {
+    const leftMs = Math.max(0, Math.ceil(endsAt - performance.now()));
+    const { items, next } = await api.events(from, leftMs);
+    const seen = items.flatMap(shown);
+    if (seen.length > 0 || leftMs === 0) return { items: seen, next };
+    from = next;
+  }
+}

@@ -1,0 +1,278 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { PoolConfig } from "../../src/schema/pool.ts";
+import { PRESETS, type Scope } from "../../src/shared/access/scopes.ts";
+import { as, makeToken } from "./support/callers.ts";
+import { createEdge, type Edge, type Json } from "./support/edge.ts";
+import { addEvents } from "./support/fake-objects.ts";
+import { POOL_CONFIG } from "./support/samples.ts";
+
+// Two projects beside `default`: what one of them has does not exist for the others.
+
+const SCOPES: Scope[] = [
+  ...new Set<Scope>([
+    ...PRESETS.operator,
+    "runs:env",
+    "pools:write",
+    "tokens:write",
+    "secrets:write",
+    "webhooks:write",
+  ]),
+];
+const ML = { "drover-project": "ml" };
+
+let edge: Edge;
+let ml: ReturnType<typeof as>;
+let web: ReturnType<typeof as>;
+let house: ReturnType<typeof as>;
+beforeEach(() => {
+  edge = createEdge("default", "ml-only", "web-only", "both");
+  for (const project of ["ml", "web"]) edge.projects.create(project, "admin");
+  const serving = (...names: string[]) =>
+    PoolConfig.parse({ ...POOL_CONFIG, projects: Object.fromEntries(names.map((name) => [name, {}])) });
+  edge.pools.set("ml-only", serving("ml"));
+  edge.pools.set("web-only", serving("web"));
+  edge.pools.set("both", serving("ml", "web"));
+  const tokenOf = (project: string) => as(edge, makeToken(edge, SCOPES, {}, { project, name: "ci" }));
+  ml = tokenOf("ml");
+  web = tokenOf("web");
+  house = as(edge, makeToken(edge, SCOPES));
+  edge.addRun("ml.build", { project: "ml", pool: "both" });
+  edge.addRun("web.build", { project: "web", pool: "both" });
+  edge.addRun("build", { pool: "default" });
+  for (const run of edge.runs.values()) addEvents(run, 3);
+});
+
+const answerOf = async (answer: Response) => {
+  const { instance: _, ...problem }: Json = await answer.json();
+  return { status: answer.status, ...problem };
+};
+const renamed = (value: unknown, from: string, to: string) =>
+  JSON.parse(JSON.stringify(value).replaceAll(from, to));
+
+describe("a run of another project (projects.md#runs)", () => {
+  const CALLS: [name: string, method: string, path: (id: string) => string, body?: object][] = [
+    ["getRun", "GET", (id) => `/v1/runs/${id}`],
+    ["getRun with a wait", "GET", (id) => `/v1/runs/${id}?wait=1s&state=done`],
+    ["listRuns by id", "GET", (id) => `/v1/runs?id=${id}`],
+    ["queryRuns by id", "POST", () => "/v1/runs/query", { runs: ["ID"] }],
+    ["explainRun", "GET", (id) => `/v1/runs/${id}/why`],
+    ["getRunStats", "GET", (id) => `/v1/runs/${id}/stats`],
+    ["listRunEvents", "GET", (id) => `/v1/runs/${id}/events`],
+    ["getRunLog", "GET", (id) => `/v1/runs/${id}/logs/main/stdout`],
+    ["abortRun", "POST", (id) => `/v1/runs/${id}/abort`, {}],
+    ["abortRuns by id", "POST", () => "/v1/runs/abort", { ids: ["ID"] }],
+    ["restartRun", "POST", (id) => `/v1/runs/${id}/restart`, {}],
+    ["signalRun", "POST", (id) => `/v1/runs/${id}/signal`, { signal: "SIGHUP" }],
+    ["updateRun", "PATCH", (id) => `/v1/runs/${id}`, { spec: { argv: ["true"] }, specIndex: 1 }],
+    ["deleteRun", "DELETE", (id) => `/v1/runs/${id}`],
+    ["deleteRun by force", "DELETE", (id) => `/v1/runs/${id}?force=1`],
+  ];
+
+  test.each(CALLS)("%s answers as for a run that does not exist", async (_name, method, path, body) => {
+    const ask = (who: ReturnType<typeof as>, id: string) =>
+      who.send(method, path(id), body && renamed(body, "ID", id));
+    for (const [who, theirs] of [
+      [ml, "web.build"],
+      [web, "ml.build"],
+      [house, "ml.build"],
+    ] as const) {
+      const nobody = await answerOf(await ask(who, "web.nobody"));
+      expect(nobody).toMatchObject({ status: 404, code: "unknown_run" });
+      const before = JSON.stringify(edge.runs.get(theirs)?.status);
+      expect(renamed(await answerOf(await ask(who, theirs)), theirs, "web.nobody")).toEqual(nobody);
+      expect(JSON.stringify(edge.runs.get(theirs)?.status)).toBe(before);
+    }
+    // In its own project the run is there, by its id and by its name alone.
+    for (const id of ["ml.build", "build"]) expect((await ask(ml, id)).status).not.toBe(404);
+  });
+
+  test("is in no list, wait, abort or event of its pool", async () => {
+    const ids = async (who: ReturnType<typeof as>, path: string) =>
+      (await who.json(200, "GET", path)).items.map(({ id }: Json) => id);
+    expect(await ids(ml, "/v1/runs")).toEqual(["ml.build"]);
+    expect(await ids(ml, "/v1/runs?pool=both&state=all&limit=1000")).toEqual(["ml.build"]);
+    expect(await ids(house, "/v1/runs")).toEqual(["build"]);
+    const waited = await ml.json(200, "GET", "/v1/runs?pool=both&all=1&state=done&wait=0");
+    expect(waited.all).toMatchObject({ open: 1 });
+    const aborted = await ml.json(200, "POST", "/v1/runs/abort", { all: true });
+    expect(aborted.items.map(({ id }: Json) => id)).toEqual(["ml.build"]);
+    expect(edge.runs.get("web.build")?.status.abort).toBeNull();
+  });
+
+  test("has an id that no other project can take or probe", async () => {
+    const taken = await ml.json(201, "POST", "/v1/runs", { id: "same", argv: ["true"], pool: "both" });
+    expect(taken).toMatchObject({ id: "ml.same", project: "ml" });
+    const other = await web.json(201, "POST", "/v1/runs", { id: "same", argv: ["false"], pool: "both" });
+    expect(other).toMatchObject({ id: "web.same", project: "web" });
+    const again = await ml.json(200, "POST", "/v1/runs", { id: "same", argv: ["true"], pool: "both" });
+    expect(again.id).toBe("ml.same");
+    for (const who of [web, house]) {
+      const refused = await who.json(400, "POST", "/v1/runs", { id: "ml.same", argv: ["true"] });
+      expect(refused.errors[0].pointer).toBe("/id");
+    }
+    const long = await ml.json(400, "POST", "/v1/runs", { id: "a".repeat(61), argv: ["true"] });
+    expect(long.errors[0].detail).toContain("63 characters together with its project");
+  });
+
+  test("is not found by the key of another project's run", async () => {
+    const keyed = (project: string) =>
+      edge.send(
+        "POST",
+        "/v1/runs",
+        {
+          authorization: `Bearer ${makeToken(edge, ["runs:write"], {}, { project })}`,
+          "content-type": "application/json",
+          "idempotency-key": "k1",
+        },
+        JSON.stringify({ argv: ["true"], pool: "both" }),
+      );
+    const first: Json = await (await keyed("ml")).json();
+    const second: Json = await (await keyed("web")).json();
+    expect([first.project, second.project]).toEqual(["ml", "web"]);
+    expect(second.id).not.toBe(first.id);
+  });
+});
+
+describe("what a project calls by name (projects.md#what-exists)", () => {
+  test("secrets, trust rules, webhooks and tokens are each project's own", async () => {
+    const names = async (who: ReturnType<typeof as>, path: string) =>
+      (await who.json(200, "GET", path)).items.map(({ project, name }: Json) => `${project}/${name}`);
+    const rule = {
+      issuer: "https://ci.example.com",
+      audience: "https://drover.test",
+      claims: { sub: "job" },
+      preset: "viewer",
+    };
+    for (const who of [ml, web]) {
+      await who.json(200, "PUT", "/v1/secrets/key", { value: "correct-horse" });
+      await who.json(201, "PUT", "/v1/trust-rules/ci", rule);
+      await who.json(201, "POST", "/v1/webhooks", { name: "hook", url: "https://ci.example.com/hook" });
+      await who.json(201, "POST", "/v1/tokens", { name: "reader", preset: "viewer" });
+    }
+    for (const [who, project] of [
+      [ml, "ml"],
+      [web, "web"],
+    ] as const) {
+      expect(await names(who, "/v1/secrets")).toEqual([`${project}/key`]);
+      expect(await names(who, "/v1/trust-rules")).toEqual([`${project}/ci`]);
+      expect(await names(who, "/v1/webhooks")).toEqual([`${project}/hook`]);
+      expect((await names(who, "/v1/tokens")).sort()).toEqual([`${project}/ci`, `${project}/reader`]);
+    }
+    expect(await names(house, "/v1/secrets")).toEqual([]);
+    expect((await edge.json(200, "GET", "/v1/secrets")).items).toHaveLength(2);
+    expect((await ml.send("DELETE", "/v1/secrets/key")).status).toBe(204);
+    expect(await names(web, "/v1/secrets")).toEqual(["web/key"]);
+    await ml.json(404, "DELETE", "/v1/secrets/key");
+  });
+
+  test.each(["GET /", "POST /rotate", "DELETE /"])(
+    "%s of another project's token answers as for none",
+    async (call) => {
+      const theirs = (await web.json(200, "GET", "/v1/tokens")).items[0].id;
+      const [method = "", rest = ""] = call.split(" ");
+      const path = (id: string) => `/v1/tokens/${id}${rest === "/" ? "" : rest}`;
+      const body = method === "POST" ? {} : undefined;
+      const nobody = await answerOf(await ml.send(method, path("0123456789"), body));
+      expect(nobody).toMatchObject({ status: 404, code: "unknown_token" });
+      expect(
+        renamed(await answerOf(await ml.send(method, path(theirs), body)), theirs, "0123456789"),
+      ).toEqual(nobody);
+      await web.json(200, "GET", "/v1/caller");
+    },
+  );
+
+  test("runs of a project name its secrets, and no others", async () => {
+    await web.json(200, "PUT", "/v1/secrets/key", { value: "correct-horse" });
+    const run = { argv: ["true"], pool: "both", secrets: { K: { secret: "key" } } };
+    expect(await ml.json(404, "POST", "/v1/runs", run)).toMatchObject({ code: "unknown_secret" });
+    await web.json(201, "POST", "/v1/runs", run);
+  });
+});
+
+describe("a caller and its project (projects.md#callers)", () => {
+  test("is named after it, and can name no other", async () => {
+    expect(await ml.json(200, "GET", "/v1/caller")).toMatchObject({ by: "token:ml:ci", project: "ml" });
+    const secret = makeToken(edge, SCOPES, {}, { project: "ml" });
+    const naming = (project: string) => as(edge, secret, { "drover-project": project });
+    await naming("ml").json(200, "GET", "/v1/runs");
+    const theirs = await answerOf(await naming("web").send("GET", "/v1/runs"));
+    expect(theirs).toMatchObject({ status: 404, code: "unknown_project" });
+    expect(renamed(theirs, "web", "x")).toEqual(
+      renamed(await answerOf(await naming("nobody").send("GET", "/v1/runs")), "nobody", "x"),
+    );
+  });
+
+  test("with full access acts in the project that it chooses, and sees nothing else there", async () => {
+    expect(await edge.json(200, "GET", "/v1/caller")).toMatchObject({ by: "admin", project: null });
+    const all = (await edge.json(200, "GET", "/v1/runs")).items;
+    expect(all.map(({ id }: Json) => id).sort()).toEqual(["build", "ml.build", "web.build"]);
+    const own = (await edge.json(200, "GET", "/v1/runs", undefined, ML)).items;
+    expect(own.map(({ id }: Json) => id)).toEqual(["ml.build"]);
+    const made = await edge.json(201, "POST", "/v1/tokens", { name: "new", preset: "viewer" }, ML);
+    expect(made.project).toBe("ml");
+    expect(await as(edge, made.token).json(200, "GET", "/v1/caller")).toMatchObject({ by: "token:ml:new" });
+    await edge.json(404, "GET", "/v1/runs", undefined, { "drover-project": "nobody" });
+  });
+
+  test("outside of default has no token that makes projects", async () => {
+    const refused = await edge.json(400, "POST", "/v1/tokens", { name: "x", scopes: ["projects:write"] }, ML);
+    expect(refused.errors[0].detail).toContain("projects:write");
+    const made = await edge.json(201, "POST", "/v1/tokens", { name: "x", scopes: ["projects:write"] });
+    const maker = as(edge, made.token);
+    await maker.json(201, "POST", "/v1/projects", { name: "third" });
+    const { items } = await maker.json(200, "GET", "/v1/projects");
+    expect(items.map(({ name }: Json) => name)).toEqual(["default", "ml", "third", "web"]);
+    expect((await maker.send("DELETE", "/v1/projects/third")).status).toBe(204);
+    expect(await maker.json(409, "DELETE", "/v1/projects/ml")).toMatchObject({ code: "project_in_use" });
+  });
+});
+
+describe("a pool (projects.md#pools)", () => {
+  test("exists for the callers of the projects that it serves", async () => {
+    const names = async (who: ReturnType<typeof as>) =>
+      (await who.json(200, "GET", "/v1/pools")).items.map(({ name }: Json) => name);
+    expect(await names(ml)).toEqual(["both", "ml-only"]);
+    expect(await names(house)).toEqual(["default"]);
+    for (const path of ["/v1/pools/web-only", "/v1/pools/web-only/queue", "/v1/events?pool=web-only"])
+      expect(await ml.json(404, "GET", path)).toMatchObject({ code: "unknown_pool" });
+    await ml.json(404, "GET", "/v1/runs?pool=web-only");
+    await ml.json(404, "DELETE", "/v1/pools/web-only");
+    await ml.json(404, "POST", "/v1/enrollments", { pool: "web-only" });
+    const metrics = await (await ml.send("GET", "/metrics")).text();
+    expect(metrics).toContain('pool="ml-only"');
+    expect(metrics).not.toContain('pool="web-only"');
+  });
+
+  test("of several projects names no other project, and is changed by its operator alone", async () => {
+    await ml.json(200, "GET", "/v1/pools/both");
+    expect(await ml.json(403, "POST", "/v1/enrollments", { pool: "both" })).toMatchObject({
+      code: "beyond_limits",
+    });
+    await ml.json(201, "POST", "/v1/enrollments", { pool: "ml-only" });
+    await edge.json(201, "POST", "/v1/enrollments", { pool: "both" });
+  });
+
+  test("that a project makes serves it", async () => {
+    await ml.json(201, "PUT", "/v1/pools/new", POOL_CONFIG);
+    expect(edge.pools.get("new")?.projects).toEqual({ ml: {} });
+    expect((await ml.json(200, "GET", "/v1/pools/new")).name).toBe("new");
+    await web.json(404, "GET", "/v1/pools/new");
+  });
+});
+
+test("a session acts in the project of its token (projects.md#callers)", async () => {
+  const { code } = await ml.json(201, "POST", "/v1/sessions");
+  expect(code).toMatch(/^drv/);
+  const started = await edge.send(
+    "POST",
+    "/ui/session",
+    { "content-type": "application/json" },
+    JSON.stringify({ code }),
+  );
+  const [cookie = ""] = started.headers.getSetCookie();
+  const headers = { cookie: cookie.split(";")[0] ?? "", "sec-fetch-site": "same-origin" };
+  const runs: Json = await (await edge.send("GET", "/v1/runs", headers)).json();
+  expect(runs.items.map(({ id }: Json) => id)).toEqual(["ml.build"]);
+  expect((await web.json(200, "GET", "/v1/sessions")).items).toEqual([]);
+  expect((await ml.json(200, "GET", "/v1/sessions")).items).toHaveLength(1);
+});
