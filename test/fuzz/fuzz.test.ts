@@ -111,7 +111,7 @@ function cellsToTry(operation: Operation): Cell[] {
   // In one order for each caller: the same place is the same cell of each.
   const by = (caller: CallerName) => shuffled(cellsOf(operation, doc.schemas, caller), SEED);
   if (ONLY !== "") return [...may, ...mayNot].flatMap(by).filter((cell) => nameOfCell(cell).startsWith(ONLY));
-  const inVain = mayNot.flatMap((caller) => by(caller).slice(0, MOST_CELLS_IN_VAIN));
+  const inVain = mayNot.flatMap((caller) => by(caller).filter(reaches).slice(0, MOST_CELLS_IN_VAIN));
   const all = may.map(by);
   const turns = [0, 1].slice(0, Math.min(all.length, CALLERS_OF_CELL));
   const inTurn = turns.flatMap((turn) => {
@@ -119,6 +119,13 @@ function cellsToTry(operation: Operation): Cell[] {
     return first.slice(0, MOST_CELLS).map((cell, n) => all[(n + turn) % all.length]?.[n] ?? cell);
   });
   return [...inTurn, ...inVain];
+}
+
+/** Whether a request of a cell surely reaches its operation with its caller's token. */
+function reaches({ site, kind }: Cell): boolean {
+  return (
+    site.in !== "request" || !["method", "long-path", "encoding", "no-token", "bad-token"].includes(kind)
+  );
 }
 
 /** Those who send no request to an operation that needs a token. */
