@@ -11,7 +11,7 @@ import type { World } from "./world.ts";
 
 /** The name of the only endpoint of a story, and of its object. */
 export const ENDPOINT = "webhook";
-/** When the receiver goes down at last, and for how long it is down at most. */
+/** Until when the receiver goes down, and for how long it is down at most. */
 const DOWN_WITHIN_MS = 300_000;
 const LONGEST_DOWN_MS = 900_000;
 
@@ -36,8 +36,8 @@ interface Told {
 
 /**
  * The receiver of the story's events, which is down for a while, and what its endpoint owes it: each end that
- * the pool has numbered arrives at least once, behind all that was sent of its run before, or is counted in the
- * endpoint's gap (webhooks.md#following, webhooks.md#gap).
+ * the pool has numbered arrives at least once, behind all that was sent of its run before, or is counted in
+ * the endpoint's gap (webhooks.md#following, webhooks.md#gap).
  */
 export class EventReceiver {
   readonly #world: World;

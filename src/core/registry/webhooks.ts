@@ -160,8 +160,8 @@ const POKED_EACH_MS: Millis = 3_600_000;
 const POKED_FOR_MS: Millis = 300_000;
 
 /**
- * Whether the registry pokes the endpoints at this tick of the cron: one tick an hour. No pool repeats what an
- * endpoint owes its receiver, so an endpoint whose alarm was lost would wait for the next end of a run
+ * Whether the registry pokes the endpoints at this tick of the cron: one tick an hour. No pool repeats what
+ * an endpoint owes its receiver, so an endpoint whose alarm was lost would wait for the next end of a run
  * (messages.md#self-repair).
  */
 export function arePokedAt(now: Instant): boolean {
