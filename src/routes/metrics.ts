@@ -49,7 +49,7 @@ export function metricsRoutes(app: EdgeApp): void {
   });
 }
 
-/** The samples of a project's endpoints (null: of all). One that does not answer is down, and hides no other. */
+/** The samples of a project's endpoints (null: of all). One that does not answer hides no other. */
 async function askWebhooks(objects: Objects, project: string | null): Promise<Sample[]> {
   const endpoints = await objects.registry().webhooks(project);
   const samples = await inParallel(endpoints, ({ id, ...named }) => {
