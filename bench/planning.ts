@@ -111,7 +111,7 @@ function machine(worker: string, config: PoolConfig): WorkerRow {
   const times = { askedAt: T0, notAfter: T0, stopUntil: 0, missingSince: null, pausedUntil: 0, heardAt: T0 };
   const said = { version: 1, phase: "ready", idleBehavior: "run", address: null, reason: "" } as const;
   const boot = { instance: `i-${worker}`, readyAt: T0, bootOutcome: "success", endingAt: null } as const;
-  const spoken = { protocol: 1, refusals: 0 };
+  const spoken = { protocol: 1, refusals: 0, project: null };
   return {
     worker,
     kind: "cloud",

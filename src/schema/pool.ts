@@ -284,7 +284,10 @@ export const WorkerSummary = z
     project: z
       .string()
       .nullable()
-      .describe("in a pool of several projects: the one whose runs it has; null: any project's"),
+      .describe(
+        "the project to which its machine belongs; null: to none yet, or the pool's projects share it; " +
+          "`*`: several projects have used it that no longer share machines, so it takes no more runs",
+      ),
     state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
@@ -339,6 +342,7 @@ export const WorkerList = z
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 
+/** All that a worker knows of itself. The project of its machine is known to its pool alone. */
 export const WorkerStatus = ListedWorker.omit({ project: true })
   .extend({
     version: z.int(),

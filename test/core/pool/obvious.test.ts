@@ -18,6 +18,7 @@ const names = Array.from({ length: 10 }, (_, n) => `r${n}`);
 const run: fc.Arbitrary<RunRow> = fc
   .record({
     id: fc.constantFrom(...names),
+    project: fc.constantFrom("default", "default", "ml", "ml", "old"),
     resources: fc.record({
       vcpus: fc.nat(6),
       memoryBytes: fc.constantFrom(0, 300, 950, 3_800, 3_801),
@@ -56,6 +57,7 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     refusals: fc.constantFrom(1, 3),
     askedAt: fc.constantFrom(T0 - 10, T0),
     waits: fc.constantFrom<("create" | undefined)[]>(undefined, undefined, "create"),
+    project: fc.constantFrom(null, null, null, "default", "ml", "ml", "old", "*"),
     turn: fc.constantFrom(undefined, { version: 1, at: T0 - 3 }, { version: 0, at: T0 - 3 }),
     endsSince: fc.constantFrom(T0, T0 - 300_000),
   })
@@ -81,6 +83,9 @@ const holdOff: fc.Arbitrary<Hold> = fc
   })
   .map(({ until, ...more }) => hold(until, more));
 
+const both = { default: {}, ml: {} };
+const projects = fc.constantFrom<PoolConfigInput["projects"]>(undefined, both, both, { ml: {} });
+
 const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
   instanceTypes: fc.constant(instanceTypes),
   minInstances: fc.constantFrom(0, 0, 2),
@@ -89,6 +94,8 @@ const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
   maxConcurrentCreates: fc.integer({ min: 1, max: 4 }),
   priceFactor: fc.constantFrom(1, 1.5, 3),
   allowRunsWithoutGpus: fc.constantFrom(false, false, false, true),
+  projects,
+  shareMachines: fc.constantFrom(false, false, false, true),
 });
 
 const view: fc.Arbitrary<Configured> = fc

@@ -30,10 +30,11 @@ const arrival: fc.Arbitrary<Step> = fc
     vcpus: fc.nat(5),
     memoryBytes: fc.constantFrom(0, 300, 900),
     avoid: fc.constantFrom<string[]>([], ["default-s-1"], ["w1", "w2"]),
+    project: fc.constantFrom("default", "default", "ml"),
   })
-  .map(({ later, priority, vcpus: count, memoryBytes, avoid }) => (_state, nth) => {
+  .map(({ later, vcpus: count, memoryBytes, ...more }) => (_state, nth) => {
     const resources = { vcpus: count, memoryBytes, diskBytes: 0, gpus: 0 };
-    return run(`r${nth}`, { priority, avoid, resources, submittedAt: T0 + later });
+    return run(`r${nth}`, { ...more, resources, submittedAt: T0 + later });
   });
 
 const ending: fc.Arbitrary<Step> = fc
@@ -83,6 +84,8 @@ const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
   maxInstances: fc.nat(5),
   maxRunsPerInstance: fc.constantFrom(0, 2),
   maxConcurrentCreates: fc.integer({ min: 1, max: 3 }),
+  projects: fc.constantFrom(undefined, { default: {}, ml: {} }, { default: {}, ml: {} }),
+  shareMachines: fc.constantFrom(false, false, true),
 });
 
 const rowsOf = (state: State) => ({

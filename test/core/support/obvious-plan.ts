@@ -18,6 +18,8 @@ interface Machine {
   ready: boolean;
   has: Resources;
   on: Resources[];
+  /** To whom it belongs: only to the first project, unless all share it. */
+  project: string | null;
   slots: number;
   /** Kept from all runs that come later in the queue. */
   kept: boolean;
@@ -69,6 +71,7 @@ class ObviousPlan {
   #takesRuns(row: WorkerRow): boolean {
     if (row.idleBehavior !== "run" || row.stopUntil > this.#now) return false;
     if (row.pausedUntil > this.#now && row.refusals > 2) return false;
+    if (row.project !== null && !this.#isServed(row.project)) return false;
     return (
       row.phase === "ready" || (row.kind === "cloud" && (row.phase === "booting" || row.phase === "asked"))
     );
@@ -85,15 +88,31 @@ class ObviousPlan {
       ready: row.phase === "ready" && row.pausedUntil <= this.#now,
       has: { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) },
       on,
+      project: row.project,
       slots: maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns,
       kept: false,
     };
   }
 
+  #isServed(project: string): boolean {
+    return Object.keys(this.#state.record.config.projects ?? { default: {} }).includes(project);
+  }
+
+  /** Whether a machine takes runs of its own project only. */
+  get #isApart(): boolean {
+    const { projects, shareMachines } = this.#state.record.config;
+    return projects !== undefined && !shareMachines;
+  }
+
   #decide(run: RunRow): void {
+    if (!this.#isServed(run.project)) {
+      this.#said.waits[run.run] = "project_not_served";
+      return;
+    }
     const machine = this.#best(run);
     if (machine !== undefined) {
       machine.on.push(run.resources);
+      machine.project ??= run.project;
       const { row } = machine;
       if (row !== null && machine.ready) this.#said.places.push(`${run.run}@${row.worker}`);
       else this.#said.waits[run.run] = row === null ? "machine_asked" : `machine_booting ${row.worker}`;
@@ -103,7 +122,7 @@ class ObviousPlan {
     const types = this.#typesFor(run.resources);
     for (const [name, type] of types) {
       if (this.#stops(name) !== null) continue;
-      this.#machines.push({ ...this.#newMachine(type), on: [run.resources] });
+      this.#machines.push({ ...this.#newMachine(type), on: [run.resources], project: run.project });
       this.#said.creates.push(name);
       this.#said.waits[run.run] = "machine_asked";
       return;
@@ -133,7 +152,8 @@ class ObviousPlan {
     return home(ready) ?? fullest ?? home(coming) ?? coming.toSorted((a, b) => avoided(a) - avoided(b))[0];
   }
 
-  #fits({ has, slots }: Machine, on: Resources[], { resources }: RunRow): boolean {
+  #fits({ has, slots, project: owner }: Machine, on: Resources[], { resources, project }: RunRow): boolean {
+    if (this.#isApart && owner !== null && owner !== project) return false;
     if (has.gpus > 0 && !this.#mayUseGpus(resources)) return false;
     return on.length < slots && areHeld(has, [...on, resources]);
   }
@@ -151,7 +171,7 @@ class ObviousPlan {
     const has = resourcesOfType(type);
     const usable = { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) };
     const slots = most === 0 ? Number.POSITIVE_INFINITY : most;
-    return { row: null, ready: false, has: usable, on: [], slots, kept: false };
+    return { row: null, ready: false, has: usable, on: [], project: null, slots, kept: false };
   }
 
   /** The cheapest type that holds the resources, and those that cost at most `priceFactor` times as much. */
@@ -202,8 +222,10 @@ class ObviousPlan {
     return ["all", group, `type:${type}`].includes(scope);
   }
 
-  #noType({ resources }: RunRow): string {
-    const own = this.#workers().filter((row) => row.kind === "self-hosted");
+  #noType({ resources, project }: RunRow): string {
+    const isOpen = (row: WorkerRow) =>
+      row.project === null || row.project === project || (!this.#isApart && this.#isServed(row.project));
+    const own = this.#workers().filter((row) => row.kind === "self-hosted" && isOpen(row));
     const machines = own.map((row) => this.#machineOf(row).has);
     return machines.some((has) => areHeld(has, [resources])) ? "self_hosted_only" : "no_type";
   }
@@ -277,7 +299,7 @@ function isBeingMade({ instance, phase }: WorkerRow): boolean {
 }
 
 function isWaiting({ phase, turn, waits, version }: WorkerRow): boolean {
-  return phase === "asked" ? turn === undefined : waits !== undefined && turn?.version !== version;
+  return phase === "asked" ? turn === undefined : waits !== null && turn?.version !== version;
 }
 
 function sum(needs: Resources[], what: keyof Resources): number {

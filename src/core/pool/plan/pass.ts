@@ -43,7 +43,8 @@ export type WaitCode =
   | "self_hosted_only"
   | "agent_too_old"
   | "less_memory"
-  | "no_type";
+  | "no_type"
+  | "project_not_served";
 
 /**
  * Why a run waits, and the machine or the type that it waits for, if known. If no machine can be created,

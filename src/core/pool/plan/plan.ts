@@ -1,15 +1,18 @@
 // Which run is placed where, and which machines are created?
 import type { Resources } from "../../../schema/common.ts";
+import type { PoolConfig } from "../../../schema/pool.ts";
+import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
+import { isOpenTo, isOutOfUse, keepsMachinesApart } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { eligibleTypes, mayUseGpus, offersOf, undersizedTypes } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
-import { byAge, type Machine, Packing } from "./packing.ts";
+import { byAge, type Machine, Packing, type PackingRules } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
 
 /**
@@ -84,6 +87,18 @@ function leavesUntil(row: WorkerRow): Instant {
   return row.endingAt === null ? row.stopUntil : row.endingAt + LEAVING_COUNTS_MS;
 }
 
+/** A machine that belongs to a project takes no runs of others (projects.md#machines). */
+function projectRules(config: PoolConfig): Pick<PackingRules, "mayUse" | "keyOf" | "take"> {
+  const isApart = keepsMachinesApart(config);
+  return {
+    mayUse: (machine, run) => !isApart || machine.project === null || machine.project === run.project,
+    keyOf: ({ project }) => (isApart ? project : ""),
+    take(machine, { project }) {
+      if (isApart) machine.project = project;
+    },
+  };
+}
+
 function packMachines(
   state: ReadonlyConfigured,
   offers: readonly Offer[],
@@ -92,10 +107,13 @@ function packMachines(
 ): Packing {
   const { config, holds } = state.record;
   const allForAll = offers.every(({ room }) => room.gpus === 0) && !state.workers.derive(haveGpus);
-  const packing = new Packing((need) => allForAll || mayUseGpus(config, need, offers));
+  const packing = new Packing({
+    mayUseGpus: (need) => allForAll || mayUseGpus(config, need, offers),
+    ...projectRules(config),
+  });
   const quota = holds.some(({ cause }) => cause === "quota");
   for (const row of state.workers.derive(byAge)) {
-    if (!mayTakeRuns(row, now)) continue;
+    if (!mayTakeRuns(row, now) || isOutOfUse(config, row)) continue;
     packing.add(machineOf(state, row, now));
     const mayLeave = quota ? triedDespiteQuota(state, row) : null;
     if (mayLeave !== null) tried.set(row.worker, mayLeave);
@@ -123,9 +141,10 @@ function walk(pass: Pass, queue: RunRow[]): Plan {
 }
 
 function placeOrWait(pass: Pass, run: RunRow): Verdict {
+  if (!servesProject(pass.config, run.project)) return { wait: { code: "project_not_served" } };
   const found = pass.packing.bestFitting(run);
   if (found === undefined) return requestMachine(pass, run);
-  pass.packing.occupy(found, run.resources);
+  pass.packing.occupy(found, run);
   if (found.ready && found.worker !== null) return { worker: found.worker };
   noteReserved(pass, run, found);
   if (found.worker === null) return { wait: { code: "machine_asked" } };
@@ -152,6 +171,7 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
       worker: null,
       row: null,
       ready: false,
+      project: null,
       protocol: PROTOCOL,
       total: room,
       free: { ...room },
@@ -159,14 +179,14 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
       runs: 0,
     };
     packing.add(machine);
-    packing.occupy(machine, run.resources);
+    packing.occupy(machine, run);
     noteReserved(pass, run, machine);
     gate.take(name);
     pass.asked = true;
     return { wait: { code: "machine_asked", type: name }, create: name };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
-  const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
+  const wait: Wait = refused ?? { code: whyNoType(pass, run) };
   // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
   for (const { name } of types) makeRoom(pass, run, name);
@@ -174,9 +194,10 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
 }
 
 /** Why no instance type of the pool can hold the run now. */
-function whyNoType(pass: Pass, need: Resources): "self_hosted_only" | "less_memory" | "no_type" {
-  if (fitsSelfHosted(pass, need)) return "self_hosted_only";
-  return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
+function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" | "no_type" {
+  if (fitsSelfHosted(pass, pass.config, run)) return "self_hosted_only";
+  const isShort = pass.undersized.some(({ room }) => accommodates(room, run.resources));
+  return isShort ? "less_memory" : "no_type";
 }
 
 /**
@@ -238,6 +259,7 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
     worker: row.worker,
     row,
     ready: row.phase === "ready" && now >= row.pausedUntil,
+    project: row.project,
     protocol: row.phase === "ready" ? row.protocol : PROTOCOL,
     total: remaining(capacity, [], known),
     free: remaining(capacity, needs, known),
@@ -303,12 +325,20 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
 }
 
 /**
- * Whether a self-hosted machine could hold the run when empty. Then no instance type needs to hold the run.
+ * Whether a self-hosted machine that is open to the run's project could hold the run when empty. Then no
+ * instance type needs to hold the run.
  */
-export function fitsSelfHosted({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
-  return workers.derive(selfHostedRooms).some((room) => accommodates(room, need));
+export function fitsSelfHosted(
+  { workers }: Pick<ReadonlyConfigured, "workers">,
+  config: PoolConfig,
+  { project, resources }: Pick<RunRow, "project" | "resources">,
+): boolean {
+  return workers
+    .derive(selfHostedRooms)
+    .some(({ row, room }) => accommodates(room, resources) && isOpenTo(config, project, row));
 }
 
-function selfHostedRooms(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
-  return workers.filter((row) => row.kind === "self-hosted").map((row) => remaining(capacityOfRow(row), []));
+function selfHostedRooms(workers: readonly WorkerRow[]) {
+  const own = workers.filter((row) => row.kind === "self-hosted");
+  return own.map((row) => ({ row, room: remaining(capacityOfRow(row), []) }));
 }

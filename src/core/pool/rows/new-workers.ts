@@ -102,6 +102,7 @@ export function newWorkerRow(
     settings: settingsOf(config),
     heardAt: now,
     endingAt: null,
+    project: null,
   };
 }
 

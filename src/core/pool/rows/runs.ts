@@ -1,5 +1,6 @@
 // What does a pool do with the news of a run, and what does it answer?
 import type { Resources } from "../../../schema/common.ts";
+import { servesProject } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize } from "../../../shared/size.ts";
@@ -11,6 +12,7 @@ import type { Answered } from "../../inbox.ts";
 import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
+import { keepsMachinesApart } from "../projects.ts";
 import { rateOf } from "../read/money.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import {
@@ -28,7 +30,8 @@ function refusal(
   upsert: RunUpsert,
   now: Instant,
 ): Extract<PoolAnswer, { kind: "refused" }> | null {
-  if (state.record === null || isRemoved(state)) {
+  // The words of the second case are those of the first: the pool does not exist for other projects.
+  if (state.record === null || isRemoved(state) || !servesProject(state.record.config, upsert.project)) {
     return { kind: "refused", code: "unknown_pool", text: "there is no pool of this name" };
   }
   if (state.record.leaving === true) {
@@ -50,7 +53,7 @@ function refusal(
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
   const fits = eligibleTypes(config, upsert.resources).length > 0;
-  if (!fits && !fitsSelfHosted(configured, upsert.resources)) {
+  if (!fits && !fitsSelfHosted(configured, config, upsert)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
     const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
@@ -169,11 +172,17 @@ export function termsOn(
   return { ...opened, ...(rate === null ? {} : { rate }), maxKillMs };
 }
 
-/** Opens the next epoch of a run on a ready worker. The run must want a placement and have none (rule R2). */
+/**
+ * Opens the next epoch of a run on a ready worker. The run must want a placement and have none (rule R2). The
+ * first run on a machine makes the machine its project's (projects.md#machines).
+ */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
   const placed = { ...row, opened: row.opened + 1, openedAt: now, worker };
   state.runs.set(runKey(row.submittedAt, row.run), placed, now);
   state.memo.index.queueRate.note(now);
+  const machine = state.workers.get(worker);
+  if (machine === undefined || !keepsMachinesApart(state.record.config)) return;
+  if (machine.project === null) state.workers.set(worker, { ...machine, project: row.project }, now);
 }
 
 /** Notes that the allocation knows its placement, so no message is owed. */
