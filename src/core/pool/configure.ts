@@ -30,7 +30,7 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   const moves = isOtherProvider(record.config.provider, config.provider);
   if (moves && [...providedWorkers(state)].some(mayHaveMachine)) return refused;
   if (moves) markElsewhere(state, now);
-  markUsed(state, record.config, config, now);
+  markUsed(state.workers, record.config, config, now);
   const memo = { ...state.memo, lookAt: undefined };
   const { leaving: _leaving, forced: _forced, learned: _learned, ...stays } = record;
   const known = { holds: holdsAfterConfigure(record, config), ...learnedAfterConfigure(record, config) };

@@ -2,8 +2,8 @@
 import type { PoolConfig } from "../../schema/pool.ts";
 import { DEFAULT_PROJECT, servesProject } from "../../shared/access/project.ts";
 import type { Instant } from "../../shared/machine.ts";
+import type { Rows } from "../rows.ts";
 import type { WorkerRow } from "./record.ts";
-import type { PoolState } from "./state.ts";
 
 /** Stands for the projects of a machine that several projects may have used. It is no project's name. */
 export const SEVERAL_PROJECTS = "*";
@@ -48,13 +48,18 @@ export function isOpenTo(config: PoolConfig, project: string, row: Pick<WorkerRo
  * configuration lets the same projects go on. A machine that was ready may have been used: the pool does not
  * remember where each ended run was.
  */
-export function markUsed(state: PoolState, before: PoolConfig, after: PoolConfig, now: Instant): void {
+export function markUsed(
+  workers: Rows<WorkerRow>,
+  before: PoolConfig,
+  after: PoolConfig,
+  now: Instant,
+): void {
   const only = onlyUser(before);
   if (keepsMachinesApart(before) || (only !== null && onlyUser(after) === only)) return;
   if (only === null && areStillShared(before, after)) return;
-  for (const row of [...state.workers.live()]) {
+  for (const row of [...workers.live()]) {
     if (row.readyAt === null || (only !== null && row.project !== null)) continue;
-    state.workers.set(row.worker, { ...row, project: only ?? SEVERAL_PROJECTS }, now);
+    workers.set(row.worker, { ...row, project: only ?? SEVERAL_PROJECTS }, now);
   }
 }
 

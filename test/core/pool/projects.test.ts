@@ -9,6 +9,8 @@ import {
   answer,
   at,
   configured,
+  held,
+  hold,
   MINUTE,
   owed,
   placed,
@@ -129,6 +131,12 @@ describe("a machine belongs to the project whose run is placed there first (proj
       [1, 2, 1, 2].map((n) => `default-s-${n}`),
     );
     expect(projectsOf(ready)).toEqual({ "default-s-1": "default", "default-s-2": "ml" });
+  });
+
+  test("a run that finds no machine hides none from a like run of the project that has one", () => {
+    const runs = [waiting("a"), waiting("b", ml)];
+    const state = configured(BOTH, runs, [workerRow("w1", "ready", ml)]);
+    expect(placesOf(held(state, hold(T0 + 1)))).toEqual(["b@w1"]);
   });
 
   test("a run reserves no machine of another project", () => {

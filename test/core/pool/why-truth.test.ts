@@ -145,6 +145,20 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       configured({}, [waiting("a", { project: "ml" })]),
       ["project_not_served", /no longer serves its project, "ml"/, "place", null, "operator"],
     ],
+    [
+      "its project uses all of its quota",
+      configured(
+        { projects: { default: { maxRuns: 1 } } },
+        [placed("x", "w1"), waiting("a")],
+        [workerRow("w1")],
+      ),
+      ["project_quota", /`maxRuns` = 1; placed, or about to be: 1/, "place", null, "command"],
+    ],
+    [
+      "its budget allows less than any machine costs",
+      configured({}, [waiting("a", { budget: { payer: "t", perHour: 0.001 } })]),
+      ["budget", /budget of its token is 0.001 per hour/, "place", null, "operator"],
+    ],
   ];
 
   test("no code is left out", () => {

@@ -14,6 +14,12 @@ export interface Machine {
   ready: boolean;
   /** The project to which it belongs. Null: every project's runs can be placed on it. */
   project: string | null;
+  /** Whether a provider makes it. */
+  isProvided: boolean;
+  /** Its price per hour; null: unknown. */
+  price: number | null;
+  /** What it has in all, by which runs are charged. */
+  has: Resources;
   /** The protocol version of its host. A machine that is not ready yet will have the present version. */
   protocol: number;
   /** Its room when it is empty. */

@@ -21,6 +21,7 @@ import { isInForce } from "../provider/hold-offs.ts";
 import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
 import { capacityOfRow, isUnmade, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 /** A worker as lists show it, with the runs that the pool has placed on it. */
@@ -148,10 +149,15 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   ],
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
   project_not_served: ["place", "place it once the pool serves its project again", "operator"],
+  project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
+  budget: ["place", "place it as soon as runs of the same payer cost less", "command"],
 };
 
 /** What happens next if the provider has not been asked for the machine yet. */
 const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
+
+/** What happens next if a limit allows no machine that can hold the run, whatever else is in use. */
+const ONCE_ALLOWED = "place it once the limit allows that much, or a cheaper machine can hold it";
 
 /** What happens next if only an operator can end the hold-off. */
 const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
@@ -161,6 +167,7 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
+  if (wait.held !== undefined && isBeyondReach(wait.held)) return nextBy(next, ONCE_ALLOWED, "operator");
   if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
   // Drover does not call the provider before `until`, so nobody else has to act first.
   if (until !== undefined) return nextAt(next, action, until, null);
@@ -201,6 +208,9 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
       return "no instance type of the pool can hold it now";
     case "project_not_served":
       return `the pool no longer serves its project, "${run.project}"`;
+    case "project_quota":
+    case "budget":
+      return heldText(wait.held, run);
   }
 }
 
