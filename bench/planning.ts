@@ -100,6 +100,7 @@ function rowOf(run: string, later: number): RunRow {
     by: "admin",
     project: "default",
     budget: null,
+    storedBytes: 0,
     avoid: [],
     opened: 0,
     worker: null,
@@ -138,6 +139,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     remove: () => {},
     highest: () => 0,
     lowest: () => undefined,
+    sums: () => new Map(),
     forget: () => {},
     keepLatest: () => {},
   };

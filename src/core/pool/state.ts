@@ -12,6 +12,7 @@ import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
 import type { LastHeard, ReadonlyLastHeard } from "./rows/last-heard.ts";
 import type { ReadonlyRecentEnds, RecentEnds } from "./rows/recent-ends.ts";
 import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
+import type { StoredBytes } from "./rows/stored-bytes.ts";
 
 /** The part of the state that a restart may lose. */
 export interface PoolMemo {
@@ -24,6 +25,8 @@ export interface PoolMemo {
   changes: Changes;
   /** The runs that ended lately. Changed in place with the rows. */
   recentEnds: RecentEnds;
+  /** What the runs of each project have stored. Changed in place with the rows. */
+  storedBytes: StoredBytes;
   /** By endpoint: the news that it has confirmed, and when it may be told more. */
   told: Record<string, Reach & { notBefore: Instant }>;
   sweptAt: Instant | null;
@@ -77,6 +80,7 @@ interface ReadonlyTables {
   readonly counting: Pick<Counting, "counts" | "ends">;
   readonly changes: ReadonlyChanges;
   readonly recentEnds: ReadonlyRecentEnds;
+  readonly storedBytes: Pick<StoredBytes, "of">;
   readonly expired: ReadonlyMap<string, RunRow>;
   readonly latest: Readonly<PoolMemo["latest"]>;
 }

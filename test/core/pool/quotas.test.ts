@@ -1,10 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
+  answer,
   at,
   configured,
   placed,
@@ -267,5 +268,63 @@ describe("a budget: what the placed runs of one payer cost (projects.md#budgets-
       waiting("c", more),
     ];
     expect(placesOf(configured(full, runs, [workerRow("w1")]))).toEqual(["b@w1", "c@w1"]);
+  });
+});
+
+describe("maxStoredBytes: what the runs of a project have stored (projects.md#stored-bytes)", () => {
+  const config = limited({ maxStoredBytes: "1KiB" });
+  const over = (id: string, storedBytes: number, more = {}) =>
+    run(id, { ...ml, version: 2, state: "complete", wants: "nothing", storedBytes, ...more });
+  const full = () => at(configured(config), T0, over("a", 1_000), over("b", 24));
+
+  test("beyond it, no run of the project is accepted, and the refusal says what to do", () => {
+    expect(answer(full(), "c", ml)).toEqual({
+      kind: "refused",
+      code: "project_full",
+      text:
+        'the runs of project "ml" have stored 1KiB of output in this pool, and may store 1KiB ' +
+        "(`maxStoredBytes`): delete ended runs, or let the operator shorten `retention.runs` of the pool " +
+        "or raise the quota",
+    });
+    expect(rowOf(at(full(), T0, run("c", ml)), "c")).toBeUndefined();
+  });
+
+  test("one byte less, and it is; other projects are not concerned", () => {
+    const other = over("other", 9_999, { project: "default" });
+    const state = at(configured(config), T0, over("a", 1_023), other);
+    expect(answer(at(state, T0, run("c", ml)), "c", ml)).toMatchObject({ kind: "queued" });
+    expect(answer(at(full(), T0, run("c")), "c")).toMatchObject({ kind: "queued" });
+  });
+
+  test("a repeated submission of an accepted run is not refused", () => {
+    const state = at(configured(config), T0, run("c", ml), over("a", 9_999));
+    expect(answer(at(state, T0, run("c", ml)), "c", ml)).toMatchObject({ kind: "queued" });
+  });
+
+  test("the sum follows what ends, and what is forgotten, without reading the table again", () => {
+    const state = full();
+    const ask = vi.spyOn(state.runs, "sums");
+    expect(answer(state, "c", ml)).toMatchObject({ code: "project_full" });
+    const sent = { run: "b", submittedAt: T0 };
+    const gone = at(
+      state,
+      T0,
+      { type: "unwanted", run: sent, by: "admin" },
+      { type: "forget_answered", sent, answer: { kind: "forgotten" } },
+    );
+    expect(answer(gone, "c", ml)).toMatchObject({ kind: "none" });
+    const again = at(gone, T0, run("c", ml), over("c", 25, { version: 3 }));
+    expect(answer(again, "d", ml)).toMatchObject({ code: "project_full" });
+    // A later version of an ended run replaces what it said.
+    const less = at(again, T0, over("c", 3, { version: 4 }));
+    expect(answer(less, "d", ml)).toMatchObject({ kind: "none" });
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  test("a pool in which nobody has the quota never reads it", () => {
+    const state = at(configured({ projects: { default: {}, ml: {} } }), T0, over("a", 9_999));
+    const ask = vi.spyOn(state.runs, "sums");
+    at(state, T0, run("c", ml));
+    expect(ask).not.toHaveBeenCalled();
   });
 });

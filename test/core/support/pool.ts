@@ -94,6 +94,7 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
     by: "admin",
     project: "default",
     budget: null,
+    storedBytes: 0,
     version: 1,
     state: "pending",
     priority: 50,

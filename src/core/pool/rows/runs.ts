@@ -3,13 +3,14 @@ import type { Resources } from "../../../schema/common.ts";
 import { servesProject } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import { formatSize } from "../../../shared/size.ts";
+import { formatSize, sizeBytes } from "../../../shared/size.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import { LATE_MS } from "../../audit/export.ts";
 import { newEntries } from "../../audit/outbox.ts";
 import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
 import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
+import { ownValue } from "../../own-value.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
 import { keepsMachinesApart } from "../projects.ts";
@@ -59,11 +60,26 @@ function refusal(
     const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
+  const full = fullProject(configured, upsert);
+  if (full !== null) return { kind: "refused", code: "project_full", text: full };
   const { index } = configured.memo;
   if (index.queue.length < config.maxQueue) return null;
   const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
   const retryAfterMs = index.queueRate.retryAfterMs(config.maxQueue, now);
   return { kind: "refused", code: "busy", text, retryAfterMs };
+}
+
+/** What to do if the runs of the project have stored all that its quota allows. Null: they have not. */
+function fullProject({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
+  const { maxStoredBytes } = ownValue(record.config.projects, project) ?? {};
+  if (maxStoredBytes === undefined) return null;
+  const stored = memo.storedBytes.of(project);
+  if (stored < sizeBytes(maxStoredBytes)) return null;
+  return (
+    `the runs of project "${project}" have stored ${formatSize(stored)} of output in this pool, and may ` +
+    `store ${formatSize(sizeBytes(maxStoredBytes))} (\`maxStoredBytes\`): delete ended runs, or let the ` +
+    "operator shorten `retention.runs` of the pool or raise the quota"
+  );
 }
 
 /** The requested resources as text. Disk and GPUs are named only if they are not 0. */
