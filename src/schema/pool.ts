@@ -5,7 +5,7 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
-import { PoolProjects } from "./pool/quota.ts";
+import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
@@ -219,6 +219,10 @@ export const PoolView = z
     holdOffs: z.array(HoldOff),
     leaving: z.boolean().optional().describe("it takes no more runs, and is deleted once it is empty"),
     spend: PoolSpend.optional(),
+    projects: z
+      .record(z.string(), ProjectUse)
+      .optional()
+      .describe("what each project that the configuration names uses of the pool"),
     strangers: z
       .array(z.string())
       .optional()

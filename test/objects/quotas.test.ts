@@ -15,7 +15,7 @@ function tell(id: string, more: Partial<RunUpsert>) {
   });
 }
 
-test("a pool loaded anew reads from its rows what each project has stored (projects.md#stored-bytes)", async () => {
+test("a pool loaded anew reads what its projects have stored (projects.md#stored-bytes)", async () => {
   await makePool({ maxInstances: 0, projects: { default: { maxStoredBytes: 100 }, ml: {} } });
   await tell("a", { storedBytes: 60 });
   await tell("b", { storedBytes: 39 });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
-import { explainRun } from "../../../src/core/pool/read/views.ts";
+import { explainRun, poolView } from "../../../src/core/pool/read/views.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
@@ -326,5 +326,34 @@ describe("maxStoredBytes: what the runs of a project have stored (projects.md#st
     const ask = vi.spyOn(state.runs, "sums");
     at(state, T0, run("c", ml));
     expect(ask).not.toHaveBeenCalled();
+  });
+});
+
+describe("the pool shows what each project uses, beside its quotas (projects.md#quotas)", () => {
+  const runs = () => [
+    placed("x", "w1", { ...ml, ...vcpus(1) }),
+    placed("y", "w1", { ...ml, ...vcpus(1) }),
+    waiting("a", { ...ml, ...vcpus(4) }),
+  ];
+  const none = { queued: 0, placed: 0, machines: 0, costPerHour: 0, unpriced: 0, quota: {} };
+
+  test("its runs, its machines and their cost", () => {
+    const state = configured(limited({ maxRuns: 2, maxStoredBytes: "1KiB" }), runs(), [
+      mine("w1"),
+      workerRow("w2"),
+    ]);
+    const quota = { maxRuns: 2, maxStoredBytes: "1KiB" };
+    const use = { queued: 1, placed: 2, machines: 1, costPerHour: 1, unpriced: 0, storedBytes: 0, quota };
+    expect(poolView(state, T0).projects).toEqual({ default: none, ml: use });
+  });
+
+  test("with shareMachines, the cost of its runs", () => {
+    const state = configured(limited({}, { shareMachines: true }), runs(), [workerRow("w1")]);
+    const use = { ...none, queued: 1, placed: 2, costPerHour: 0.5 };
+    expect(poolView(state, T0).projects).toEqual({ default: none, ml: use });
+  });
+
+  test("a pool without projects shows none", () => {
+    expect(poolView(configured(), T0)).not.toHaveProperty("projects");
   });
 });

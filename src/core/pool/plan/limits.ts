@@ -2,7 +2,6 @@
 import type { Resources } from "../../../schema/common.ts";
 import type { ProjectQuota } from "../../../schema/pool/quota.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
-import { ownValue } from "../../own-value.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { priceOfRow, rateOf, shareOfPrice } from "../read/money.ts";
@@ -193,9 +192,4 @@ function add(counts: Map<string, number>, name: string, value: number): void {
 /** The value under a name; 0: there is none. */
 export function countOf(counts: ReadonlyMap<string, number>, name: string): number {
   return counts.get(name) ?? 0;
-}
-
-/** The quotas of a project in this pool. */
-export function quotasOf({ projects }: PoolConfig, project: string): ProjectQuota {
-  return ownValue(projects, project) ?? {};
 }

@@ -23,6 +23,7 @@ import { capacityOfRow, isUnmade, type PoolRecord, type RunRow, type WorkerRow }
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
+import { projectUses } from "./project-uses.ts";
 
 /** A worker as lists show it, with the runs that the pool has placed on it. */
 export function workerSummary(
@@ -93,6 +94,7 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     }),
     ...(state.record.leaving === true ? { leaving: true } : {}),
     spend: spendOf(state),
+    ...(config.projects === undefined ? {} : { projects: projectUses(state, config.projects) }),
     strangers: state.memo.strangers,
     cloudError: state.memo.sweepError,
   };
