@@ -100,6 +100,7 @@ function rowOf(run: string, later: number): RunRow {
     by: "admin",
     project: "default",
     budget: null,
+    storedBytes: 0,
     avoid: [],
     opened: 0,
     worker: null,
@@ -111,7 +112,7 @@ function machine(worker: string, config: PoolConfig): WorkerRow {
   const times = { askedAt: T0, notAfter: T0, stopUntil: 0, missingSince: null, pausedUntil: 0, heardAt: T0 };
   const said = { version: 1, phase: "ready", idleBehavior: "run", address: null, reason: "" } as const;
   const boot = { instance: `i-${worker}`, readyAt: T0, bootOutcome: "success", endingAt: null } as const;
-  const spoken = { protocol: 1, refusals: 0 };
+  const spoken = { protocol: 1, refusals: 0, project: null };
   return {
     worker,
     kind: "cloud",
@@ -138,6 +139,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     remove: () => {},
     highest: () => 0,
     lowest: () => undefined,
+    sums: () => new Map(),
     forget: () => {},
     hasMoreThan: () => false,
     beyond: () => ({ rows: "", bytes: "" }),

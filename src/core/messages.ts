@@ -37,6 +37,8 @@ export interface RunUpsert {
   project: string;
   /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
   budget: Budget | null;
+  /** The bytes of output that are stored of it. 0 until it has ended (projects.md#stored-bytes). */
+  storedBytes: number;
   version: number;
   state: RunState;
   priority: number;

@@ -16,6 +16,8 @@ export interface RowDisk<Row> {
   remove(key: string): void;
   /** The highest number that any row has in a field; 0 without rows. */
   highest(field: string): number;
+  /** By the text in `by`: the sum of the numbers in `field`, of all rows. Reads the whole table. */
+  sums(field: string, by: string): Map<string, number>;
   /** The lowest number in `field` of the rows whose number in `by` is at least `atLeast`, live or not. */
   lowest(field: string, by: string, atLeast: number): number | undefined;
   /**
@@ -59,7 +61,17 @@ export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, n
 /** A table as readers see it. */
 export type ReadonlyRows<Row> = Pick<
   Rows<Row>,
-  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest" | "lowest" | "changes"
+  | "version"
+  | "get"
+  | "live"
+  | "ended"
+  | "latestEnded"
+  | "above"
+  | "derive"
+  | "highest"
+  | "lowest"
+  | "sums"
+  | "changes"
 >;
 
 /**
@@ -169,6 +181,24 @@ export class Rows<Row> {
   /** The highest value of a tracked field in any row that was stored at the start, or set since. */
   highest(field: keyof Row & string): number {
     return this.#highest.get(field) ?? 0;
+  }
+
+  /**
+   * By the text in a field: the sum of the numbers in another field, of all rows as they are now. Reads the
+   * whole table, so call it rarely.
+   */
+  sums(field: keyof Row & string, by: keyof Row & string): Map<string, number> {
+    const sums = this.#disk.sums(field, by);
+    const add = (row: Row | undefined, sign: number) => {
+      if (row === undefined || row === null) return;
+      const name = String(row[by]);
+      sums.set(name, (sums.get(name) ?? 0) + sign * Number(row[field]));
+    };
+    for (const key of new Set([...this.#dirty.keys(), ...this.#removed])) {
+      add(this.#disk.read(key), -1);
+      add(this.#rows.get(key), 1);
+    }
+    return sums;
   }
 
   /** The lowest number in a field of the stored rows whose number in another field is at least this. */

@@ -166,6 +166,14 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
   }
 
+  sums(field: string, by: string): Map<string, number> {
+    if (!this.#exists) return new Map();
+    const [group, number] = [`json_extract(v, '$.${by}')`, `json_extract(v, '$.${field}')`];
+    const sql = `SELECT ${group} AS name, sum(${number}) AS total FROM ${this.#table} GROUP BY 1`;
+    const found = this.#sql.exec<{ name: string; total: number | null }>(sql).toArray();
+    return new Map(found.map(({ name, total }) => [name, total ?? 0]));
+  }
+
   lowest(field: string, by: string, atLeast: number): number | undefined {
     if (!this.#exists) return undefined;
     const number = `json_extract(v, '$.${field}')`;

@@ -10,6 +10,8 @@ export interface Ruled {
   maxInstances: number;
   probe: { interval: string };
   timeouts: Record<"boot" | "probe" | "lease", string>;
+  projects?: Record<string, { maxInstances?: number | undefined }> | undefined;
+  shareMachines: boolean;
   instanceTypes: Record<string, { providerType?: string | undefined; preemptible?: boolean | undefined }>;
 }
 
@@ -20,6 +22,7 @@ export function addContradictions(config: Ruled, add: Add): void {
     add(["minInstances"], `must be at most \`maxInstances\`, ${maxInstances}`);
   addTimes(config, add);
   addSharedTypes(config, add);
+  addSharedMachines(config, add);
 }
 
 /** A host reports once in each interval. A timeout must last for one interval, and a lease for two. */
@@ -43,5 +46,14 @@ function addSharedTypes({ instanceTypes }: Ruled, add: Add): void {
     if (other === undefined) continue;
     const message = `is also that of the instance type "${other}"; give each its own`;
     add(["instanceTypes", name, "providerType"], message);
+  }
+}
+
+/** A machine that projects share belongs to none of them, so none can have too many. */
+function addSharedMachines({ projects = {}, shareMachines }: Ruled, add: Add): void {
+  if (!shareMachines) return;
+  const message = "must be left out with `shareMachines`: no project has machines of its own; see `maxRuns`";
+  for (const [name, { maxInstances }] of Object.entries(projects)) {
+    if (maxInstances !== undefined) add(["projects", name, "maxInstances"], message);
   }
 }

@@ -5,7 +5,7 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
-import { PoolProjects } from "./pool/quota.ts";
+import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
@@ -219,6 +219,10 @@ export const PoolView = z
     holdOffs: z.array(HoldOff),
     leaving: z.boolean().optional().describe("it takes no more runs, and is deleted once it is empty"),
     spend: PoolSpend.optional(),
+    projects: z
+      .record(z.string(), ProjectUse)
+      .optional()
+      .describe("what each project that the configuration names uses of the pool"),
     strangers: z
       .array(z.string())
       .optional()
@@ -284,7 +288,10 @@ export const WorkerSummary = z
     project: z
       .string()
       .nullable()
-      .describe("in a pool of several projects: the one whose runs it has; null: any project's"),
+      .describe(
+        "the project to which its machine belongs; null: to none yet, or the pool's projects share it; " +
+          "`*`: several projects have used it that no longer share machines, so it takes no more runs",
+      ),
     state: WorkerStateName,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
@@ -339,6 +346,7 @@ export const WorkerList = z
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 
+/** All that a worker knows of itself. The project of its machine is known to its pool alone. */
 export const WorkerStatus = ListedWorker.omit({ project: true })
   .extend({
     version: z.int(),

@@ -8,6 +8,7 @@ export const QueuedRun = z
   .object({
     id: z.string(),
     position: z.int().describe("its place in the queue: 1 is the first"),
+    project: z.string(),
     priority: z.int(),
     command: z.string().describe("the beginning of the command line"),
     submittedAt: InstantText,

@@ -39,6 +39,7 @@ export const STATUS_OF_CODE = {
   cloned: 409,
   pool_in_use: 409,
   pool_draining: 409,
+  project_full: 409,
   token_exists: 409,
   token_ended: 409,
   webhook_exists: 409,

@@ -115,6 +115,25 @@ describe("what is known of all rows, though only the live ones are in memory", (
     return { disk, load, rows: load() };
   }
 
+  test("sums by another field are of all rows as they are now, over or not, flushed or not", () => {
+    const { load, rows } = table();
+    rows.set("a", alive(1), 0);
+    rows.set("b", dead(2), 0);
+    rows.set("c", dead(4), 0);
+    rows.flush();
+    rows.set("a", dead(8), 0);
+    rows.set("d", alive(16), 0);
+    rows.delete("b");
+    const sums = new Map([
+      ["true", 16],
+      ["false", 12],
+    ]);
+    expect(rows.sums("n", "live")).toEqual(sums);
+    rows.flush();
+    expect(rows.sums("n", "live")).toEqual(sums);
+    expect(load().sums("n", "live")).toEqual(sums);
+  });
+
   test("the highest value of a tracked field, of rows that are over too, and over a reload", () => {
     const { load, rows } = tracking();
     expect(rows.highest("n")).toBe(0);

@@ -215,6 +215,11 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     await server.json(200, "DELETE", "/v1/pools/leaving?drain=1");
     return run({ pool: "leaving" });
   },
+  project_full: async () => {
+    const projects = { default: { maxStoredBytes: 0 } };
+    await server.json(201, "PUT", "/v1/pools/full", { ...OWN_POOL, projects });
+    return run({ pool: "full" });
+  },
   expired_run: async () => {
     const id = await ended();
     await until("it is deleted", async () => {

@@ -70,6 +70,8 @@ export class Audit implements ObjectsAudit {
   /** All processes that there have ever been, by run; and those that lived when that was last looked at. */
   readonly #started = new Map<string, Process[]>();
   readonly #alive = new Set<Process>();
+  /** By worker: the project whose run was there first. */
+  readonly #owners = new Map<string, string>();
   #steps = 0;
   /** Machines that there were when that was last looked at. */
   #living = 0;
@@ -197,6 +199,7 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(text, process.run, process.worker, other.worker);
     }
     this.#isNotEarly(process);
+    this.#isAmongItsOwn(process);
     this.#mayBeHere(process, others);
     this.#mayStart(process, others);
     this.#findsItsData(process, others);
@@ -212,6 +215,19 @@ export class Audit implements ObjectsAudit {
     const jumped = this.#world.now - this.#world.jumpedAt < 2 * LONGEST_DELAY_MS;
     if (earlyMs > EARLY_MS && !jumped)
       this.#world.violated(`3.3: ${id} starts ${earlyMs} ms early`, run, worker);
+  }
+
+  /** A machine never has runs of two projects (projects.md#machines): no pool here shares machines. */
+  #isAmongItsOwn({ id, run, worker }: Process): void {
+    const project = this.#stored.get(run)?.project ?? "default";
+    const owner = this.#owners.get(worker) ?? project;
+    this.#owners.set(worker, owner);
+    if (owner !== project)
+      this.#world.violated(
+        `4: ${id} of ${project} starts on ${worker}, which ${owner} has used`,
+        run,
+        worker,
+      );
   }
 
   /** What is on a broken machine may go on, and begin anew there; but nothing else comes onto it. */

@@ -24,6 +24,14 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.pool.apply(state, asIfEnded(state, event), now),
     },
   },
+  /** The pool lets all projects on all machines, though nobody said that they share them. */
+  "machines of everybody": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply: (state, event, now) => REAL_MACHINES.pool.apply(state, asIfShared(event), now),
+    },
+  },
   /** The allocation changes what it orders, and keeps the number (rule R1). */
   "orders that keep their number": {
     ...REAL_MACHINES,
@@ -178,6 +186,11 @@ export const FLEET_BUGS: Record<string, Machines> = {
     },
   },
 };
+
+function asIfShared(event: PoolEvent): PoolEvent {
+  if (event.type !== "configure") return event;
+  return { ...event, body: { ...event.body, config: { ...event.body.config, shareMachines: true } } };
+}
 
 function asIfHeld(event: AllocationEvent): AllocationEvent {
   return event.type === "observed" ? { ...event, body: { ...event.body, held: true } } : event;

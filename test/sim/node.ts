@@ -131,6 +131,14 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           .flatMap((row) => (row[field as keyof Row] === undefined ? [] : Number(row[field as keyof Row])));
         return numbers.length === 0 ? undefined : Math.min(...numbers);
       },
+      sums: (field, by) => {
+        const sums = new Map<string, number>();
+        for (const row of rows()) {
+          const name = String(row[by as keyof Row]);
+          sums.set(name, (sums.get(name) ?? 0) + Number(row[field as keyof Row] ?? 0));
+        }
+        return sums;
+      },
       readLatestEnded: (field, limit) => {
         const number = ([, row]: [string, Row]) => Number(row[field as keyof Row] ?? 0);
         return ended()

@@ -23,7 +23,7 @@ import type { PleaAnswer } from "./pleas.ts";
 import { ENDPOINT, SETTINGS } from "./receiver.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
-import { type Job, jobs, type Plea, POOL } from "./workload.ts";
+import { type Job, jobs, type Plea, POOL, poolOf } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
 
 export interface Options {
@@ -118,6 +118,8 @@ class Simulation {
   #ownBoots = 1;
   #liar: Liar | undefined;
   readonly #jobs = new Map<string, Job>();
+  readonly #projectOfNext: () => string;
+  readonly #projects = new Map<string, string>();
   /** Runs of which all is started that their `act` waits for. */
   readonly #acted = new Set<string>();
   readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
@@ -125,7 +127,12 @@ class Simulation {
   constructor(options: Options) {
     this.#options = options;
     const { setting = {} } = options;
-    this.#setting = setting;
+    const { pool, projectOfNext } =
+      setting.pool === undefined
+        ? poolOf(options.seed)
+        : { pool: setting.pool, projectOfNext: () => "default" };
+    this.#setting = { ...setting, pool };
+    this.#projectOfNext = projectOfNext;
     this.#world = new World(options.seed, options.faults, setting.rates);
     this.#audit = new Audit(this.#world, options.seed);
     this.#objects = new Objects(this.#world, options.machines, this.#audit);
@@ -138,7 +145,6 @@ class Simulation {
     this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.objects = this.#objects;
     this.#audit.cloud = this.#cloud;
-    const { pool = POOL } = setting;
     this.#operator = new Operator(this.#world, this.#objects, this.#audit, pool, options.seed);
   }
 
@@ -235,6 +241,7 @@ class Simulation {
     this.#audit.submitted = submitted.length;
     for (const job of submitted) {
       this.#jobs.set(job.id, job);
+      this.#projects.set(job.id, this.#projectOfNext());
       this.#audit.groups.set(job.id, groupOf(job.spec));
       if (job.spec.sticky) this.#audit.sticky.add(job.id);
       time.after(job.submitAtMs, () => void this.#submit(job));
@@ -328,7 +335,7 @@ class Simulation {
             spec,
             hash: id,
             by: "user",
-            project: "default",
+            project: this.#projects.get(id) ?? "default",
             budget: null,
           });
           // One that has ended and was deleted since is answered, too: it was taken.

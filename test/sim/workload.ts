@@ -3,7 +3,7 @@ import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schem
 import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
 import type { FakeScript } from "../../src/schema/run/task.ts";
 import { SIGNALS } from "../../src/shared/signals.ts";
-import type { Chance } from "./rng.ts";
+import { Chance } from "./rng.ts";
 
 /** A signal or a restart that a user requests. `request.by` is unique, so that its effects can be found. */
 export type Plea = { atMs: number } & (
@@ -38,6 +38,22 @@ export const POOL: PoolConfig = PoolConfigSchema.parse({
   allowFakeDriver: true,
   retention: { runs: `${RETENTION_MS}ms` },
 });
+
+/** The projects of some simulations, whose machines are kept apart. */
+const PROJECTS: PoolConfig["projects"] = { default: {}, ml: { maxRuns: 4, maxInstances: 2 } };
+/** Of so many stories one is about a pool of two projects. */
+const PROJECTS_IN = 3;
+
+/** The pool of a simulation, and the project of each of its runs in turn. */
+export function poolOf(seed: number): { pool: PoolConfig; projectOfNext: () => string } {
+  // Apart from the chance of everything else, so that all else is the same with projects and without.
+  const chance = new Chance(seed ^ 0x2c1b3c6d);
+  if (chance.between(1, PROJECTS_IN) > 1) return { pool: POOL, projectOfNext: () => "default" };
+  return {
+    pool: { ...POOL, projects: PROJECTS },
+    projectOfNext: () => (chance.chance(0.5) ? "ml" : "default"),
+  };
+}
 
 /** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */
 export function jobs(count: number, chance: Chance): Job[] {

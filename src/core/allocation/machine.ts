@@ -256,7 +256,9 @@ function numberChange(run: RunDraft, before: Existing): void {
   const shown = (one: AllocationRecord) => {
     const upsert = upsertOf({ ...run.state, record: one });
     const audit = one.audit?.last; // the pool need not hear that nothing is owed any more
-    return JSON.stringify([{ ...upsert, audit, version, epoch: 0 }, one.stopRequest !== null]);
+    // Nor is it told when logs are deleted: their bytes count until the run is forgotten.
+    const same = { audit, version, epoch: 0, storedBytes: 0 };
+    return JSON.stringify([{ ...upsert, ...same }, one.stopRequest !== null]);
   };
   run.set({ version, poolVersion: shown(before.record) === shown(record) ? old.poolVersion : version });
 }

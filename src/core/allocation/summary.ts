@@ -31,6 +31,13 @@ function mishapsOf({ ended, tasks }: AllocationRecord): Pick<RunUpsert, "restart
   return { restarts, oomKills };
 }
 
+/** The bytes of output that are stored. They count once no more can come (projects.md#stored-bytes). */
+function storedBytesOf({ ended, logs }: AllocationRecord): number {
+  if (!ended) return 0;
+  const streams = Object.values(logs).flatMap((ofAttempt) => Object.values(ofAttempt));
+  return streams.reduce((sum, { stored }) => sum + stored, 0);
+}
+
 /** The run as it describes itself to its pool. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
@@ -42,6 +49,7 @@ export function upsertOf(state: Existing): RunUpsert {
     ...viaField(record),
     project: record.project,
     budget: record.budget,
+    storedBytes: storedBytesOf(record),
     version: record.version,
     state: stateOf(phaseOf(state)),
     priority: spec.priority,

@@ -2,6 +2,7 @@
 import type { Invariant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
+import { isOpenTo, SEVERAL_PROJECTS } from "./projects.ts";
 import { isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
 import type { PoolState } from "./state.ts";
 
@@ -45,6 +46,20 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     const count = isPermit ? [...providedWorkers(state)].length : 0;
     const most = state.record?.config.maxInstances ?? 0;
     return count > most ? `it is permit ${count}, but at most ${most} are allowed` : undefined;
+  }),
+  ofRows("projects.md#machines", workers, (before, { project }) =>
+    before === undefined ||
+    before.project === null ||
+    before.project === project ||
+    project === SEVERAL_PROJECTS
+      ? undefined
+      : `it was of project ${before.project}, and is of ${project}`,
+  ),
+  ofRows("projects.md#machines", runs, (before, row, { record, workers: all }) => {
+    if (record === null || !isOpen(row) || before?.opened === row.opened) return undefined;
+    const machine = all.get(row.worker ?? "");
+    if (machine === undefined || isOpenTo(record.config, row.project, machine)) return undefined;
+    return `it is of project ${row.project}, and its machine of ${machine.project}`;
   }),
   ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
     before?.phase === "gone" && phase !== "gone" && instance === null

@@ -5,6 +5,7 @@ import type { Configure, ConfigureAnswer } from "../messages.ts";
 import { isOtherProvider } from "./config-diff.ts";
 import { forcedDeletion, markElsewhere } from "./forced.ts";
 import { learnedAfterConfigure } from "./plan/learned.ts";
+import { markUsed } from "./projects.ts";
 import { holdsAfterConfigure } from "./provider/hold-offs.ts";
 import { NO_TALLY, providedWorkers, type WorkerRow } from "./record.ts";
 import { isEmpty, isRemoved, type PoolState, type ReadonlyPool } from "./state.ts";
@@ -29,6 +30,7 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   const moves = isOtherProvider(record.config.provider, config.provider);
   if (moves && [...providedWorkers(state)].some(mayHaveMachine)) return refused;
   if (moves) markElsewhere(state, now);
+  markUsed(state.workers, record.config, config, now);
   const memo = { ...state.memo, lookAt: undefined };
   const { leaving: _leaving, forced: _forced, learned: _learned, ...stays } = record;
   const known = { holds: holdsAfterConfigure(record, config), ...learnedAfterConfigure(record, config) };

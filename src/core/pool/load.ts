@@ -7,6 +7,7 @@ import { Changes } from "./rows/changes.ts";
 import { LastHeard } from "./rows/last-heard.ts";
 import { RecentEnds } from "./rows/recent-ends.ts";
 import { RunIndex } from "./rows/run-index.ts";
+import { StoredBytes } from "./rows/stored-bytes.ts";
 import type { PoolMemo, PoolState } from "./state.ts";
 
 /** Makes the state of a loaded pool from its stored record and rows. */
@@ -23,7 +24,9 @@ export function loadedPool(
   audit.noteExported(record?.exported);
   audit.stampWith((now) => changes.stamp(now));
   const recentEnds = new RecentEnds(counting.ends);
+  const storedBytes = new StoredBytes(runs);
   runs.stampWith((after, before, key, now) => {
+    storedBytes.changes(after);
     const row = counting.run(changes.run(after, before, key, now), before, now);
     if (row.endNumber !== undefined) recentEnds.note(row.endNumber, key);
     return row;
@@ -37,6 +40,7 @@ export function loadedPool(
     counting,
     changes,
     recentEnds,
+    storedBytes,
     talks: {},
     sweptAt: null,
     sweepError: null,

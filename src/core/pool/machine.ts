@@ -14,6 +14,7 @@ import { poolInbox } from "./inbox.ts";
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
+import { workersOutOfUse } from "./projects.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
@@ -262,6 +263,8 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
     if (!isDone && (type === SELF_HOSTED || Object.hasOwn(config.instanceTypes, type))) continue;
     for (const worker of workers) drained.add(worker);
   }
+  const byProject = state.workers.derive(activeByProject);
+  for (const worker of workersOutOfUse(config, byProject)) drained.add(worker);
   for (const worker of drained)
     owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
   for (const body of workersToKill(state))
@@ -303,16 +306,24 @@ function turnsDue(workers: readonly WorkerRow[]): WorkerRow[] {
 
 /** Workers that are not ending, by instance type. The type may no longer be configured. */
 function activeByType(workers: readonly WorkerRow[]): Map<string, string[]> {
-  const byType = new Map<string, string[]>();
+  return activeBy(workers, (row) => (row.kind === "cloud" ? row.instanceType : SELF_HOSTED));
+}
+
+/** Workers that are not ending, by the project in their rows. */
+function activeByProject(workers: readonly WorkerRow[]): Map<string | null, string[]> {
+  return activeBy(workers, ({ project }) => project);
+}
+
+function activeBy<Key>(workers: readonly WorkerRow[], keyOf: (row: WorkerRow) => Key): Map<Key, string[]> {
+  const active = new Map<Key, string[]>();
   for (const row of workers) {
     const goesOn = row.phase === "booting" || row.phase === "ready" || row.phase === "unknown";
     if (!goesOn || row.idleBehavior !== "run" || isUnheard(row)) continue;
-    const type = row.kind === "cloud" ? row.instanceType : SELF_HOSTED;
-    const same = byType.get(type);
-    if (same === undefined) byType.set(type, [row.worker]);
+    const same = active.get(keyOf(row));
+    if (same === undefined) active.set(keyOf(row), [row.worker]);
     else same.push(row.worker);
   }
-  return byType;
+  return active;
 }
 
 function sweepDue(state: ReadonlyConfigured, now: Instant): PoolMessage[] {

@@ -69,6 +69,11 @@ export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop" |
   heardAt: Instant;
   /** When the worker began to end; null: it is not ending. */
   endingAt: Instant | null;
+  /**
+   * The project to which its machine belongs, until the worker's end (projects.md#machines). Null: the row
+   * names none, and `ownerOf` says more.
+   */
+  project: string | null;
   /** When the worker was last marked gone: its cost until then has been counted. Absent: never. */
   spentUntil?: Instant;
   /** The number of the row's latest change (`changes.ts`). Absent: the row has not been written yet. */

@@ -11,6 +11,7 @@ import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
 import type { LastHeard, ReadonlyLastHeard } from "./rows/last-heard.ts";
 import type { ReadonlyRecentEnds, RecentEnds } from "./rows/recent-ends.ts";
 import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
+import type { StoredBytes } from "./rows/stored-bytes.ts";
 
 /** What this process remembers of an endpoint that follows the pool (webhooks.md#following). */
 export interface Talk {
@@ -30,6 +31,8 @@ export interface PoolMemo {
   changes: Changes;
   /** The runs that ended lately. Changed in place with the rows. */
   recentEnds: RecentEnds;
+  /** What the runs of each project have stored. Changed in place with the rows. */
+  storedBytes: StoredBytes;
   /** By endpoint: when it may be told more, and how often it has asked. */
   talks: Record<string, Talk>;
   sweptAt: Instant | null;
@@ -83,6 +86,7 @@ interface ReadonlyTables {
   readonly counting: Pick<Counting, "counts" | "ends">;
   readonly changes: ReadonlyChanges;
   readonly recentEnds: ReadonlyRecentEnds;
+  readonly storedBytes: Pick<StoredBytes, "of">;
   readonly expired: ReadonlyMap<string, RunRow>;
   readonly latest: Readonly<PoolMemo["latest"]>;
 }

@@ -36,6 +36,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   cloned: "two machines take turns starting as this host, as clones of one disk do: both are refused",
   pool_in_use: "the pool has machines, or runs that have not ended",
   pool_draining: "the pool is being deleted: it takes no new runs or machines",
+  project_full: "the runs of the project have stored all that its quota in the pool allows",
   token_exists: "a valid token has this name already",
   project_exists: "a project has this name already",
   project_in_use: "something of the project is left, or a pool names it",

@@ -35,6 +35,7 @@ const submit = operation({
     "unknown_secret",
     "no_bucket",
     "pool_draining",
+    "project_full",
     "unsatisfiable",
     "host_paths_not_allowed",
     "fake_driver_not_allowed",

@@ -38,7 +38,7 @@ export function walledPool(
     return project === null ? own : { ...own, project };
   };
   const auditFilter = async (filter: AuditFilter): Promise<AuditFilter> =>
-    ofProject(filter, project, await whole());
+    withinProject(filter, project, await whole());
   return {
     view: async () => viewFor(project, await whole(), await api.view()),
     queue: async (page) => {
@@ -80,6 +80,10 @@ export function walledPool(
       const workers = await api.workers(states);
       return workers.flatMap((worker) => workerFor(project, found, worker) ?? []);
     },
+    ownerOf: async (worker) => {
+      await whole();
+      return api.ownerOf(worker);
+    },
     audit: async (filter, page) => api.audit(await auditFilter(filter), page),
     auditAfter: async (filter, ...rest) => api.auditAfter(await auditFilter(filter), ...rest),
   };
@@ -114,14 +118,26 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
 /** A pool as a project sees it: without what only the operator of a shared pool needs. */
 function viewFor(project: string | null, standing: Standing, view: PoolView): PoolView {
   if (project === null || standing === "own") return view;
-  const { spend: _spend, strangers: _strangers, ...shown } = view;
-  const { projects = {}, ...config } = view.config;
-  const own = projects[project];
-  return { ...shown, config: { ...config, ...(own === undefined ? {} : { projects: { [project]: own } }) } };
+  const { spend: _spend, strangers: _strangers, projects: uses, ...shown } = view;
+  const { projects: quotas, ...config } = view.config;
+  return {
+    ...shown,
+    ...ofProject(uses, project),
+    config: { ...config, ...ofProject(quotas, project) },
+  };
+}
+
+/** The part of a project of what is stored by project. */
+function ofProject<Part>(
+  all: Record<string, Part> | undefined,
+  project: string,
+): { projects?: Record<string, Part> } {
+  const own = all?.[project];
+  return own === undefined ? {} : { projects: { [project]: own } };
 }
 
 /** Narrows a filter of the audit log to the entries of a project. Those of no project are the pool's own. */
-function ofProject(filter: AuditFilter, project: string | null, standing: Standing): AuditFilter {
+function withinProject(filter: AuditFilter, project: string | null, standing: Standing): AuditFilter {
   if (project === null) return filter;
   return { ...filter, projects: standing === "own" ? [project, null] : [project] };
 }

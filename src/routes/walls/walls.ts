@@ -2,10 +2,9 @@
 // (access.md#walls)?
 import type { AuditFilter, CloudWorkerApi, Objects, RegistryApi } from "../../objects/rpc.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { WORKER_STATES } from "../../shared/run-state.ts";
 import type { Caller } from "../access/caller.ts";
 import { guarded } from "./guarded.ts";
-import { refuseShared, walledPool, workerFor } from "./pool-wall.ts";
+import { refuseShared, walledPool } from "./pool-wall.ts";
 import { beyond, idsOf, limitsRuns, mayUsePool, unknownPool } from "./run-limits.ts";
 import { walledRun } from "./run-wall.ts";
 import type { Standing } from "./standing.ts";
@@ -40,8 +39,8 @@ export function walledObjects(
 const READS: readonly PropertyKey[] = ["read", "why"];
 
 /**
- * A worker as it exists for a caller: unknown if its pool is, or if it is a machine of another project. In a
- * pool that serves several projects a caller changes no machine (projects.md#pools).
+ * A worker as it exists for a caller: unknown if its pool is. In a pool that serves several projects, a caller
+ * changes no machine, and sees those of its own project and those that nobody has used (projects.md#pools).
  */
 function walledWorker(objects: Objects, caller: Caller, standing: StandingOf, id: string): CloudWorkerApi {
   const { project, limits } = caller;
@@ -49,13 +48,14 @@ function walledWorker(objects: Objects, caller: Caller, standing: StandingOf, id
   if (project === null && !limitsRuns(limits)) return api;
   const unknown = new DroverError("unknown_worker", `there is no worker "${id}"`);
   const check = async (method: PropertyKey) => {
-    const { pool } = await objects.worker(id).read();
+    const worker = await objects.worker(id).read();
+    const { pool } = worker;
     const found = mayUsePool(limits, pool) ? await standing(pool) : "none";
     if (found === "none") throw unknown;
     if (found === "own") return;
-    const listed = (await objects.pool(pool).workers([...WORKER_STATES])).find((one) => one.id === id);
-    const shown = listed && workerFor(project, found, listed);
-    if (shown === undefined || shown.runs.length < (listed?.runs.length ?? 0)) throw unknown;
+    const owner = await objects.pool(pool).ownerOf(id);
+    const isUnused = worker.lastRun === null && worker.runs.length === 0 && worker.orders.length === 0;
+    if (owner !== project && !(owner === null && isUnused)) throw unknown;
     if (!READS.includes(method)) refuseShared(pool, found);
   };
   return new Proxy(api, {

@@ -28,6 +28,20 @@ export const ProjectQuota = z
   .meta({ id: "ProjectQuota" });
 export type ProjectQuota = z.output<typeof ProjectQuota>;
 
+/** What a project uses of a pool now (projects.md#quotas). */
+export const ProjectUse = z
+  .object({
+    queued: z.int().describe("its runs that wait for a place"),
+    placed: z.int().describe("its runs that are placed"),
+    machines: z.int().describe("machines of a provider that belong to it"),
+    costPerHour: z.number().describe("cost of its machines or, with `shareMachines`, of its placed runs"),
+    unpriced: z.int().describe("machines or runs of unknown price, not in `costPerHour`"),
+    storedBytes: z.int().optional().describe("stored output of its runs; only with `maxStoredBytes`"),
+    quota: ProjectQuota,
+  })
+  .meta({ id: "ProjectUse" });
+export type ProjectUse = z.output<typeof ProjectUse>;
+
 /** The projects that a pool serves. */
 export const PoolProjects = z
   .record(ProjectName, ProjectQuota)

@@ -4,11 +4,13 @@ import { allocationFrom, loadedAllocation } from "../../../src/core/allocation/l
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import type { AllocationState } from "../../../src/core/allocation/state.ts";
+import { upsertOf } from "../../../src/core/allocation/summary.ts";
 import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/shared/limits.ts";
 import {
   abort,
   at,
   ended,
+  existing,
   exited,
   observed,
   ordered,
@@ -72,6 +74,16 @@ describe("logs that go before their run (`retention.logs`)", () => {
   ])("an alarm is owed for the time %s (rule R8)", (_, state, wakes) => {
     if (state.record?.ended === true) expect(allocationMachine.wakeAt(state)).toBe(wakes);
     else expect(logsUntil(state)).toBe(wakes);
+  });
+
+  test("the pool hears of their bytes with the end of the run only (projects.md#stored-bytes)", () => {
+    const running1 = runAt(started(), T0, observed([{ ...running, log: LOG }]));
+    const over1 = logged();
+    const clear = existing(at(over1, END, none(KEEP)));
+    const gone = existing(at(clear, END + KEEP, cleared));
+    expect([running1, over1].map((state) => upsertOf(existing(state)).storedBytes)).toEqual([0, 2]);
+    expect(gone.record.logs).toEqual({});
+    expect(gone.record.poolVersion).toBe(clear.record.poolVersion);
   });
 
   test("at that moment, and not before, they are to be cleared, and cannot be read any more", () => {

@@ -75,6 +75,7 @@ describe("a submission", () => {
           finishedAt: null,
           restarts: 0,
           oomKills: 0,
+          storedBytes: 0,
           avoid: [],
           prefer: null,
           wants: "place",

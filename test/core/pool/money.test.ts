@@ -4,7 +4,7 @@ import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
 import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/read/money.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
-import { answer, configured, MINUTE, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
+import { answer, configured, MINUTE, NEED, owed, POOL, placed, T0, workerRow } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 const TYPE: InstanceType = { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0 };
@@ -83,7 +83,7 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
     expect(spendOf(state)).toEqual({ perHour: 1, unpriced: 1, worstPerHour: null });
     const view = poolView(state, T0);
     expect(PoolView.parse(view).spend).toEqual(spendOf(state));
-    const shown = workerSummary(workerRow("w1", "ready", { type: at() }), [], "default");
+    const shown = workerSummary(workerRow("w1", "ready", { type: at() }), [], POOL);
     expect(WorkerSummary.parse(shown).price).toBeNull();
   });
 

@@ -12,12 +12,15 @@ const instanceTypes = {
   large: InstanceType.parse({ vcpus: 6, memory: 4_000, disk: 100, price: 3, quotaGroup: "big" }),
   gpu: InstanceType.parse({ vcpus: 4, memory: 4_000, gpus: 2, price: 2.5, quotaGroup: "big" }),
 };
+const { price: _price, ...unpriced } = instanceTypes.small;
 const types = ["small", "large", "gpu"] as const;
 const names = Array.from({ length: 10 }, (_, n) => `r${n}`);
 
 const run: fc.Arbitrary<RunRow> = fc
   .record({
     id: fc.constantFrom(...names),
+    project: fc.constantFrom("default", "default", "ml", "ml", "old"),
+    budget: fc.constantFrom(null, null, null, { payer: "t", perHour: 1 }, { payer: "t", perHour: 2.5 }),
     resources: fc.record({
       vcpus: fc.nat(6),
       memoryBytes: fc.constantFrom(0, 300, 950, 3_800, 3_801),
@@ -56,6 +59,8 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     refusals: fc.constantFrom(1, 3),
     askedAt: fc.constantFrom(T0 - 10, T0),
     waits: fc.constantFrom<("create" | undefined)[]>(undefined, undefined, "create"),
+    listedPrice: fc.constantFrom(null, null, { price: 1.5, since: T0 }),
+    project: fc.constantFrom(null, null, null, "default", "ml", "ml", "old", "*"),
     turn: fc.constantFrom(undefined, { version: 1, at: T0 - 3 }, { version: 0, at: T0 - 3 }),
     endsSince: fc.constantFrom(T0, T0 - 300_000),
   })
@@ -81,8 +86,35 @@ const holdOff: fc.Arbitrary<Hold> = fc
   })
   .map(({ until, ...more }) => hold(until, more));
 
-const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
-  instanceTypes: fc.constant(instanceTypes),
+const both = { default: {}, ml: {} };
+const quota = fc.record(
+  {
+    maxRuns: fc.integer({ min: 1, max: 3 }),
+    maxInstances: fc.integer({ min: 1, max: 3 }),
+    maxCostPerHour: fc.constantFrom(0.5, 1, 2.5, 4),
+  },
+  { requiredKeys: [] },
+);
+/** Whom the pool serves, with which quotas, and whether their machines are shared. */
+const projects = fc
+  .record({
+    named: fc.oneof(
+      fc.constantFrom<PoolConfigInput["projects"]>(undefined, both, { ml: {} }),
+      fc.record({ default: quota, ml: quota }),
+    ),
+    shareMachines: fc.constantFrom(false, false, false, true),
+  })
+  .map(({ named, shareMachines }) => {
+    const shared = Object.entries(named ?? {}).map(([name, { maxInstances: _none, ...rest }]) => [
+      name,
+      rest,
+    ]);
+    const all = shareMachines && named !== undefined ? Object.fromEntries(shared) : named;
+    return { projects: all, shareMachines };
+  });
+
+const machines: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
+  instanceTypes: fc.constantFrom(instanceTypes, instanceTypes, { ...instanceTypes, small: unpriced }),
   minInstances: fc.constantFrom(0, 0, 2),
   maxInstances: fc.nat(6),
   maxRunsPerInstance: fc.constantFrom(0, 0, 2),
@@ -90,6 +122,9 @@ const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
   priceFactor: fc.constantFrom(1, 1.5, 3),
   allowRunsWithoutGpus: fc.constantFrom(false, false, false, true),
 });
+const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc
+  .tuple(machines, projects)
+  .map(([some, others]) => ({ ...some, ...others }));
 
 const view: fc.Arbitrary<Configured> = fc
   .record({

@@ -30,10 +30,12 @@ const arrival: fc.Arbitrary<Step> = fc
     vcpus: fc.nat(5),
     memoryBytes: fc.constantFrom(0, 300, 900),
     avoid: fc.constantFrom<string[]>([], ["default-s-1"], ["w1", "w2"]),
+    project: fc.constantFrom("default", "default", "ml"),
+    budget: fc.constantFrom(null, null, { payer: "t", perHour: 0.6 }),
   })
-  .map(({ later, priority, vcpus: count, memoryBytes, avoid }) => (_state, nth) => {
+  .map(({ later, vcpus: count, memoryBytes, ...more }) => (_state, nth) => {
     const resources = { vcpus: count, memoryBytes, diskBytes: 0, gpus: 0 };
-    return run(`r${nth}`, { priority, avoid, resources, submittedAt: T0 + later });
+    return run(`r${nth}`, { ...more, resources, submittedAt: T0 + later });
   });
 
 const ending: fc.Arbitrary<Step> = fc
@@ -78,12 +80,20 @@ const step = fc.oneof(
   { weight: 2, arbitrary: change },
 );
 const steps = fc.array(fc.tuple(step, fc.constantFrom(0, 0, 1, 900, 9_000)), { maxLength: 60 });
-const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
+const machines: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
   minInstances: fc.nat(2),
   maxInstances: fc.nat(5),
   maxRunsPerInstance: fc.constantFrom(0, 2),
   maxConcurrentCreates: fc.integer({ min: 1, max: 3 }),
 });
+const projects = fc.constantFrom<Partial<PoolConfigInput>>(
+  {},
+  { projects: { default: {}, ml: {} } },
+  { projects: { default: {}, ml: {} }, shareMachines: true },
+  { projects: { default: { maxRuns: 3 }, ml: { maxInstances: 1 } } },
+  { projects: { default: { maxCostPerHour: 2 }, ml: { maxRuns: 1 } } },
+  { projects: { default: { maxCostPerHour: 0.6 }, ml: {} }, shareMachines: true },
+);
 
 const rowsOf = (state: State) => ({
   runs: new Map([...state.runs.live()].map((row) => [row.run, [row.opened, row.worker]])),
@@ -96,8 +106,8 @@ const rowsOf = (state: State) => ({
 /** Plays each step in a pool that remembers, and in one that has just been loaded. */
 function compare(look: (kept: State, fresh: State) => void): void {
   fc.assert(
-    fc.property(config, steps, (more, story) => {
-      let state = configured(more, [], [workerRow("w1"), workerRow("w2", "booting")]);
+    fc.property(machines, projects, steps, (some, others, story) => {
+      let state = configured({ ...some, ...others }, [], [workerRow("w1"), workerRow("w2", "booting")]);
       let now = T0;
       for (const [nth, [make, ms]] of story.entries()) {
         now += ms;

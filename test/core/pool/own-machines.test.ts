@@ -13,6 +13,7 @@ import {
   MINUTE,
   NEED,
   owed,
+  POOL,
   placed,
   placesOf,
   run,
@@ -182,8 +183,8 @@ describe("they are not the provider's", () => {
   });
 
   test("lists show them as what they are", () => {
-    const shown = workerSummary(own("mine"), [], "default");
+    const shown = workerSummary(own("mine"), [], POOL);
     expect(shown).toMatchObject({ own: true, instanceType: "self-hosted", price: 0, resources: BIG });
-    expect(workerSummary(workerRow("w1"), [], "default").own).toBe(false);
+    expect(workerSummary(workerRow("w1"), [], POOL).own).toBe(false);
   });
 });

@@ -6,7 +6,18 @@ import type { PoolRecord, WorkerRow } from "../../../src/core/pool/record.ts";
 import { LATE_MACHINE_MS, WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
-import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
+import {
+  at,
+  configured,
+  MINUTE,
+  owed,
+  POOL,
+  pool,
+  reloaded,
+  T0,
+  workerRow,
+  workerSays,
+} from "../support/pool.ts";
 
 function instance(worker: string, more: Partial<Instance> = {}): Instance {
   const tags = { [WORKER_TAG]: worker };
@@ -268,7 +279,7 @@ describe("A6 story1-twice-seen: a provider that has made two machines for one wo
     expect(poolView(state, T0).strangers).toEqual(["i-twin"]);
     expect(sightings(state)).toMatchObject([{ instance: { id: "i-w1" }, doubles: ["i-twin"] }]);
     const heard = at(state, T0, workerSays("w1", { doubles: ["i-twin"] }));
-    const [row] = [...heard.workers.live()].map((row) => workerSummary(row, [], "default"));
+    const [row] = [...heard.workers.live()].map((row) => workerSummary(row, [], POOL));
     expect(row).toMatchObject({ id: "w1", doubles: ["i-twin"] });
   });
 

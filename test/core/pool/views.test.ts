@@ -7,7 +7,18 @@ import { runSummary } from "../../../src/core/run-summary.ts";
 import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary } from "../../../src/schema/run/run.ts";
 import { Why } from "../../../src/schema/why.ts";
-import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+import {
+  configured,
+  held,
+  hold,
+  MINUTE,
+  POOL,
+  placed,
+  T0,
+  vcpus,
+  waiting,
+  workerRow,
+} from "../support/pool.ts";
 
 const iso = (ms: number) => new Date(T0 + ms).toISOString();
 
@@ -148,7 +159,7 @@ describe("rows as lists show them", () => {
     ["shutdown", [], "shutdown"],
     ["gone", [], "gone"],
   ] as const)("a worker that is %s, with %j on it, is shown %s (workers.md#states)", (phase, runs, state) => {
-    const summary = workerSummary(workerRow("w1", phase), [...runs], "default");
+    const summary = workerSummary(workerRow("w1", phase), [...runs], POOL);
     expect(summary).toMatchObject({ id: "w1", state, runs, resources: { vcpus: 4, memoryBytes: 2 ** 30 } });
     expect(WorkerSummary.parse(summary)).toEqual(summary);
   });

@@ -13,6 +13,7 @@ import {
   hold,
   MINUTE,
   NEED,
+  POOL,
   placed,
   T0,
   vcpus,
@@ -139,6 +140,25 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       lessMemory(),
       ["less_memory", /small 900MiB of 1GiB/, "place", null, "operator"],
     ],
+    [
+      "its project is no longer served",
+      configured({}, [waiting("a", { project: "ml" })]),
+      ["project_not_served", /no longer serves its project, "ml"/, "place", null, "operator"],
+    ],
+    [
+      "its project uses all of its quota",
+      configured(
+        { projects: { default: { maxRuns: 1 } } },
+        [placed("x", "w1"), waiting("a")],
+        [workerRow("w1")],
+      ),
+      ["project_quota", /`maxRuns` = 1; placed, or about to be: 1/, "place", null, "command"],
+    ],
+    [
+      "its budget allows less than any machine costs",
+      configured({}, [waiting("a", { budget: { payer: "t", perHour: 0.001 } })]),
+      ["budget", /budget of its token is 0.001 per hour/, "place", null, "operator"],
+    ],
   ];
 
   test("no code is left out", () => {
@@ -172,7 +192,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       row({ instance: "i-1" }),
       row({ kind: "self-hosted" }),
     ];
-    expect(shown.map((one) => workerSummary(one, [], "default").machine)).toEqual([
+    expect(shown.map((one) => workerSummary(one, [], POOL).machine)).toEqual([
       "refused",
       "unconfirmed",
       "asked",

@@ -67,6 +67,15 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return Math.max(0, ...values);
   }
 
+  sums(field: string, by: string): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const { row } of this.rows.values()) {
+      const name = String(row[by as keyof Row]);
+      sums.set(name, (sums.get(name) ?? 0) + Number(row[field as keyof Row] ?? 0));
+    }
+    return sums;
+  }
+
   lowest(field: string, by: string, atLeast: number): number | undefined {
     const numbers = [...this.rows.values()]
       .filter(({ row }) => Number(row[by as keyof Row] ?? -1) >= atLeast)

@@ -17,7 +17,12 @@ interface Machine {
   row: WorkerRow | null;
   ready: boolean;
   has: Resources;
-  on: Resources[];
+  on: RunRow[];
+  /** To whom it belongs: only to the first project, unless all share it. */
+  project: string | null;
+  price: number | null;
+  /** All that it has, with the memory that cannot be used. */
+  whole: Resources;
   slots: number;
   /** Kept from all runs that come later in the queue. */
   kept: boolean;
@@ -69,6 +74,7 @@ class ObviousPlan {
   #takesRuns(row: WorkerRow): boolean {
     if (row.idleBehavior !== "run" || row.stopUntil > this.#now) return false;
     if (row.pausedUntil > this.#now && row.refusals > 2) return false;
+    if (row.project !== null && !this.#isServed(row.project)) return false;
     return (
       row.phase === "ready" || (row.kind === "cloud" && (row.phase === "booting" || row.phase === "asked"))
     );
@@ -76,36 +82,65 @@ class ObviousPlan {
 
   #machineOf(row: WorkerRow): Machine {
     const { maxRuns } = row.settings;
-    const on = [...this.#state.runs.live()]
-      .filter((run) => run.opened > run.ended && run.worker === row.worker)
-      .map((run) => run.resources);
+    const on = [...this.#state.runs.live()].filter(
+      (run) => run.opened > run.ended && run.worker === row.worker,
+    );
     const has = row.resources ?? resourcesOfType(row.type);
     return {
       row,
       ready: row.phase === "ready" && row.pausedUntil <= this.#now,
       has: { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) },
       on,
+      project: row.project,
+      price: row.kind === "cloud" ? (row.listedPrice?.price ?? row.type.price ?? null) : 0,
+      whole: has,
       slots: maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns,
       kept: false,
     };
   }
 
+  #isServed(project: string): boolean {
+    return Object.keys(this.#state.record.config.projects ?? { default: {} }).includes(project);
+  }
+
+  /** Whether a machine takes runs of its own project only. */
+  get #isApart(): boolean {
+    const { projects, shareMachines } = this.#state.record.config;
+    return projects !== undefined && !shareMachines;
+  }
+
   #decide(run: RunRow): void {
+    if (!this.#isServed(run.project)) {
+      this.#said.waits[run.run] = "project_not_served";
+      return;
+    }
+    const { maxRuns = Number.POSITIVE_INFINITY } = this.#quota(run);
+    if (this.#counted().filter(({ project }) => project === run.project).length >= maxRuns) {
+      this.#said.waits[run.run] = "project_quota";
+      return;
+    }
     const machine = this.#best(run);
     if (machine !== undefined) {
-      machine.on.push(run.resources);
+      machine.on.push(run);
+      machine.project ??= run.project;
       const { row } = machine;
       if (row !== null && machine.ready) this.#said.places.push(`${run.run}@${row.worker}`);
       else this.#said.waits[run.run] = row === null ? "machine_asked" : `machine_booting ${row.worker}`;
       if (row !== null && !machine.ready) this.#keepForTrial(run, row);
       return;
     }
-    const types = this.#typesFor(run.resources);
+    const all = this.#typesFor(run.resources);
+    const held = all.map(([, type]) => this.#limitOn(this.#newMachine(type), run));
+    const types = all.filter((_, at) => held[at] === null);
     for (const [name, type] of types) {
       if (this.#stops(name) !== null) continue;
-      this.#machines.push({ ...this.#newMachine(type), on: [run.resources] });
+      this.#machines.push({ ...this.#newMachine(type), on: [run], project: run.project });
       this.#said.creates.push(name);
       this.#said.waits[run.run] = "machine_asked";
+      return;
+    }
+    if (all.length > 0 && types.length === 0) {
+      this.#said.waits[run.run] = held[0] ?? "";
       return;
     }
     const first = types[0];
@@ -113,6 +148,54 @@ class ObviousPlan {
     const kept = code === "machine_asked" ? undefined : this.#reserve(run);
     for (const [name] of types) this.#makeRoom(run, name);
     this.#said.waits[run.run] = kept ? `${code} ${kept}` : code;
+  }
+
+  #quota({ project }: RunRow) {
+    return this.#state.record.config.projects?.[project] ?? {};
+  }
+
+  /** The runs that are placed, or have been promised room by this plan. */
+  #counted(): RunRow[] {
+    return this.#allMachines().flatMap(({ on }) => on);
+  }
+
+  /** The machines of this plan, and those that take no runs but have some. */
+  #allMachines(): Machine[] {
+    const there = this.#machines.map(({ row }) => row?.worker);
+    const others = this.#workers().filter(({ worker }) => !there.includes(worker));
+    return [...this.#machines, ...others.map((row) => this.#machineOf(row))];
+  }
+
+  /** Which quota of its project, or which budget, keeps a run off a machine. */
+  #limitOn(machine: Machine, run: RunRow): string | null {
+    const { maxInstances = Infinity, maxCostPerHour = Infinity } = this.#quota(run);
+    const isProvided = machine.row?.kind !== "self-hosted";
+    const own = this.#allMachines().filter(
+      ({ project, row }) => project === run.project && row?.kind !== "self-hosted",
+    );
+    if (this.#isApart && machine.project === null && isProvided) {
+      const cost = own.reduce((all, { price }) => all + (price ?? 0), 0);
+      const isMore = (machine.price ?? 0) > 0 && isAbove(cost + (machine.price ?? 0), maxCostPerHour);
+      if (own.length >= maxInstances || isMore) return "project_quota";
+    }
+    const rate = rateOn(machine, run);
+    if (!this.#isApart && rate !== null && rate > 0) {
+      const cost = this.#rates(({ project }) => project === run.project);
+      if (isAbove(cost + rate, maxCostPerHour)) return "project_quota";
+    }
+    if (run.budget === null) return null;
+    const { payer, perHour } = run.budget;
+    if (rate === null) return "budget";
+    const spent = this.#rates(({ budget }) => budget?.payer === payer);
+    return rate > 0 && isAbove(spent + rate, perHour) ? "budget" : null;
+  }
+
+  /** What the placed and promised runs of this kind cost per hour. */
+  #rates(isOne: (run: RunRow) => boolean): number {
+    let all = 0;
+    for (const machine of this.#allMachines())
+      for (const run of machine.on.filter(isOne)) all += rateOn(machine, run) ?? 0;
+    return all;
   }
 
   #isHeld({ instanceType }: WorkerRow): boolean {
@@ -125,7 +208,7 @@ class ObviousPlan {
     const { avoid = [], prefer } = run;
     const fitting = this.#machines.filter((one) => !one.kept && this.#fits(one, one.on, run));
     const avoided = ({ row }: Machine) => Number(row !== null && avoid.includes(row.worker));
-    const left = ({ has, on }: Machine) => has.vcpus - sum(on, "vcpus");
+    const left = ({ has, on }: Machine) => has.vcpus - sum(needsOf(on), "vcpus");
     const ready = fitting.filter((one) => one.ready);
     const coming = fitting.filter((one) => !one.ready);
     const home = (some: Machine[]) => some.find(({ row }) => row !== null && row.worker === prefer);
@@ -133,9 +216,13 @@ class ObviousPlan {
     return home(ready) ?? fullest ?? home(coming) ?? coming.toSorted((a, b) => avoided(a) - avoided(b))[0];
   }
 
-  #fits({ has, slots }: Machine, on: Resources[], { resources }: RunRow): boolean {
+  #fits(machine: Machine, on: RunRow[], run: RunRow): boolean {
+    const { has, slots, project: owner } = machine;
+    const { resources, project } = run;
+    if (this.#isApart && owner !== null && owner !== project) return false;
+    if (this.#limitOn(machine, run) !== null) return false;
     if (has.gpus > 0 && !this.#mayUseGpus(resources)) return false;
-    return on.length < slots && areHeld(has, [...on, resources]);
+    return on.length < slots && areHeld(has, [...needsOf(on), resources]);
   }
 
   /** Machines with GPUs are for runs that ask for GPUs, or that no other type can hold. */
@@ -151,7 +238,9 @@ class ObviousPlan {
     const has = resourcesOfType(type);
     const usable = { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) };
     const slots = most === 0 ? Number.POSITIVE_INFINITY : most;
-    return { row: null, ready: false, has: usable, on: [], slots, kept: false };
+    const price = type.price ?? null;
+    const nobodys = { row: null, project: null, price, whole: has };
+    return { ...nobodys, ready: false, has: usable, on: [], slots, kept: false };
   }
 
   /** The cheapest type that holds the resources, and those that cost at most `priceFactor` times as much. */
@@ -202,8 +291,10 @@ class ObviousPlan {
     return ["all", group, `type:${type}`].includes(scope);
   }
 
-  #noType({ resources }: RunRow): string {
-    const own = this.#workers().filter((row) => row.kind === "self-hosted");
+  #noType({ resources, project }: RunRow): string {
+    const isOpen = (row: WorkerRow) =>
+      row.project === null || row.project === project || (!this.#isApart && this.#isServed(row.project));
+    const own = this.#workers().filter((row) => row.kind === "self-hosted" && isOpen(row));
     const machines = own.map((row) => this.#machineOf(row).has);
     return machines.some((has) => areHeld(has, [resources])) ? "self_hosted_only" : "no_type";
   }
@@ -277,7 +368,23 @@ function isBeingMade({ instance, phase }: WorkerRow): boolean {
 }
 
 function isWaiting({ phase, turn, waits, version }: WorkerRow): boolean {
-  return phase === "asked" ? turn === undefined : waits !== undefined && turn?.version !== version;
+  return phase === "asked" ? turn === undefined : waits !== null && turn?.version !== version;
+}
+
+function needsOf(runs: RunRow[]): Resources[] {
+  return runs.map(({ resources }) => resources);
+}
+
+/** What a run costs on a machine: the greatest share that it asks for of anything. */
+function rateOn({ price, whole }: Machine, { resources }: RunRow): number | null {
+  if (price === null || price === 0) return price;
+  const kinds = ["vcpus", "memoryBytes", "diskBytes", "gpus"] as const;
+  const shares = kinds.filter((kind) => whole[kind] > 0).map((kind) => resources[kind] / whole[kind]);
+  return price * Math.min(1, Math.max(0, ...shares));
+}
+
+function isAbove(amount: number, limit: number): boolean {
+  return amount > limit + limit * 1e-9;
 }
 
 function sum(needs: Resources[], what: keyof Resources): number {

@@ -49,6 +49,9 @@ export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
   return { name: "default", revision: 1, config, seed: "s", ...fresh };
 }
 
+/** The name and the usual configuration of a pool. */
+export const POOL = { name: "default", config: poolConfig() };
+
 /** A pool with this configuration and these rows: its workers were requested under it. */
 export function configured(
   more: Partial<PoolConfigInput> = {},
@@ -91,6 +94,7 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
     by: "admin",
     project: "default",
     budget: null,
+    storedBytes: 0,
     version: 1,
     state: "pending",
     priority: 50,
@@ -174,6 +178,7 @@ export function workerRow(
     settings: settingsOf(poolConfig()),
     heardAt: T0,
     endingAt: phase === "shutdown" ? T0 : null,
+    project: null,
     ...more,
   } as WorkerRow;
 }

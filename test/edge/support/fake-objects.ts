@@ -332,6 +332,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return poolViewOf(name);
     },
+    ownerOf: async () => "default",
     queue: async ({ limit, after }) => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));
@@ -393,6 +394,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     },
     workers: async (states) =>
       [listedWorkerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
+    ownerOf: async () => null,
   };
 }
 

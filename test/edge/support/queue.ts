@@ -7,6 +7,7 @@ const SUBMITTED_AT = Date.UTC(2026, 10, 21, 8, 30);
 export const QUEUED: readonly QueuedRun[] = [90, 50, 50, 1].map((priority, at) => ({
   id: `waits-${at + 1}`,
   position: at + 1,
+  project: "default",
   priority,
   command: "make test",
   submittedAt: new Date(SUBMITTED_AT).toISOString(),

@@ -130,12 +130,12 @@ export function workerOf(id: string, pool: string): WorkerStatus {
 
 /** A worker as it appears in the events of its pool. */
 export function workerSummaryOf(id: string, pool: string): WorkerSummary {
-  return WorkerSummary.parse({ ...workerOf(id, pool), project: null });
+  return WorkerSummary.parse({ ...workerOf(id, pool), project: "default" });
 }
 
 /** A worker as it appears in a pool's list. */
 export function listedWorkerOf(id: string, pool: string): ListedWorker {
-  return ListedWorker.parse({ ...workerOf(id, pool), project: null });
+  return ListedWorker.parse({ ...workerOf(id, pool), project: "default" });
 }
 
 export function setupOf(worker: string): HostSetup {

@@ -22,6 +22,7 @@ export function upsert(
     by: "admin",
     project: "default",
     budget: null,
+    storedBytes: 0,
     version,
     state,
     priority: 50,

@@ -12,6 +12,14 @@ export interface Machine {
   /** The worker's row; null: created by the present plan. */
   row: WorkerRow | null;
   ready: boolean;
+  /** The project to which it belongs. Null: every project's runs can be placed on it. */
+  project: string | null;
+  /** Whether a provider makes it. */
+  isProvided: boolean;
+  /** Its price per hour; null: unknown. */
+  price: number | null;
+  /** What it has in all, by which runs are charged. */
+  has: Resources;
   /** The protocol version of its host. A machine that is not ready yet will have the present version. */
   protocol: number;
   /** Its room when it is empty. */
@@ -35,6 +43,18 @@ export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
 /** No run asks for more vCPUs than this, so all machines with more free vCPUs share one shelf. */
 const HIGHEST_SHELF = 1_024;
 
+/** Which runs may be placed on which machines, if there is room. */
+export interface PackingRules {
+  /** Whether a run with these resources may be placed on machines with GPUs. */
+  mayUseGpus(need: Resources): boolean;
+  /** Whether the run may be placed on the machine. While a plan is made, a "no" never becomes a "yes". */
+  mayUse(machine: Machine, run: RunRow): boolean;
+  /** Of two runs with the same key, the one that asks for more may use no machine that the other may not. */
+  keyOf(run: RunRow): string;
+  /** Notes that the run is placed, or counts, on the machine. */
+  take(machine: Machine, run: RunRow): void;
+}
+
 /**
  * Machines by free vCPUs. Free room only shrinks while a plan is made. So after a run has found no machine,
  * neither this run nor a larger run can find a machine until a machine is added.
@@ -46,15 +66,14 @@ export class Packing {
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
-  readonly #mayUseGpus: (need: Resources) => boolean;
+  readonly #rules: PackingRules;
   readonly #unfit: Misses;
   readonly #hopeless: Misses;
 
-  /** `mayUseGpus`: whether a run with these resources may be placed on machines with GPUs. */
-  constructor(mayUseGpus: (need: Resources) => boolean) {
-    this.#mayUseGpus = mayUseGpus;
-    this.#unfit = new Misses(mayUseGpus);
-    this.#hopeless = new Misses(mayUseGpus);
+  constructor(rules: PackingRules) {
+    this.#rules = rules;
+    this.#unfit = new Misses(rules);
+    this.#hopeless = new Misses(rules);
   }
 
   add(machine: Machine): void {
@@ -116,9 +135,10 @@ export class Packing {
     );
   }
 
-  occupy(machine: Machine, need: Resources): void {
+  occupy(machine: Machine, run: RunRow): void {
     this.close(machine);
-    subtract(machine.free, need);
+    this.#rules.take(machine, run);
+    subtract(machine.free, run.resources);
     machine.slots -= 1;
     machine.runs += 1;
     this.#shelve(machine);
@@ -203,8 +223,10 @@ export class Packing {
     return this.#hasRoom(machine, machine.free, run) && !isTooOld(machine, run);
   }
 
-  #hasRoom(machine: Machine, room: Room, { resources }: RunRow): boolean {
-    return accommodates(room, resources) && (machine.total.gpus === 0 || this.#mayUseGpus(resources));
+  #hasRoom(machine: Machine, room: Room, run: RunRow): boolean {
+    const { resources } = run;
+    const holds = accommodates(room, resources) && this.#rules.mayUse(machine, run);
+    return holds && (machine.total.gpus === 0 || this.#rules.mayUseGpus(resources));
   }
 }
 
@@ -219,14 +241,14 @@ function isTooOld(machine: Machine, run: RunRow): boolean {
 
 /**
  * Runs that found no machine. Another run will find no machine either if it needs the same protocol, has the
- * same right to GPUs, and asks for at least as much as one of these runs.
+ * same right to GPUs and the same key, and asks for at least as much as one of these runs.
  */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
-  readonly #mayUseGpus: (need: Resources) => boolean;
+  readonly #rules: PackingRules;
 
-  constructor(mayUseGpus: (need: Resources) => boolean) {
-    this.#mayUseGpus = mayUseGpus;
+  constructor(rules: PackingRules) {
+    this.#rules = rules;
   }
 
   add(run: RunRow): void {
@@ -240,8 +262,8 @@ class Misses {
     return this.#byNeeds.get(this.#keyOf(run))?.reach(run.resources) ?? false;
   }
 
-  #keyOf({ protocol, resources }: RunRow): string {
-    return `${this.#mayUseGpus(resources)} ${protocol}`;
+  #keyOf(run: RunRow): string {
+    return `${this.#rules.mayUseGpus(run.resources)} ${run.protocol} ${this.#rules.keyOf(run)}`;
   }
 
   clear(): void {

@@ -4,6 +4,7 @@ import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
+import type { Held, Limits } from "./limits.ts";
 import type { Packing } from "./packing.ts";
 
 /** An instance type, and the room of an empty machine of this type. */
@@ -43,7 +44,10 @@ export type WaitCode =
   | "self_hosted_only"
   | "agent_too_old"
   | "less_memory"
-  | "no_type";
+  | "no_type"
+  | "project_not_served"
+  | "project_quota"
+  | "budget";
 
 /**
  * Why a run waits, and the machine or the type that it waits for, if known. If no machine can be created,
@@ -53,6 +57,8 @@ export interface Wait extends Omit<Blocked, "code"> {
   code: WaitCode;
   worker?: string;
   type?: string;
+  /** The limit that holds the run back, if one does. */
+  held?: Held;
 }
 
 /** The result for one run: its worker; or why it waits, and the type of a machine to create for it. */
@@ -82,6 +88,8 @@ export interface Pass {
   config: PoolConfig;
   workers: ReadonlyRows<WorkerRow>;
   readonly packing: Packing;
+  /** What projects and payers may use. */
+  limits: Limits;
   gate: Gate;
   offers: Offer[];
   /** The types whose machines have less memory than advertised, with their advertised resources. */

@@ -1,14 +1,20 @@
 // Which run is placed where, and which machines are created?
 import type { Resources } from "../../../schema/common.ts";
+import type { PoolConfig } from "../../../schema/pool.ts";
+import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
+import { resourcesOfType } from "../../spec.ts";
+import { isOpenTo, isOutOfUse } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
+import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { eligibleTypes, mayUseGpus, offersOf, undersizedTypes } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
+import { type Ground, type Held, Limits, nearer, usageOf } from "./limits.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
 
@@ -47,15 +53,17 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   const { config, learned } = state.record;
   const offers = offersOf(config, learned);
   const tried = new Map<string, MayLeave>();
+  const limits = new Limits(state.record.config, () => usageOf(state));
   return {
     config,
     workers: state.workers,
     // The packing is built only when a run needs room: a pool with many machines gets most of its news while
     // no run waits. Its inputs do not change until then, since any change of the inputs begins a new pass.
     get packing() {
-      packing ??= packMachines(state, offers, tried, now);
+      packing ??= packMachines(state, { offers, tried, limits }, now);
       return packing;
     },
+    limits,
     gate: openGate(state, now),
     offers,
     undersized: undersizedTypes(state.record),
@@ -86,16 +94,20 @@ function leavesUntil(row: WorkerRow): Instant {
 
 function packMachines(
   state: ReadonlyConfigured,
-  offers: readonly Offer[],
-  tried: Map<string, MayLeave>,
+  { offers, tried, limits }: Pick<Pass, "offers" | "tried" | "limits">,
   now: Instant,
 ): Packing {
   const { config, holds } = state.record;
   const allForAll = offers.every(({ room }) => room.gpus === 0) && !state.workers.derive(haveGpus);
-  const packing = new Packing((need) => allForAll || mayUseGpus(config, need, offers));
+  const packing = new Packing({
+    mayUseGpus: (need) => allForAll || mayUseGpus(config, need, offers),
+    mayUse: (machine, run) => limits.mayUse(machine, run),
+    keyOf: (run) => limits.keyOf(run),
+    take: (machine, run) => limits.take(machine, run),
+  });
   const quota = holds.some(({ cause }) => cause === "quota");
   for (const row of state.workers.derive(byAge)) {
-    if (!mayTakeRuns(row, now)) continue;
+    if (!mayTakeRuns(row, now) || isOutOfUse(config, row)) continue;
     packing.add(machineOf(state, row, now));
     const mayLeave = quota ? triedDespiteQuota(state, row) : null;
     if (mayLeave !== null) tried.set(row.worker, mayLeave);
@@ -123,9 +135,12 @@ function walk(pass: Pass, queue: RunRow[]): Plan {
 }
 
 function placeOrWait(pass: Pass, run: RunRow): Verdict {
+  if (!servesProject(pass.config, run.project)) return { wait: { code: "project_not_served" } };
+  const held = pass.limits.heldBack(run);
+  if (held !== null) return { wait: heldWait(held) };
   const found = pass.packing.bestFitting(run);
   if (found === undefined) return requestMachine(pass, run);
-  pass.packing.occupy(found, run.resources);
+  pass.packing.occupy(found, run);
   if (found.ready && found.worker !== null) return { worker: found.worker };
   noteReserved(pass, run, found);
   if (found.worker === null) return { wait: { code: "machine_asked" } };
@@ -139,16 +154,35 @@ function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
   if (worker !== null) pass.awaited.add(worker);
 }
 
+/** Why a run waits that a quota or a budget holds back. It reserves nothing. */
+function heldWait(held: Held): Wait {
+  return { code: held.limit === "budget" ? "budget" : "project_quota", held };
+}
+
+/** The part of a new machine on which limits depend. */
+function groundOf({ type }: Offer): Ground {
+  return { project: null, isProvided: true, price: type.price ?? null, has: resourcesOfType(type) };
+}
+
 /** Creates a machine for a run that found no room, if possible. */
 function requestMachine(pass: Pass, run: RunRow): Verdict {
-  const { packing, gate, config } = pass;
+  const { packing, gate, config, limits } = pass;
   let refused: Blocked | undefined;
-  const types = eligibleTypes(config, run.resources, pass.offers);
-  for (const { name, room } of types) {
+  let held: Held | undefined;
+  const types: string[] = [];
+  for (const offer of eligibleTypes(config, run.resources, pass.offers)) {
+    const { name, room } = offer;
+    const beyond = limits.heldOn(run, groundOf(offer));
+    if (beyond !== null) {
+      held = nearer(held, beyond);
+      continue;
+    }
+    types.push(name);
     const blocked = gate.why(name);
     refused ??= blocked ?? undefined;
     if (blocked !== null) continue;
     const machine = {
+      ...groundOf(offer),
       worker: null,
       row: null,
       ready: false,
@@ -159,24 +193,26 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
       runs: 0,
     };
     packing.add(machine);
-    packing.occupy(machine, run.resources);
+    packing.occupy(machine, run);
     noteReserved(pass, run, machine);
     gate.take(name);
     pass.asked = true;
     return { wait: { code: "machine_asked", type: name }, create: name };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
-  const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
+  if (held !== undefined && types.length === 0) return { wait: heldWait(held) };
+  const wait: Wait = refused ?? { code: whyNoType(pass, run) };
   // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
-  for (const { name } of types) makeRoom(pass, run, name);
+  for (const name of types) makeRoom(pass, run, name);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
 /** Why no instance type of the pool can hold the run now. */
-function whyNoType(pass: Pass, need: Resources): "self_hosted_only" | "less_memory" | "no_type" {
-  if (fitsSelfHosted(pass, need)) return "self_hosted_only";
-  return pass.undersized.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
+function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" | "no_type" {
+  if (fitsSelfHosted(pass, pass.config, run)) return "self_hosted_only";
+  const isShort = pass.undersized.some(({ room }) => accommodates(room, run.resources));
+  return isShort ? "less_memory" : "no_type";
 }
 
 /**
@@ -238,6 +274,10 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
     worker: row.worker,
     row,
     ready: row.phase === "ready" && now >= row.pausedUntil,
+    project: row.project,
+    isProvided: row.kind === "cloud",
+    price: priceOfRow(row),
+    has: capacity,
     protocol: row.phase === "ready" ? row.protocol : PROTOCOL,
     total: remaining(capacity, [], known),
     free: remaining(capacity, needs, known),
@@ -303,12 +343,20 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
 }
 
 /**
- * Whether a self-hosted machine could hold the run when empty. Then no instance type needs to hold the run.
+ * Whether a self-hosted machine that is open to the run's project could hold the run when empty. Then no
+ * instance type needs to hold the run.
  */
-export function fitsSelfHosted({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
-  return workers.derive(selfHostedRooms).some((room) => accommodates(room, need));
+export function fitsSelfHosted(
+  { workers }: Pick<ReadonlyConfigured, "workers">,
+  config: PoolConfig,
+  { project, resources }: Pick<RunRow, "project" | "resources">,
+): boolean {
+  return workers
+    .derive(selfHostedRooms)
+    .some(({ row, room }) => accommodates(room, resources) && isOpenTo(config, project, row));
 }
 
-function selfHostedRooms(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
-  return workers.filter((row) => row.kind === "self-hosted").map((row) => remaining(capacityOfRow(row), []));
+function selfHostedRooms(workers: readonly WorkerRow[]) {
+  const own = workers.filter((row) => row.kind === "self-hosted");
+  return own.map((row) => ({ row, room: remaining(capacityOfRow(row), []) }));
 }

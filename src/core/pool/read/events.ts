@@ -57,8 +57,7 @@ function eventOf(
   state: ReadonlyConfigured,
   runs: Map<string, string[]>,
 ): PoolChange {
-  const { name } = state.record;
   const number = row.number ?? 0;
-  if ("run" in row) return { number, run: runSummary(row, name) };
-  return { number, worker: workerSummary(row, runs.get(row.worker) ?? [], name) };
+  if ("run" in row) return { number, run: runSummary(row, state.record.name) };
+  return { number, worker: workerSummary(row, runs.get(row.worker) ?? [], state.record) };
 }

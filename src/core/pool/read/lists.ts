@@ -47,6 +47,7 @@ export function queuePage(
     return {
       id: row.run,
       position: at + 1,
+      project: row.project,
       priority: row.priority,
       command: row.command,
       submittedAt: iso(row.submittedAt),
@@ -79,7 +80,7 @@ export function listedWorkers(
   const runs = runsByWorker(state);
   return [...state.workers.live(), ...(states.includes("gone") ? gone() : [])]
     .map((row) => {
-      const summary = workerSummary(row, runs.get(row.worker) ?? [], state.record.name);
+      const summary = workerSummary(row, runs.get(row.worker) ?? [], state.record);
       const last = lastRuns.byWorker.get(row.worker);
       const endedAt = last?.finishedAt ?? null;
       const isKnown = endedAt !== null || lastRuns.isAll;

@@ -76,8 +76,12 @@ export function spendOf(state: {
  */
 export function rateOf(need: Resources, row: WorkerRow): number | null {
   const price = priceOfRow(row);
-  if (price === null || price === 0) return price;
-  const total = capacityOfRow(row);
+  return price === null ? null : shareOfPrice(need, capacityOfRow(row), price);
+}
+
+/** The part of a machine's price that is charged to a run on it, by what the machine has in all. */
+export function shareOfPrice(need: Resources, total: Resources, price: number): number {
+  if (price === 0) return 0;
   const kinds = ["vcpus", "memoryBytes", "diskBytes", "gpus"] as const;
   const shares = kinds.map((kind) => (total[kind] > 0 ? need[kind] / total[kind] : 0));
   return price * Math.min(1, Math.max(...shares));

@@ -16,18 +16,25 @@ import { shownState } from "../../worker/read/activity.ts";
 import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
 import type { Plan } from "../plan/pass.ts";
 import { haveGpus, plan } from "../plan/plan.ts";
+import { isOpenTo, ownerOf } from "../projects.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
 import { capacityOfRow, isUnmade, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
+import { projectUses } from "./project-uses.ts";
 
 /** A worker as lists show it, with the runs that the pool has placed on it. */
-export function workerSummary(row: WorkerRow, runs: string[], pool: string): WorkerSummary {
+export function workerSummary(
+  row: WorkerRow,
+  runs: string[],
+  { name, config }: Pick<PoolRecord, "name" | "config">,
+): WorkerSummary {
   return {
     id: row.worker,
-    pool,
-    project: null,
+    pool: name,
+    project: ownerOf(config, row),
     state: shownState(row.phase, runs.length),
     idleBehavior: row.idleBehavior,
     instanceType: row.instanceType,
@@ -87,6 +94,7 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     }),
     ...(state.record.leaving === true ? { leaving: true } : {}),
     spend: spendOf(state),
+    ...(config.projects === undefined ? {} : { projects: projectUses(state, config.projects) }),
     strangers: state.memo.strangers,
     cloudError: state.memo.sweepError,
   };
@@ -114,7 +122,7 @@ export function whyAt(
   const wait = waitForMachine(state, all.get(row.run) ?? { code: "machine_booting" }, now);
   const { code } = wait;
   const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
-  const kept = counts ? "" : `${gpusText(state, row)}${keptText(queue, row, reserved)}`;
+  const kept = counts ? "" : `${gpusText(state, row)}${keptText(state, row, reserved)}`;
   const waits = waitText(state, wait, row);
   const text = kept === "" ? waits : `${clause(waits)}${kept}`;
   const reason = { code, text, position, queued: queue.length };
@@ -142,10 +150,16 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
     "operator",
   ],
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
+  project_not_served: ["place", "place it once the pool serves its project again", "operator"],
+  project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
+  budget: ["place", "place it as soon as runs of the same payer cost less", "command"],
 };
 
 /** What happens next if the provider has not been asked for the machine yet. */
 const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
+
+/** What happens next if a limit allows no machine that can hold the run, whatever else is in use. */
+const ONCE_ALLOWED = "place it once the limit allows that much, or a cheaper machine can hold it";
 
 /** What happens next if only an operator can end the hold-off. */
 const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
@@ -155,6 +169,7 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
+  if (wait.held !== undefined && isBeyondReach(wait.held)) return nextBy(next, ONCE_ALLOWED, "operator");
   if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
   // Drover does not call the provider before `until`, so nobody else has to act first.
   if (until !== undefined) return nextAt(next, action, until, null);
@@ -164,7 +179,7 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
 /** All reason codes of waiting runs (`docs/operating.md` says what to do about each). */
 export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
 
-function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: RunRow): string {
+function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): string {
   const { config } = state.record;
   switch (wait.code) {
     case "machine_booting":
@@ -176,7 +191,10 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
     case "no_workers":
       return "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":
-      return `${phasesText(state)} and the pool is at its limit (\`maxInstances\` = ${config.maxInstances})`;
+      return (
+        `${phasesText(state, run)} and the pool is at its limit ` +
+        `(\`maxInstances\` = ${config.maxInstances})`
+      );
     case "hold_off":
       return `no machine is created for now (${wait.scope}), since the latest attempt failed: ${wait.reason}`;
     case "self_hosted_only":
@@ -187,9 +205,14 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { resources }: R
         `of ${AGENT_FIELDS.map((field) => `\`${field}\``).join(", ")}`
       );
     case "less_memory":
-      return lessMemoryText(state.record, resources);
+      return lessMemoryText(state.record, run.resources);
     case "no_type":
       return "no instance type of the pool can hold it now";
+    case "project_not_served":
+      return `the pool no longer serves its project, "${run.project}"`;
+    case "project_quota":
+    case "budget":
+      return heldText(wait.held, run);
   }
 }
 
@@ -205,17 +228,27 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
 }
 
 /** Says that a machine is reserved for this run, or for an earlier run (decisions/pool.md#d20). */
-function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
+function keptText(
+  { record, workers, memo }: ReadonlyConfigured,
+  { run, project }: RunRow,
+  reserved: Plan["reserved"],
+): string {
   if (reserved === null) return "";
+  const { queue } = memo.index;
   const { worker, evict } = reserved;
   const isOwn = reserved.run === run;
   if (worker === null) return isOwn ? "; a machine that is ending makes room for this run" : "";
   const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
   // The reservation does not affect runs that are ahead of it in the queue.
   if (queue[first]?.run !== reserved.run) return "";
+  const row = workers.get(worker);
+  const isOthers = row !== undefined && !isOpenTo(record.config, project, row);
+  // A machine of another project is not named, and matters only to the run for which it leaves.
+  if (isOthers && !isOwn) return "";
+  const what = isOthers ? "a machine of another project" : `worker ${worker}`;
   const whom = isOwn ? "this run" : "a run that comes first";
   const why = evict ? "and ends when it is idle, to make room for" : "since it is reserved for";
-  return `; worker ${worker} takes no other runs, ${why} ${whom}`;
+  return `; ${what} takes no other runs, ${why} ${whom}`;
 }
 
 /** Says that machines with room are kept for runs that need GPUs. */
@@ -227,13 +260,15 @@ function gpusText(
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 
-/** Why no machine has room: the number of machines in each state. */
-function phasesText(state: ReadonlyConfigured): string {
+/** Why no machine has room: the number of machines in each state, and how many the run may not use. */
+function phasesText(state: ReadonlyConfigured, { project }: RunRow): string {
   const counts = new Map<string, number>();
   const runs = runsByWorker(state);
   for (const row of state.workers.live()) {
     const { idleBehavior, phase, worker } = row;
-    const shown = idleBehavior === "run" ? shownState(phase, runs.get(worker)?.length ?? 0) : idleBehavior;
+    const isOpen = isOpenTo(state.record.config, project, row);
+    const own = idleBehavior === "run" ? shownState(phase, runs.get(worker)?.length ?? 0) : idleBehavior;
+    const shown = isOpen ? own : "of other projects";
     counts.set(shown, (counts.get(shown) ?? 0) + 1);
   }
   const parts = [...counts].map(([shown, count]) => `${count} ${shown}`);

@@ -97,8 +97,8 @@ export class Changes {
   }
 
   worker(after: WorkerRow, before: WorkerRow | undefined, key: string, now: Instant): WorkerRow {
-    const seen = ({ phase, idleBehavior, instance, address, reason }: WorkerRow) =>
-      `${phase} ${idleBehavior} ${instance} ${address} ${reason}`;
+    const seen = ({ phase, idleBehavior, instance, address, project, reason }: WorkerRow) =>
+      `${phase} ${idleBehavior} ${instance} ${address} ${project} ${reason}`;
     if (before !== undefined && seen(before) === seen(after)) return after;
     return { ...after, number: this.#number({ table: "worker", key }, before?.number, now) };
   }

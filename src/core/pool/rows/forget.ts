@@ -84,6 +84,7 @@ export function foldUnwanted(
 /** Removes the row of a run that its allocation has forgotten. */
 export function dropRow({ runs, memo }: PoolState, key: string, row: RunRow, now: Instant): void {
   memo.counting.forget(row);
+  memo.storedBytes.forgets(row);
   runs.delete(key);
   memo.expired.delete(key);
   memo.changes.deleted(row.run, now);

@@ -100,6 +100,7 @@ export function newWorkerRow(
     settings: settingsOf(config),
     heardAt: now,
     endingAt: null,
+    project: null,
   };
 }
 

@@ -1,16 +1,19 @@
 // What does a pool do with the news of a run, and what does it answer?
 import type { Resources } from "../../../schema/common.ts";
+import { servesProject } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import { formatSize } from "../../../shared/size.ts";
+import { formatSize, sizeBytes } from "../../../shared/size.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import { LATE_MS } from "../../audit/export.ts";
 import { newEntries } from "../../audit/outbox.ts";
 import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
 import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
+import { ownValue } from "../../own-value.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
+import { keepsMachinesApart } from "../projects.ts";
 import { rateOf } from "../read/money.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import {
@@ -28,7 +31,8 @@ function refusal(
   upsert: RunUpsert,
   now: Instant,
 ): Extract<PoolAnswer, { kind: "refused" }> | null {
-  if (state.record === null || isRemoved(state)) {
+  // The words of the second case are those of the first: the pool does not exist for other projects.
+  if (state.record === null || isRemoved(state) || !servesProject(state.record.config, upsert.project)) {
     return { kind: "refused", code: "unknown_pool", text: "there is no pool of this name" };
   }
   if (state.record.leaving === true) {
@@ -50,17 +54,32 @@ function refusal(
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
   const fits = eligibleTypes(config, upsert.resources).length > 0;
-  if (!fits && !fitsSelfHosted(configured, upsert.resources)) {
+  if (!fits && !fitsSelfHosted(configured, config, upsert)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
     const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
+  const full = fullProject(configured, upsert);
+  if (full !== null) return { kind: "refused", code: "project_full", text: full };
   const { index } = configured.memo;
   if (index.queue.length < config.maxQueue) return null;
   const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
   const retryAfterMs = index.queueRate.retryAfterMs(config.maxQueue, now);
   return { kind: "refused", code: "busy", text, retryAfterMs };
+}
+
+/** What to do if the runs of the project have stored all that its quota allows. Null: they have not. */
+function fullProject({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
+  const { maxStoredBytes } = ownValue(record.config.projects, project) ?? {};
+  if (maxStoredBytes === undefined) return null;
+  const stored = memo.storedBytes.of(project);
+  if (stored < sizeBytes(maxStoredBytes)) return null;
+  return (
+    `the runs of project "${project}" have stored ${formatSize(stored)} of output in this pool, and may ` +
+    `store ${formatSize(sizeBytes(maxStoredBytes))} (\`maxStoredBytes\`): delete ended runs, or let the ` +
+    "operator shorten `retention.runs` of the pool or raise the quota"
+  );
 }
 
 /** The requested resources as text. Disk and GPUs are named only if they are not 0. */
@@ -169,11 +188,17 @@ export function termsOn(
   return { ...opened, ...(rate === null ? {} : { rate }), maxKillMs };
 }
 
-/** Opens the next epoch of a run on a ready worker. The run must want a placement and have none (rule R2). */
+/**
+ * Opens the next epoch of a run on a ready worker. The run must want a placement and have none (rule R2). The
+ * first run on a machine makes the machine its project's (projects.md#machines).
+ */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
   const placed = { ...row, opened: row.opened + 1, openedAt: now, worker };
   state.runs.set(runKey(row.submittedAt, row.run), placed, now);
   state.memo.index.queueRate.note(now);
+  const machine = state.workers.get(worker);
+  if (machine === undefined || !keepsMachinesApart(state.record.config)) return;
+  if (machine.project === null) state.workers.set(worker, { ...machine, project: row.project }, now);
 }
 
 /** Notes that the allocation knows its placement, so no message is owed. */
