@@ -39,8 +39,9 @@ export function walledObjects(
 const READS: readonly PropertyKey[] = ["read", "why"];
 
 /**
- * A worker as it exists for a caller: unknown if its pool is. In a pool that serves several projects, a caller
- * changes no machine, and sees those of its own project and those that nobody has used (projects.md#pools).
+ * A worker as it exists for a caller: unknown if its pool is. In a pool that serves several projects, a
+ * caller changes no machine, and sees those of its own project and those that nobody has used
+ * (projects.md#pools).
  */
 function walledWorker(objects: Objects, caller: Caller, standing: StandingOf, id: string): CloudWorkerApi {
   const { project, limits } = caller;

@@ -394,7 +394,6 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     },
     workers: async (states) =>
       [listedWorkerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
-    ownerOf: async () => null,
   };
 }
 
