@@ -16,7 +16,7 @@ function tell(id: string, more: Partial<RunUpsert>) {
 }
 
 test("a pool loaded anew reads what its projects have stored (projects.md#stored-bytes)", async () => {
-  await makePool({ maxInstances: 0, projects: { default: { maxStoredBytes: 100 }, ml: {} } });
+  await makePool({ maxInstances: 0, projects: { default: { maxStoredBytes: 100 } } });
   await tell("a", { storedBytes: 60 });
   await tell("b", { storedBytes: 39 });
   await tell("other", { storedBytes: 1_000, project: "ml" });

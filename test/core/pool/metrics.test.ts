@@ -51,6 +51,23 @@ describe("gauges are queries over rows (invariant 6, pool.md#metrics)", () => {
     expect(linesOf()).toContain(line.replace("machine_asked", reasonOfQueue()));
   });
 
+  test("in a pool of several projects, gauges of runs say whose they are (pool.md#metrics)", () => {
+    const ml = { project: "ml" };
+    const runs = [placed("b", "w1", { ...ml, state: "running" }), waiting("a", vcpus(4))];
+    const lines = linesOf(
+      configured({ projects: { default: {}, ml: {}, web: {} } }, runs, [workerRow("w1")]),
+    );
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'drover_runs{pool="default",state="running",project="ml"} 1',
+        'drover_runs{pool="default",state="pending",project="default"} 1',
+        'drover_runs{pool="default",state="pending",project="web"} 0',
+        'drover_runs_starting{pool="default",project="ml"} 0',
+      ]),
+    );
+    expect(lines.join()).toMatch(/drover_queue_runs.*,instance_type="small",project="default"} 1/);
+  });
+
   /** Which of the reasons it is decides the plan; here only that it is told matters. */
   function reasonOfQueue(): string {
     return /reason="(\w+)"/.exec(textOf())?.[1] ?? "";

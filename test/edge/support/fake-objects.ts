@@ -332,7 +332,6 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       return poolViewOf(name);
     },
-    ownerOf: async () => "default",
     queue: async ({ limit, after }) => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));

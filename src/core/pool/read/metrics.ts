@@ -2,6 +2,8 @@
 import { BOOT_OUTCOMES } from "../../../probes/boot.ts";
 import type { Resources } from "../../../schema/common.ts";
 import type { MetricName, Sample } from "../../../schema/metrics.ts";
+import type { PoolConfig } from "../../../schema/pool.ts";
+import { projectsServed } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import { eligibleTypes, offersOf } from "../plan/eligible.ts";
@@ -53,16 +55,26 @@ export function metricsOf(state: Configured, now: Instant): Sample[] {
   return samples.all;
 }
 
-function addRuns(samples: Samples, { runs, memo }: ReadonlyConfigured): void {
-  for (const one of ["pending", "running"]) samples.add("drover_runs", 0, { state: one });
-  for (const row of runs.live()) {
-    if (!isTerminal(row.state)) samples.add("drover_runs", 1, { state: row.state });
+/**
+ * The label `project` of gauges of runs, in a pool that serves several projects; else none (pool.md#metrics).
+ */
+function projectLabel({ projects = {} }: PoolConfig, project: string): Labels {
+  return Object.keys(projects).length > 1 ? { project } : {};
+}
+
+function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyConfigured): void {
+  for (const project of projectsServed(config)) {
+    const label = projectLabel(config, project);
+    for (const one of ["pending", "running"]) samples.add("drover_runs", 0, { state: one, ...label });
+    samples.add("drover_runs_starting", 0, label);
   }
-  samples.add("drover_runs_starting", 0);
+  for (const { state, project } of runs.live()) {
+    if (!isTerminal(state)) samples.add("drover_runs", 1, { state, ...projectLabel(config, project) });
+  }
   const all: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
   for (const on of memo.index.placed.values()) {
-    for (const { state, resources } of on.values()) {
-      if (state === "pending") samples.add("drover_runs_starting", 1);
+    for (const { state, resources, project } of on.values()) {
+      if (state === "pending") samples.add("drover_runs_starting", 1, projectLabel(config, project));
       all.vcpus += resources.vcpus;
       all.memoryBytes += resources.memoryBytes;
       all.diskBytes += resources.diskBytes;
@@ -83,14 +95,15 @@ function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const offers = offersOf(state.record.config);
   const typeOf = new Map<string, string>();
   const { waits } = plan(state, now);
-  for (const { run, resources, submittedAt } of queue) {
+  for (const { run, resources, submittedAt, project } of queue) {
     oldest = Math.min(oldest, submittedAt);
     const need = `${resources.vcpus} ${resources.memoryBytes} ${resources.diskBytes} ${resources.gpus}`;
     const known = typeOf.get(need);
     const type = known ?? eligibleTypes(state.record.config, resources, offers)[0]?.name ?? "none";
     typeOf.set(need, type);
     const reason = waits.get(run)?.code ?? "machine_booting";
-    samples.add("drover_queue_runs", 1, { reason, instance_type: type });
+    const labels = { reason, instance_type: type, ...projectLabel(state.record.config, project) };
+    samples.add("drover_queue_runs", 1, labels);
   }
   samples.add("drover_queue_oldest_age_seconds", (now - oldest) / 1_000);
 }
