@@ -6,6 +6,7 @@ import type { RunRef } from "../core/messages.ts";
 import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
+import { ownerOf } from "../core/pool/projects.ts";
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
@@ -186,5 +187,11 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   async workers(states: WorkerStateName[]): Promise<ListedWorker[]> {
     this.#shell.enter();
     return workersOf(this.#configured(), states, this.#runs, this.#workers);
+  }
+
+  async ownerOf(worker: string): Promise<string | null> {
+    const { record, workers } = this.#configured();
+    const row = workers.get(worker);
+    return row === undefined ? null : ownerOf(record.config, row);
   }
 }

@@ -211,6 +211,8 @@ export interface PoolApi {
    */
   wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerStateName[]): Promise<ListedWorker[]>;
+  /** The project to which a worker's machine belongs, as in lists. Null also for an unknown worker. */
+  ownerOf(worker: string): Promise<string | null>;
   /** The entries of the audit log about this pool, its runs and its workers, newest first. */
   audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
   /** The entries stored after a number, oldest first. Waits up to `waitMs` for the first. */

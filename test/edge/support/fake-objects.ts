@@ -393,6 +393,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     },
     workers: async (states) =>
       [listedWorkerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
+    ownerOf: async () => "default",
   };
 }
 
