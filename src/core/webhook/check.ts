@@ -11,7 +11,7 @@ export const webhookInvariants: readonly Invariant<WebhookState>[] = [
   ofWebhook("webhooks.md#following", (before, { cursors }) => {
     const back = Object.entries(before.cursors).find(([pool, { listedAt, since, placed, ends }]) => {
       const now = cursors[pool];
-      return placed && now?.since === since && now.listedAt === listedAt && now.ends < ends;
+      return placed && now?.placed && now.since === since && now.listedAt === listedAt && now.ends < ends;
     });
     return back && `the cursor of pool ${back[0]} went back from ${back[1].ends}`;
   }),

@@ -294,6 +294,16 @@ describe("disabling (webhooks.md#disabling)", () => {
     expect(endpoint.state.record?.disabled).toBeNull();
   });
 
+  test("enabled from when it began, it starts over, which is no step back (webhooks.md#following)", () => {
+    const endpoint = new Endpoint();
+    endpoint.ended.push(run("a"));
+    endpoint.news();
+    endpoint.settle();
+    expect(endpoint.state.record?.cursors.default).toMatchObject({ placed: true, since: T0, ends: 1 });
+    endpoint.on({ type: "enable", from: T0, by: "ann" });
+    expect(endpoint.state.record?.cursors.default).toMatchObject({ placed: false, since: T0 });
+  });
+
   test("enabled from now, it skips what waits and what ended before", () => {
     const endpoint = new Endpoint();
     endpoint.on({ type: "disable", by: "token:ops" });
