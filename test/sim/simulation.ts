@@ -6,6 +6,7 @@ import { groupOf } from "../../src/core/spec.ts";
 import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
+import { projectOfRun, runIdIn } from "../../src/shared/access/project.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
@@ -119,7 +120,6 @@ class Simulation {
   #liar: Liar | undefined;
   readonly #jobs = new Map<string, Job>();
   readonly #projectOfNext: () => string;
-  readonly #projects = new Map<string, string>();
   /** Runs of which all is started that their `act` waits for. */
   readonly #acted = new Set<string>();
   readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
@@ -239,9 +239,9 @@ class Simulation {
     this.#audit.events.begin();
     const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
     this.#audit.submitted = submitted.length;
-    for (const job of submitted) {
+    for (const made of submitted) {
+      const job = { ...made, id: runIdIn(this.#projectOfNext(), made.id) };
       this.#jobs.set(job.id, job);
-      this.#projects.set(job.id, this.#projectOfNext());
       this.#audit.groups.set(job.id, groupOf(job.spec));
       if (job.spec.sticky) this.#audit.sticky.add(job.id);
       time.after(job.submitAtMs, () => void this.#submit(job));
@@ -335,7 +335,7 @@ class Simulation {
             spec,
             hash: id,
             by: "user",
-            project: this.#projects.get(id) ?? "default",
+            project: projectOfRun(id),
             budget: null,
           });
           // One that has ended and was deleted since is answered, too: it was taken.
