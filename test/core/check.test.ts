@@ -225,6 +225,26 @@ describe("the invariants of a pool (shell.md#assertions)", () => {
       machine([ofPool.workerRow("w1")], ofPool.workerRow("w2", "asked")),
     ],
     [
+      "a machine goes over to another project",
+      "projects.md#machines",
+      machine(
+        [ofPool.workerRow("w1", "ready", { project: "ml" })],
+        ofPool.workerRow("w1", "ready", { project: "web" }),
+      ),
+    ],
+    [
+      "a run is placed on the machine of another project",
+      "projects.md#machines",
+      () => {
+        const projects = { default: {}, ml: {} };
+        const ofMl = ofPool.workerRow("w1", "ready", { project: "ml" });
+        const state = ofPool.configured({ projects }, [ofPool.waiting("a")], [ofMl]);
+        const row = ofPool.placed("a", "w1");
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
       "a worker is ready that was gone, and has no machine",
       "workers.md#transitions",
       machine([ofPool.workerRow("w1", "gone")], ofPool.workerRow("w1", "ready", { instance: null })),
