@@ -365,8 +365,9 @@ export class Audit implements ObjectsAudit {
     const { config, tally } = this.objects?.pool.disk.value ?? {};
     const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
     let [cost, dearest] = [0, 0];
-    for (const { worker, type, bornAt, endedAt, second } of this.cloud?.lives() ?? []) {
+    for (const { worker, type, bornAt, endedAt, second, isListed } of this.cloud?.lives() ?? []) {
       if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
+      if (!isListed && !this.#isKnown(worker)) continue; // what lives and ends unseen cannot count
       // What force has left behind may end before anybody sees it again.
       const seenUntil = Math.max(bornAt, this.force.leftSince(worker) ?? endedAt);
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;
@@ -375,6 +376,13 @@ export class Audit implements ObjectsAudit {
     const { spent = 0 } = tally?.counts ?? {};
     if (spent < cost - dearest - COUNTED_TO)
       this.#world.violated(`8: machines have cost ${cost}, and the pool has counted ${spent}`, "pool");
+  }
+
+  /** Whether the worker knows its machine, from the provider or from its host. */
+  #isKnown(worker: string): boolean {
+    const record = this.objects?.workers.get(worker)?.disk.value;
+    if (record == null) return false;
+    return record.instance !== null || record.incarnation > 0 || record.forced !== null;
   }
 
   #checkResources(): void {

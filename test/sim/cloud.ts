@@ -36,6 +36,15 @@ interface Machine {
   late: boolean;
   /** Another machine has its name, and is the one that its worker was answered with. */
   second: boolean;
+  /** A listing has shown it. */
+  isListed: boolean;
+}
+
+/** For how long a machine was paid for. */
+export interface Life extends Pick<Machine, "second" | "isListed" | "bornAt"> {
+  worker: string;
+  type: string;
+  endedAt: number;
 }
 
 /** A machine that exists now. */
@@ -110,9 +119,10 @@ export class Cloud {
   }
 
   /** All machines that there have ever been: from when to when they were paid for. */
-  *lives(): Generator<{ worker: string; type: string; second: boolean; bornAt: number; endedAt: number }> {
-    for (const [worker, { bornAt, endedAt, second, instance }] of this.#all()) {
-      yield { worker, type: instance.instanceType, second, bornAt, endedAt: endedAt ?? this.#world.now };
+  *lives(): Generator<Life> {
+    for (const [worker, { bornAt, endedAt, second, isListed, instance }] of this.#all()) {
+      const span = { bornAt, endedAt: endedAt ?? this.#world.now };
+      yield { worker, type: instance.instanceType, second, isListed, ...span };
     }
   }
 
@@ -224,7 +234,13 @@ export class Cloud {
 
   #begin(intent: CreateWorker, instance: Instance, late: boolean): Instance {
     const { worker } = intent;
-    const common = { bornAt: this.#world.now, endedAt: undefined, missedUntil: 0, missableFrom: 0 };
+    const common = {
+      bornAt: this.#world.now,
+      endedAt: undefined,
+      missedUntil: 0,
+      missableFrom: 0,
+      isListed: false,
+    };
     this.#machines.set(worker, { ...common, instance, late, second: false });
     if (this.#world.strikes("secondMachine", this.#chance)) {
       const other = { ...instance, id: `${instance.id}-second` };
@@ -249,6 +265,7 @@ export class Cloud {
       if (young && this.#world.chance.chance(0.5)) continue;
       if (machine.endedAt !== undefined && beganAt - machine.endedAt >= LIST_CONSISTENCY_MS) continue;
       if (machine.endedAt === undefined && this.#misses(worker, machine)) continue;
+      machine.isListed = true;
       items.push(machine.instance);
     }
     return { kind: "listed", beganAt, items };

@@ -30,7 +30,7 @@ async function play(scenario: Scenario, more: Pick<Options, "seed" | "faults">):
 }
 
 function toldBy({ ended }: Result): Told {
-  const record = ended.get(RUN);
+  const [record] = ended.values(); // it is the only run of the story
   if (record === undefined) throw new Error("the run has not ended");
   return { status: statusOf({ ...loadedAllocation(record, true), record }), events: record.events };
 }
