@@ -114,8 +114,10 @@ export class EventReceiver {
     const isOwn = (key: string) => projectOfRun(key) === SETTINGS.project;
     const ends = [...this.#ends.values()];
     const missing = ends.filter((key) => isOwn(key) && !this.#ended.has(key));
-    // The gap also counts runs of other projects that were deleted before the endpoint came to their ends.
-    const most = missing.length + ends.filter((key) => !isOwn(key)).length;
+    // The gap also counts runs of other projects that were deleted before the endpoint came to their ends, and
+    // a deleted run that a late message brings back gets a second ordinal.
+    const others = ends.filter((key) => !isOwn(key)).length;
+    const most = missing.length + others + ends.length - new Set(ends).size;
     const gap = disk.value?.gap?.runs ?? 0;
     if (gap >= missing.length && gap <= most) return;
     const runs = missing.map((key) => key.split(" ")[0] ?? "");
