@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
+import { ProjectName } from "../src/schema/common.ts";
 import { parseToken } from "../src/shared/access/token-text.ts";
 import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
@@ -34,9 +35,19 @@ export type Where = Pick<Io, "env" | "cwd" | "state">;
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
-  const project = io.project ?? (io.env.DROVER_PROJECT || undefined);
+  const project = io.project ?? projectFrom(io.env.DROVER_PROJECT);
   const client = createClient({ url, token, project, userAgent: `drover/${DROVER_VERSION}` });
   return { client, context };
+}
+
+/** The project that a variable names. A name that cannot be one is never sent. */
+function projectFrom(name: string | undefined): string | undefined {
+  if (name === undefined || name === "") return undefined;
+  const checked = ProjectName.safeParse(name);
+  if (checked.success) return name;
+  throw new CliError(`DROVER_PROJECT is no name of a project: ${name}`, [
+    `It ${checked.error.issues[0]?.message ?? "is no name"}.`,
+  ]);
 }
 
 /**

@@ -4,7 +4,7 @@ import { Command, CommanderError } from "commander";
 import { addHelp, addVersion, inOurWords } from "./about.ts";
 import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
-import { path } from "./options.ts";
+import { path, projectName } from "./options.ts";
 import { type Io, ioOfProcess } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 import { addAbort } from "./verbs/abort.ts";
@@ -58,7 +58,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   const program = new Command("drover")
     .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
     .option("--state <directory>", "use the Drover that keeps its state there", path)
-    .option("--project <name>", "act in this project, with a token that belongs to none")
+    .option("--project <name>", "act in this project, with a token that belongs to none", projectName)
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)

@@ -1,6 +1,8 @@
 // How the values of flags are checked: durations, sizes, numbers, labels and variables.
+
 import { InvalidArgumentError } from "commander";
 import type { StateFilter } from "../client/types.ts";
+import { ProjectName } from "../src/schema/common.ts";
 import { parseDuration } from "../src/shared/duration.ts";
 import { escapeReferences } from "../src/shared/references.ts";
 import { RUN_STATES } from "../src/shared/run-state.ts";
@@ -65,6 +67,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
+}
+
+/** The name of a project. */
+export function projectName(text: string): string {
+  const checked = ProjectName.safeParse(text);
+  if (checked.success) return text;
+  throw new InvalidArgumentError(`It ${checked.error.issues[0]?.message ?? "is no name"}.`);
 }
 
 /** An amount of money above 0. */

@@ -4,7 +4,8 @@ import type { AuditFilter, Objects } from "../objects/rpc.ts";
 import { AUDIT_ACTIONS, AuditActionFilter, type AuditEntry, AuditList } from "../schema/access/audit.ts";
 import { Name, Wait } from "../schema/common.ts";
 import { RUN_ID } from "../shared/attempt-id.ts";
-import type { EdgeApp } from "./edge.ts";
+import type { Caller } from "./access/caller.ts";
+import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { invalid } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, Limit, waitMs } from "./openapi/params.ts";
@@ -12,6 +13,7 @@ import { Cursor, decodeNumbers, encodeNumbers, newestFirst, type Place } from ".
 import { askPools } from "./query/fan-out.ts";
 import { Hold } from "./query/hold.ts";
 import { mergeNewest } from "./query/merge.ts";
+import { idsOf } from "./walls/run-limits.ts";
 
 /** Stands for the registry among the names of pools. No pool can have this name. */
 const REGISTRY = ".registry";
@@ -60,7 +62,7 @@ export function auditRoutes(app: EdgeApp): void {
     const question = c.req.valid("query");
     const { pool, after, cursor, since, until } = question;
     const names = [...(pool === undefined ? await c.var.pools.names() : [pool]), REGISTRY];
-    if (after === undefined) return c.json(await pageOf(c.var.objects, names, question), 200);
+    if (after === undefined) return c.json(await pageOf(c.var, names, question), 200);
     if (cursor !== undefined || since !== undefined || until !== undefined) {
       const detail = "cannot be used together with `cursor`, `since` or `until`";
       throw invalid([{ pointer: "?after", detail }]);
@@ -69,17 +71,20 @@ export function auditRoutes(app: EdgeApp): void {
     if (from === undefined) {
       throw invalid([{ pointer: "?after", detail: "must be the `follow` of an earlier answer, unchanged" }]);
     }
-    return c.json(await newsOf(c.var.objects, names, question, from), 200);
+    return c.json(await newsOf(c.var, names, question, from), 200);
   });
 }
 
-function filterOf({ actor, action, target, within, pool, since, until }: Question): AuditFilter {
+function filterOf(
+  { actor, action, target, within, pool, since, until }: Question,
+  caller: Caller,
+): AuditFilter {
   const actions = AUDIT_ACTIONS.filter((one) => one === action || one.startsWith(`${action}.`));
   return {
     by: actor,
     actions: action === undefined ? undefined : actions,
     target,
-    run: within?.slice("run:".length),
+    run: within && idsOf(caller, [within.slice("run:".length)])[0],
     pools: pool === undefined ? undefined : [pool],
     since: since === undefined ? undefined : Date.parse(since),
     until: until === undefined ? undefined : Date.parse(until),
@@ -90,9 +95,13 @@ function ownerOf(objects: Objects, name: string) {
   return name === REGISTRY ? objects.registry() : objects.pool(name);
 }
 
-async function pageOf(objects: Objects, names: readonly string[], question: Question): Promise<AuditList> {
+async function pageOf(
+  { objects, caller }: EdgeTypes["Variables"],
+  names: readonly string[],
+  question: Question,
+): Promise<AuditList> {
   const { limit, cursor: position } = question;
-  const filter = filterOf(question);
+  const filter = filterOf(question, caller);
   const latest: Record<string, number> = {};
   const { items, next, service } = await mergeNewest({
     names,
@@ -110,12 +119,12 @@ async function pageOf(objects: Objects, names: readonly string[], question: Ques
 
 /** What came since, from each owner. Waits until one of them has something. */
 async function newsOf(
-  objects: Objects,
+  { objects, caller }: EdgeTypes["Variables"],
   names: readonly string[],
   question: Question,
   from: Record<string, number>,
 ): Promise<AuditList> {
-  const filter = filterOf(question);
+  const filter = filterOf(question, caller);
   const hold = new Hold(waitMs(question.wait));
   const ask = (name: string, ms: number) => ownerOf(objects, name).auditAfter(filter, from[name] ?? 0, ms);
   const look = () => askPools(names, (name) => ask(name, 0));

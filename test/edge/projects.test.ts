@@ -1,10 +1,11 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { workerFor } from "../../src/routes/walls/pool-wall.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { PRESETS, type Scope } from "../../src/shared/access/scopes.ts";
 import { as, makeToken } from "./support/callers.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 import { addEvents } from "./support/fake-objects.ts";
-import { POOL_CONFIG } from "./support/samples.ts";
+import { listedWorkerOf, POOL_CONFIG } from "./support/samples.ts";
 
 // Two projects beside `default`: what one of them has does not exist for the others.
 
@@ -99,6 +100,15 @@ describe("a run of another project (projects.md#runs)", () => {
     expect(edge.runs.get("web.build")?.status.abort).toBeNull();
   });
 
+  test("that has ended is deleted by its name alone, also when its pool is gone", async () => {
+    edge.addRun("ml.old", { project: "ml", pool: "both", state: "complete" });
+    expect((await ml.send("DELETE", "/v1/runs/old")).status).toBe(204);
+    edge.addRun("ml.older", { project: "ml", pool: "gone", state: "complete" });
+    expect((await ml.send("DELETE", "/v1/runs/ml.older")).status).toBe(204);
+    edge.addRun("older", { pool: "gone", state: "complete" });
+    expect((await house.send("DELETE", "/v1/runs/older")).status).toBe(204);
+  });
+
   test("has an id that no other project can take or probe", async () => {
     const taken = await ml.json(201, "POST", "/v1/runs", { id: "same", argv: ["true"], pool: "both" });
     expect(taken).toMatchObject({ id: "ml.same", project: "ml" });
@@ -110,6 +120,8 @@ describe("a run of another project (projects.md#runs)", () => {
       const refused = await who.json(400, "POST", "/v1/runs", { id: "ml.same", argv: ["true"] });
       expect(refused.errors[0].pointer).toBe("/id");
     }
+    const plain = await house.json(201, "POST", "/v1/runs", { id: "default.plain", argv: ["true"] });
+    expect(plain.id).toBe("plain");
     const long = await ml.json(400, "POST", "/v1/runs", { id: "a".repeat(61), argv: ["true"] });
     expect(long.errors[0].detail).toContain("63 characters together with its project");
   });
@@ -189,6 +201,23 @@ describe("what a project calls by name (projects.md#what-exists)", () => {
   });
 });
 
+describe("a budget (projects.md#budgets-of-tokens)", () => {
+  test("is that of the token's maker, and no token of another budget can be taken over", async () => {
+    const limits = { maxCostPerHour: 2 };
+    const scopes = ["tokens:write", "runs:write"];
+    const boss = await edge.json(201, "POST", "/v1/tokens", { name: "boss", scopes, limits });
+    const other = await edge.json(201, "POST", "/v1/tokens", { name: "other", scopes, limits });
+    expect([boss.payer, other.payer]).toEqual([boss.id, other.id]);
+    const mine = as(edge, boss.token);
+    const child = await mine.json(201, "POST", "/v1/tokens", { name: "child", scopes, limits });
+    expect(child.payer).toBe(boss.id);
+    await mine.json(200, "POST", `/v1/tokens/${child.id}/rotate`, {});
+    const refused = await mine.json(403, "POST", `/v1/tokens/${other.id}/rotate`, {});
+    expect(refused.code).toBe("beyond_limits");
+    await mine.json(400, "POST", "/v1/tokens", { name: "free", scopes });
+  });
+});
+
 describe("a caller and its project (projects.md#callers)", () => {
   test("is named after it, and can name no other", async () => {
     expect(await ml.json(200, "GET", "/v1/caller")).toMatchObject({ by: "token:ml:ci", project: "ml" });
@@ -250,6 +279,26 @@ describe("a pool (projects.md#pools)", () => {
     });
     await ml.json(201, "POST", "/v1/enrollments", { pool: "ml-only" });
     await edge.json(201, "POST", "/v1/enrollments", { pool: "both" });
+  });
+
+  test("shows no machine and no run that another project has left in it", async () => {
+    const left = { runs: ["ml.secret"], lastRun: { run: "ml.older", endedAt: new Date(0).toISOString() } };
+    const worker = { ...listedWorkerOf("w", "web-only"), ...left };
+    expect(workerFor("web", { ...worker, project: "ml" })).toBeUndefined();
+    expect(workerFor("web", { ...worker, project: "*" })).toBeUndefined();
+    expect(workerFor("web", { ...worker, project: null })).toMatchObject({ runs: [], lastRun: null });
+    expect(workerFor(null, { ...worker, project: "ml" })).toMatchObject(left);
+  });
+
+  test("that is unknown costs no look-up for each question", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const asked = () => edge.calls.filter((call) => call === "registry pools").length;
+    for (let tries = 0; tries < 5; tries += 1) await ml.json(404, "GET", "/v1/pools/nope");
+    expect(asked()).toBe(1);
+    vi.setSystemTime(Date.now() + 1_000);
+    await ml.json(404, "GET", "/v1/pools/nope");
+    expect(asked()).toBe(2);
+    vi.useRealTimers();
   });
 
   test("that a project makes serves it", async () => {

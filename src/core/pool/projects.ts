@@ -1,6 +1,6 @@
 // To which project does a machine of a pool belong (projects.md#machines)?
 import type { PoolConfig } from "../../schema/pool.ts";
-import { DEFAULT_PROJECT, servesProject } from "../../shared/access/project.ts";
+import { DEFAULT_PROJECT, projectsServed, servesProject } from "../../shared/access/project.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Rows } from "../rows.ts";
 import type { WorkerRow } from "./record.ts";
@@ -27,6 +27,14 @@ function onlyUser({ projects, shareMachines }: PoolConfig): string | null {
 export function ownerOf(config: PoolConfig, { project }: Pick<WorkerRow, "project">): string | null {
   if (keepsMachinesApart(config) || isOutOfUse(config, { project })) return project;
   return onlyUser(config);
+}
+
+/** Whose an entry of the audit log about a machine is. Null: the operator's (projects.md#pools). */
+export function projectOfMachine(config: PoolConfig, row: Pick<WorkerRow, "project">): string | null {
+  const owner = ownerOf(config, row);
+  if (owner === SEVERAL_PROJECTS) return null;
+  const [only = null, ...others] = projectsServed(config);
+  return owner ?? (others.length === 0 ? only : null);
 }
 
 /**

@@ -87,7 +87,7 @@ function draftOfPool({ record }: Known, event: Event): Draft | undefined {
       const stays = known === undefined || known.gone === true ? undefined : known;
       const diff = diffOfConfigs(stays?.wanted, config);
       if (diff.length === 0 && stays?.remove === undefined) return undefined;
-      return { by, action: "pool.put", ...ofPool(pool, config), diff };
+      return { by, action: "pool.put", ...ofPool(pool, stays?.wanted ?? config, config), diff };
     }
     case "remove": {
       const known = ownValue(record?.pools, event.pool);
@@ -193,13 +193,14 @@ function draftOfThing({ webhooks, secrets, projects, keys }: Known, event: Event
   switch (event.type) {
     case "keys_replaced": {
       const target = { kind: "key", id: event.key.kid } as const;
-      return { by: event.by, action: "key.replace", target, reason: kidsOf(keys).join(", ") || "no key" };
+      const reason = kidsOf(keys).join(", ") || "no key";
+      return { by: event.by, action: "key.replace", target, project: DEFAULT_PROJECT, reason };
     }
     case "project_created":
-      if (hasProject(projects, event.name)) return undefined;
+      if (projects.get(event.name) !== undefined) return undefined;
       return { by: event.by, action: "project.create", target: { kind: "project", id: event.name } };
     case "project_deleted":
-      if (projects.get(event.name) === undefined) return undefined;
+      if (!hasProject(projects, event.name)) return undefined;
       return { by: event.by, action: "project.delete", target: { kind: "project", id: event.name } };
     case "secret_set": {
       const { secret, version, by } = event;
@@ -245,10 +246,14 @@ function livingWebhook(row: WebhookRow | undefined): WebhookRow | undefined {
   return row?.deletedBy === null ? row : undefined;
 }
 
-/** A pool that serves one project belongs to it (projects.md#pools). */
-function ofPool(pool: string, config: PoolConfig) {
-  const [project = null, ...others] = projectsServed(config);
-  return { pool, target: { kind: "pool", id: pool }, project: others.length === 0 ? project : null } as const;
+/**
+ * A pool that serves one project belongs to it (projects.md#pools). What concerns several, such as a change
+ * of whom it serves, is the operator's.
+ */
+function ofPool(pool: string, ...configs: PoolConfig[]) {
+  const [project = null, ...others] = new Set(configs.flatMap((config) => projectsServed(config)));
+  const target = { kind: "pool", id: pool } as const;
+  return { pool, target, project: others.length === 0 ? project : null };
 }
 
 function ofToken({ id, name, project }: Pick<TokenRow, "id" | "name" | "project">) {

@@ -3,7 +3,7 @@
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { keyOf, type Named } from "./projects.ts";
+import { isFull, keyOf, type Named } from "./projects.ts";
 import type { NewTokenRow, TokenRow } from "./tokens.ts";
 import type { TrustRow } from "./trust.ts";
 
@@ -101,7 +101,7 @@ export function refusalOfExchange(
   }
   const all = [...exchanged.live()];
   const ofRule = all.filter((row) => isGivenBy(row, rule)).length;
-  if (all.length < MAX_EXCHANGED && ofRule < MAX_EXCHANGED_OF_RULE) return null;
+  if (!isFull(all, MAX_EXCHANGED, project) && ofRule < MAX_EXCHANGED_OF_RULE) return null;
   const text = "too many exchanged tokens are remembered now; they are forgotten as they end, so try again";
   return new DroverError("busy", text, { retryAfterMs: FULL_RETRY_MS });
 }

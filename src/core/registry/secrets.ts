@@ -5,7 +5,7 @@ import { MAX_SECRETS } from "../../shared/limits.ts";
 import type { Envelope, Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { keyOf, type Named } from "./projects.ts";
+import { isFull, keyOf, type Named, partOf } from "./projects.ts";
 import type { SigningKeyRow } from "./signing-keys.ts";
 import type { WebhookRow } from "./webhooks.ts";
 
@@ -198,8 +198,10 @@ export function wrappingKeys(
 
 /** Why a secret cannot be set; null: it can. */
 export function refusalOfSecret({ secrets }: ReadonlySecrets, secret: Named): DroverError | null {
-  if (secrets.get(keyOf(secret)) !== undefined || [...secrets.live()].length < MAX_SECRETS) return null;
-  const text = `there are ${MAX_SECRETS} secrets already; remove those that are not used any more`;
+  const { project } = secret;
+  if (secrets.get(keyOf(secret)) !== undefined || !isFull([...secrets.live()], MAX_SECRETS, project))
+    return null;
+  const text = `there are ${partOf(MAX_SECRETS, project)} secrets already; remove those that are not used any more`;
   return new DroverError("busy", text);
 }
 

@@ -6,7 +6,7 @@ import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import type { Named } from "./projects.ts";
+import { isFull, type Named, partOf } from "./projects.ts";
 
 /** The most tokens that may be valid at the same time. */
 export const MAX_TOKENS = 10_000;
@@ -173,8 +173,8 @@ export function refusalOfNewToken(
   { project, name }: Named,
 ): DroverError | null {
   const live = [...tokens.live()];
-  if (live.length >= MAX_TOKENS) {
-    const text = `there are ${MAX_TOKENS} tokens already; revoke those that are not used any more`;
+  if (isFull(live, MAX_TOKENS, project)) {
+    const text = `there are ${partOf(MAX_TOKENS, project)} tokens already; revoke those that are not used any more`;
     return new DroverError("busy", text);
   }
   if (!live.some((row) => row.name === name && row.project === project)) return null;
@@ -204,6 +204,7 @@ export function tokenView(row: TokenRow, now: Instant): Token {
     scopes,
     limits,
     state: stateOf(row, now),
+    payer: limits.maxCostPerHour === undefined ? null : row.payer,
     rule: row.given?.rule ?? null,
     createdAt: iso(createdAt),
     createdBy,

@@ -7,7 +7,7 @@ import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { keyOf, type Named } from "./projects.ts";
+import { isFull, keyOf, type Named, partOf } from "./projects.ts";
 
 /** How many trust rules there can be. */
 export const MAX_TRUST_RULES = 1_000;
@@ -68,8 +68,10 @@ export function trustExpiresAt(rules: ReadonlyRows<TrustRow>): Instant | undefin
 
 /** Why a rule cannot be stored; null: it can. */
 export function refusalOfRule(rules: ReadonlyRows<TrustRow>, rule: Named): DroverError | null {
-  if (rules.get(keyOf(rule)) !== undefined || [...rules.live()].length < MAX_TRUST_RULES) return null;
-  const text = `there are ${MAX_TRUST_RULES} trust rules already; delete those that are not used any more`;
+  const { project } = rule;
+  if (rules.get(keyOf(rule)) !== undefined || !isFull([...rules.live()], MAX_TRUST_RULES, project))
+    return null;
+  const text = `there are ${partOf(MAX_TRUST_RULES, project)} trust rules already; delete those that are not used any more`;
   return new DroverError("busy", text);
 }
 

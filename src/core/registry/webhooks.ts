@@ -10,7 +10,7 @@ import type { Answered, Letter } from "../inbox.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { SealedSecret } from "../webhook/messages.ts";
-import type { Named } from "./projects.ts";
+import { isFull, type Named, partOf } from "./projects.ts";
 
 /** The most endpoints that there may be. */
 export const MAX_WEBHOOKS = 100;
@@ -181,8 +181,8 @@ export function webhookNamed(
 /** Why an endpoint cannot be created; null: it can. */
 export function refusalOfNewWebhook(rows: ReadonlyRows<WebhookRow>, webhook: Named): DroverError | null {
   const live = [...rows.live()];
-  if (live.length >= MAX_WEBHOOKS) {
-    const text = `there are ${MAX_WEBHOOKS} webhooks already; remove those that are not used any more`;
+  if (isFull(live, MAX_WEBHOOKS, webhook.project)) {
+    const text = `there are ${partOf(MAX_WEBHOOKS, webhook.project)} webhooks already; remove those that are not used any more`;
     return new DroverError("busy", text);
   }
   if (webhookNamed(rows, webhook) === undefined) return null;

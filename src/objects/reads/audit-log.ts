@@ -20,6 +20,7 @@ import { hexDigest } from "../../signing/mac.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../rpc.ts";
 import { SqlRowDisk } from "../store.ts";
 import { until, type Watchable } from "../waiting.ts";
+import { nameless, TOP } from "./nameless.ts";
 
 /** The most rows of each table that are read for one answer. */
 const SCAN_ROWS = 5_000;
@@ -27,8 +28,6 @@ const SCAN_ROWS = 5_000;
 const MAX_NEWS = 1_000;
 /** The most lines of an exported file. */
 export const MAX_FILE_LINES = 5_000;
-/** Sorts after every key. */
-const TOP = "~";
 
 /** The submissions of a pool, which are in the rows of its runs. */
 interface Submissions {
@@ -104,8 +103,12 @@ export class AuditLog {
       at: string,
     ) => {
       const mine = shown.filter((one) => one.from === from);
-      if (mine.length === source.rows.length) return source.next ?? "";
-      return mine.at(-1)?.key ?? at;
+      const last = mine.at(-1)?.key;
+      if (mine.length === source.rows.length) {
+        const isOwn = from === "entry" || source.next === last;
+        return (isOwn ? source.next : nameless(source.next, at)) ?? "";
+      }
+      return last ?? at;
     };
     const next = [positionOf("entry", entries, entry), positionOf("run", runs, run)];
     const { since = 0 } = filter;

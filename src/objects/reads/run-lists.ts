@@ -5,6 +5,7 @@ import { runSummary } from "../../core/run-summary.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
 import type { RunFilter } from "../rpc.ts";
 import type { SqlRowDisk } from "../store.ts";
+import { nameless, TOP } from "./nameless.ts";
 import { isMatch } from "./run-filter.ts";
 
 /** The most rows read for one answer: the search for a rare match must not block the object for long. */
@@ -13,8 +14,6 @@ const SCAN_ROWS = 5_000;
 const KEEP_KEYS = 50_000;
 /** How many labels are filtered in SQL: a statement takes a hundred values, and each label takes two. */
 const SQL_LABELS = 40;
-/** Sorts after every key of a run. */
-const TOP = "~";
 
 /** The lists of a pool's runs. */
 export class RunLists {
@@ -61,15 +60,6 @@ export class RunLists {
     const items = found.map(([, row]) => runSummary(row, state.record.name));
     return { items, next: next === found.at(-1)?.[0] ? next : nameless(next, cursor) };
   }
-}
-
-/**
- * A cursor without the id of the run at which a search ended: the caller may not see that run. The search
- * then looks again at the runs of the same millisecond, unless it would never leave that millisecond.
- */
-function nameless(next: string | null, before: string): string | null {
-  const place = next && `${next.slice(0, next.indexOf("/"))}/${TOP}`;
-  return place !== null && place < before ? place : next;
 }
 
 /**

@@ -28,7 +28,7 @@ export class PoolCalls {
 
   async put(name: string, sent: PutPoolConfig, { by, project }: Acting): ReturnType<RegistryApi["putPool"]> {
     const state = this.#shell.enter();
-    const wanted = withProject(sent, project);
+    const wanted = withProject(sent, project, this.#has(name) ? this.#entry(name)?.wanted : undefined);
     const refusal = refusalOfPut(state, name, wanted, project);
     if (refusal !== null) throw refusal;
     const created = !this.#has(name);

@@ -1,6 +1,6 @@
 // What does the registry answer to calls about secrets (secrets.md)? `core/registry` decides.
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
-import { keyOf, type Named } from "../../core/registry/projects.ts";
+import { hasProject, keyOf, type Named, unknownProject } from "../../core/registry/projects.ts";
 import {
   type DataKeyRow,
   dataKeyOf,
@@ -26,7 +26,7 @@ import type { Vault } from "./vault.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
-  enter(event?: RegistryEvent): SecretsState & Pick<RegistryState, "keys" | "webhooks">;
+  enter(event?: RegistryEvent): SecretsState & Pick<RegistryState, "keys" | "webhooks" | "projects">;
   now(): Instant;
 }
 
@@ -49,7 +49,10 @@ export class SecretCalls {
       if (refusal !== null) throw refusal;
       const version = nextVersion(state, secret);
       const sealed = await this.#vault.encrypt(value, secret, version, dataKey);
-      if (nextVersion(this.#registry.enter(), secret) !== version) continue;
+      const present = this.#registry.enter();
+      if (nextVersion(present, secret) !== version) continue;
+      // It may have been deleted meanwhile.
+      if (!hasProject(present.projects, secret.project)) throw unknownProject(secret.project);
       const bytes = value.byteLength;
       this.#registry.enter({ type: "secret_set", secret, version, bytes, sealed, by });
       return { ...secretView(this.#row(secret)), warnings: warningsOf(bytes) };

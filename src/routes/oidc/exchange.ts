@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import type { TrustRow } from "../../objects/rpc.ts";
 import { ExchangedToken, ExchangeRequest } from "../../schema/access/trust.ts";
-import { nameIn } from "../../shared/access/project.ts";
 import { TOKEN_RANDOM_BYTES, tokenId, tokenText } from "../../shared/access/token-text.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -53,7 +52,9 @@ async function exchanged(
   { token, ...wanted }: z.output<typeof ExchangeRequest>,
 ) {
   const { issuer } = readJwt(token);
-  const known = await issuers.rulesOf(issuer, c.env);
+  const { project } = wanted;
+  const ofProject = (rules: readonly TrustRow[]) => rules.filter((rule) => rule.project === project);
+  const known = ofProject(await issuers.rulesOf(issuer, c.env));
   if (known.length === 0) {
     throw refused(
       `is from ${shown(issuer)}, which no trust rule names; \`drover trust list\` shows the rules`,
@@ -61,8 +62,8 @@ async function exchanged(
   }
   const verified = await verifiedBy(c, keys, token, issuer);
   const chosen =
-    chosenRule(known, verified, wanted) ??
-    chosenRule(await issuers.rulesOf(issuer, c.env, FRESH_RULES_MS), verified, wanted);
+    chosenRule(known, verified, wanted.rule) ??
+    chosenRule(ofProject(await issuers.rulesOf(issuer, c.env, FRESH_RULES_MS)), verified, wanted.rule);
   if (chosen === undefined) throw notTrusted(issuer, known, verified);
   return give(c, token, chosen, verified);
 }
@@ -91,20 +92,15 @@ async function verifiedBy(
 function chosenRule(
   rules: readonly TrustRow[],
   { claims, audience }: VerifiedJwt,
-  wanted: { rule?: string | undefined; project?: string | undefined },
+  wanted: string | undefined,
 ): TrustRow | undefined {
   const fitting = rules.filter(
     (rule) =>
-      (wanted.rule === undefined || rule.name === wanted.rule) &&
-      (wanted.project === undefined || rule.project === wanted.project) &&
-      rule.audience === audience &&
-      accepts(rule, claims),
+      (wanted === undefined || rule.name === wanted) && rule.audience === audience && accepts(rule, claims),
   );
   if (fitting.length <= 1) return fitting[0];
-  const names = fitting.map(({ project, name }) => nameIn(project, name, "/")).join(", ");
-  const isByProject = new Set(fitting.map(({ project }) => project)).size > 1;
-  const pointer = isByProject && wanted.project === undefined ? "/project" : "/rule";
-  throw invalid([{ pointer, detail: `is required: the rules ${names} accept this token` }]);
+  const names = fitting.map(({ name }) => name).join(", ");
+  throw invalid([{ pointer: "/rule", detail: `is required: the rules ${names} accept this token` }]);
 }
 
 function notTrusted(

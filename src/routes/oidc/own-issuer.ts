@@ -90,6 +90,7 @@ const CLAIMS = [
   "iat",
   "jti",
   "run",
+  "project",
   "pool",
   "worker",
   "task",

@@ -21,7 +21,8 @@ const content: Record<string, { schema: object }> = {
 const DESCRIPTION =
   "Runs commands on cloud machines that it boots, watches, reuses, drains and destroys by itself.\n\n" +
   "Durations are strings such as `250ms`, `10s` or `1h30m`; sizes are numbers of bytes, or strings such as " +
-  "`512MiB`; instants are RFC 3339 in UTC. Unknown fields are refused. Every error is a `Problem` " +
+  "`512MiB`; instants are RFC 3339 in UTC. A caller that belongs to no project acts in the one that the " +
+  "header `Drover-Project` names. Unknown fields are refused. Every error is a `Problem` " +
   "(RFC 9457), whose `code` is for programs.";
 
 /** The `instance` of the example errors. */

@@ -159,13 +159,14 @@ export function runRoutes(app: EdgeApp): void {
       force: true,
       waitMs: FORCED_WAIT_MS,
     };
-    const { state, pool, submittedAt } = await (isForced ? run.abort(forcedAbort) : run.read());
+    const status = await (isForced ? run.abort(forcedAbort) : run.read());
+    const { state, pool, submittedAt } = status;
     if (!isTerminal(state)) {
       const then = isForced ? "it is being ended by force; retry" : "abort it";
       const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
       throw new DroverError("not_terminal", text);
     }
-    const ref = { run: id, submittedAt: Date.parse(submittedAt) };
+    const ref = { run: status.id, submittedAt: Date.parse(submittedAt) };
     await c.var.objects.pool(pool).forget(ref, c.var.caller.by);
     return c.body(null, 204);
   });

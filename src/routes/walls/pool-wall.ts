@@ -37,8 +37,11 @@ export function walledPool(
     const own = labels === undefined ? filter : within(filter, labels);
     return project === null ? own : { ...own, project };
   };
-  const auditFilter = async (filter: AuditFilter): Promise<AuditFilter> =>
-    withinProject(filter, project, await whole());
+  /** Entries outlive their pool, too: whatever the pool is for the project, it has that project's entries. */
+  const auditFilter = (filter: AuditFilter): AuditFilter => {
+    if (labels !== undefined || !mayUsePool(limits, name)) throw unknownPool(name);
+    return project === null ? filter : { ...filter, projects: [project] };
+  };
   return {
     view: async () => viewFor(project, await whole(), await api.view()),
     queue: async (page) => {
@@ -46,17 +49,17 @@ export function walledPool(
       return api.queue(project === null ? page : { ...page, project });
     },
     events: async (after, waitMs) => {
-      const found = await seen();
       const seesWorkers = grants(scopes, "pools:read") && labels === undefined;
-      return eventsOf(api, caller, seesWorkers ? found : "none", after, waitMs);
+      return eventsOf({ api, caller, seesWorkers, seen }, after, waitMs);
     },
     metrics: async () => {
       const isOwn = (await whole()) === "own";
       const samples = await api.metrics();
       return isOwn ? samples : samples.filter((sample) => sample.labels.project === project);
     },
+    // A run outlives its pool, and the pool's service of its project.
     forget: async (ref, by) => {
-      await seen();
+      if (!mayUsePool(limits, name)) throw unknownPool(name);
       if (!isOfProject(caller, ref.run)) throw unknownRun(ref.run);
       return api.forget(ref, by);
     },
@@ -76,16 +79,15 @@ export function walledPool(
       return api.wait(filtered(question), ...rest);
     },
     workers: async (states) => {
-      const found = await whole();
-      const workers = await api.workers(states);
-      return workers.flatMap((worker) => workerFor(project, found, worker) ?? []);
+      await whole();
+      return (await api.workers(states)).flatMap((worker) => workerFor(project, worker) ?? []);
     },
     ownerOf: async (worker) => {
       await whole();
       return api.ownerOf(worker);
     },
-    audit: async (filter, page) => api.audit(await auditFilter(filter), page),
-    auditAfter: async (filter, ...rest) => api.auditAfter(await auditFilter(filter), ...rest),
+    audit: async (filter, page) => api.audit(auditFilter(filter), page),
+    auditAfter: async (filter, ...rest) => api.auditAfter(auditFilter(filter), ...rest),
   };
 }
 
@@ -99,15 +101,15 @@ export function refuseShared(pool: string, standing: Standing): void {
 }
 
 /**
- * A machine of a pool as a project sees it. Undefined: in a pool that serves several projects, it is another
- * one's. A machine of nobody is shown with the project's own runs only (projects.md#machines).
+ * A machine of a pool as a project sees it, with the project's own runs only. Undefined: it is another one's.
+ * That holds for a pool of the project alone, too, which may have served others before
+ * (projects.md#machines).
  */
 export function workerFor<Worker extends WorkerSummary | ListedWorker>(
   project: string | null,
-  standing: Standing,
   worker: Worker,
 ): Worker | undefined {
-  if (project === null || standing === "own") return worker;
+  if (project === null) return worker;
   if (worker.project !== null && worker.project !== project) return undefined;
   const runs = worker.runs.filter((run) => projectOfRun(run) === project);
   const shown = { ...worker, runs };
@@ -120,11 +122,8 @@ function viewFor(project: string | null, standing: Standing, view: PoolView): Po
   if (project === null || standing === "own") return view;
   const { spend: _spend, strangers: _strangers, projects: uses, ...shown } = view;
   const { projects: quotas, ...config } = view.config;
-  return {
-    ...shown,
-    ...ofProject(uses, project),
-    config: { ...config, ...ofProject(quotas, project) },
-  };
+  const own = { ...config, ...ofProject(quotas, project) };
+  return { ...shown, ...ofProject(uses, project), config: own };
 }
 
 /** The part of a project of what is stored by project. */
@@ -134,12 +133,6 @@ function ofProject<Part>(
 ): { projects?: Record<string, Part> } {
   const own = all?.[project];
   return own === undefined ? {} : { projects: { [project]: own } };
-}
-
-/** Narrows a filter of the audit log to the entries of a project. Those of no project are the pool's own. */
-function withinProject(filter: AuditFilter, project: string | null, standing: Standing): AuditFilter {
-  if (project === null) return filter;
-  return { ...filter, projects: standing === "own" ? [project, null] : [project] };
 }
 
 /**
@@ -157,28 +150,35 @@ function contradicts(filter: RunFilter, labels: Record<string, string>): boolean
 }
 
 /**
- * Those changes of a pool that a caller may see. With the standing `none` no worker is shown. The wait goes
- * on while only hidden rows change, so that the time of an answer says nothing about them.
+ * Those changes of a pool that a caller may see. The wait goes on while only hidden rows change, so that the
+ * time of an answer says nothing about them. What the pool is for the caller is asked in each round.
  */
 async function eventsOf(
-  api: PoolApi,
-  caller: Caller,
-  standing: Standing,
+  { api, caller, seesWorkers, seen }: Reading,
   after: number | null,
   waitMs: number,
 ): Promise<PoolEventList> {
   const endsAt = performance.now() + waitMs;
   const shown = ({ number, run, worker }: PoolChange): PoolChange[] => {
     if (run !== undefined) return maySeeRun(caller, run) ? [{ number, run }] : [];
-    const found = worker && standing !== "none" ? workerFor(caller.project, standing, worker) : undefined;
+    const found = worker && seesWorkers ? workerFor(caller.project, worker) : undefined;
     return found === undefined ? [] : [{ number, worker: found }];
   };
   let from = after;
   for (;;) {
     const leftMs = Math.max(0, Math.ceil(endsAt - performance.now()));
+    await seen();
     const { items, next } = await api.events(from, leftMs);
-    const seen = items.flatMap(shown);
-    if (seen.length > 0 || leftMs === 0) return { items: seen, next };
+    const found = items.flatMap(shown);
+    if (found.length > 0 || leftMs === 0) return { items: found, next };
     from = next;
   }
+}
+
+/** Who reads the changes of which pool. `seen` throws if the pool does not exist for the caller. */
+interface Reading {
+  api: PoolApi;
+  caller: Caller;
+  seesWorkers: boolean;
+  seen: () => Promise<unknown>;
 }

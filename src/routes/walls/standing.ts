@@ -12,17 +12,18 @@ export function standingOf({ projects }: PoolRef, project: string | null): Stand
   return projects.length === 1 ? "own" : "shared";
 }
 
+/** A list of pools that is older than this is asked for again before a pool counts as unknown. */
+const LOOK_AGAIN_MS = 1_000;
+
 /** Tells what each pool is for a caller. A pool that is not known, or serves others, is looked up again. */
 export function standings(pools: Pools, project: string | null): (pool: string) => Promise<Standing> {
-  const look = async (pool: string) => {
-    const found = (await pools.all()).find(({ name }) => name === pool);
+  const look = async (pool: string, newerThanMs?: number) => {
+    const found = (await pools.all(newerThanMs)).find(({ name }) => name === pool);
     return found === undefined ? "none" : standingOf(found, project);
   };
   return async (pool) => {
     if (project === null) return "own";
     const known = await look(pool);
-    if (known !== "none") return known;
-    pools.forget();
-    return look(pool);
+    return known === "none" ? look(pool, LOOK_AGAIN_MS) : known;
   };
 }

@@ -1,6 +1,8 @@
 // How are a caller's project and limits enforced for every call to an object, whichever route makes the call
 // (access.md#walls)?
 import type { AuditFilter, CloudWorkerApi, Objects, RegistryApi } from "../../objects/rpc.ts";
+import type { WorkerStatus } from "../../schema/pool.ts";
+import { projectOfRun } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Caller } from "../access/caller.ts";
 import { guarded } from "./guarded.ts";
@@ -35,6 +37,17 @@ export function walledObjects(
   };
 }
 
+/** The runs that the status of a worker names. */
+function runsOf({ runs, lastRun, orders, stale }: WorkerStatus): string[] {
+  const others = [...orders, ...stale, ...(lastRun === null ? [] : [lastRun])];
+  return [...runs, ...others.map(({ run }) => run)];
+}
+
+/** Whether the status of a worker names runs of another project. */
+function hasOthers(worker: WorkerStatus, project: string | null): boolean {
+  return project !== null && runsOf(worker).some((run) => projectOfRun(run) !== project);
+}
+
 /** The calls that only show a worker. */
 const READS: readonly PropertyKey[] = ["read", "why"];
 
@@ -48,24 +61,27 @@ function walledWorker(objects: Objects, caller: Caller, standing: StandingOf, id
   const api = objects.worker(id);
   if (project === null && !limitsRuns(limits)) return api;
   const unknown = new DroverError("unknown_worker", `there is no worker "${id}"`);
-  const check = async (method: PropertyKey) => {
+  /** The worker, if the caller may make this call. */
+  const checked = async (method: PropertyKey): Promise<WorkerStatus> => {
     const worker = await objects.worker(id).read();
     const { pool } = worker;
     const found = mayUsePool(limits, pool) ? await standing(pool) : "none";
-    if (found === "none") throw unknown;
-    if (found === "own") return;
+    if (found === "none" || hasOthers(worker, project)) throw unknown;
+    if (found === "own") return worker;
     const owner = await objects.pool(pool).ownerOf(id);
-    const isUnused = worker.lastRun === null && worker.runs.length === 0 && worker.orders.length === 0;
-    if (owner !== project && !(owner === null && isUnused)) throw unknown;
+    const isUnused = owner === null && runsOf(worker).length === 0;
+    if (owner !== project && !isUnused) throw unknown;
     if (!READS.includes(method)) refuseShared(pool, found);
+    return worker;
   };
   return new Proxy(api, {
     get(target, method) {
       const call: unknown = Reflect.get(target, method);
       if (typeof call !== "function") return call;
       return async (...args: unknown[]) => {
-        await check(method);
-        return Reflect.apply(call, target, args);
+        const worker = await checked(method);
+        // What was judged is what is shown.
+        return method === "read" ? worker : Reflect.apply(call, target, args);
       };
     },
   });

@@ -105,6 +105,10 @@ export const Token = z
     scopes: z.array(Scope),
     limits: TokenLimits,
     state: TokenState,
+    payer: z
+      .string()
+      .nullable()
+      .describe("the id of the token, or the trust rule, whose budget its runs draw on; null: it has none"),
     rule: z
       .string()
       .nullable()

@@ -1,5 +1,6 @@
 // What do the routes of trust rules and of the exchange accept and answer (oidc.md#trust-rules)?
 import { z } from "zod";
+import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
 import { SCOPES } from "../../shared/access/scopes.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { Duration, InstantText, Name, ProjectName } from "../common.ts";
@@ -102,7 +103,7 @@ export const ExchangeRequest = z
       .max(MAX_JWT_CHARS, `must have at most ${MAX_JWT_CHARS} characters`)
       .describe("the token of the issuer, a JWT"),
     rule: Name.optional().describe("the trust rule to use, if more than one would accept the token"),
-    project: ProjectName.optional().describe("the project of that rule; any if absent"),
+    project: ProjectName.default(DEFAULT_PROJECT).describe("whose trust rules judge the token"),
   })
   .meta({ id: "ExchangeRequest" });
 

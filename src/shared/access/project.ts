@@ -25,8 +25,12 @@ export function projectOfRun(run: string): string {
   return dot < 0 ? DEFAULT_PROJECT : run.slice(0, dot);
 }
 
-/** The id of a run that a project calls `name`. An id with a project stays as it is (projects.md#runs). */
+/**
+ * The id of a run that a project calls `name`. An id with a project stays as it is, but for `default`, which
+ * no id names (projects.md#runs).
+ */
 export function runIdIn(project: string, name: string): string {
+  if (name.startsWith(`${DEFAULT_PROJECT}.`)) return name.slice(DEFAULT_PROJECT.length + 1);
   return project === DEFAULT_PROJECT || name.includes(".") ? name : `${project}.${name}`;
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { registryEntry } from "../../../src/core/registry/audit.ts";
 import {
   type RegistryEvent,
   type RegistryState,
@@ -8,13 +9,16 @@ import { refusalOfPut, refusalOfRemoval, withProject } from "../../../src/core/r
 import { refusalOfDeletion } from "../../../src/core/registry/project-deletion.ts";
 import { hasProject, projectViews, refusalOfNewProject } from "../../../src/core/registry/projects.ts";
 import { refusalOfNewToken } from "../../../src/core/registry/tokens.ts";
+import { MAX_WEBHOOKS, refusalOfNewWebhook } from "../../../src/core/registry/webhooks.ts";
 import type { PutPoolConfig } from "../../../src/schema/pool.ts";
+import { WebhookFields } from "../../../src/schema/webhook/webhook.ts";
 import { nameIn, projectOfRun, runIdIn } from "../../../src/shared/access/project.ts";
 import { applied } from "../support/applied.ts";
 import { poolConfig } from "../support/pool-config.ts";
 import { registryOf } from "../support/registry.ts";
 
 const T0 = Date.UTC(2026, 10, 25);
+const FIELDS = WebhookFields.parse({ url: "https://ci.example.com/" });
 const ML: RegistryEvent = { type: "project_created", name: "ml", by: "admin" };
 
 function registryAfter(...events: RegistryEvent[]): RegistryState {
@@ -110,6 +114,20 @@ describe("a project (projects.md#what-exists)", () => {
     expect(refusalOfDeletion(registryAfter(), "default")?.code).toBe("project_in_use");
     const gone = registryAfter(ML, { type: "project_deleted", name: "ml", by: "admin" });
     expect(hasProject(gone.projects, "ml")).toBe(false);
+    expect(projectViews(gone.projects).map(({ name }) => name)).toEqual(["default"]);
+    // Its old runs have the name in their ids, so nobody gets it again.
+    expect(refusalOfNewProject(gone.projects, "ml")?.code).toBe("project_exists");
+  });
+
+  test("has a part of what is there for all, and cannot use it up", () => {
+    const names = Array.from({ length: MAX_WEBHOOKS / 10 }, (_, n) => `h${n}`);
+    const state = registryAfter(ML);
+    for (const name of names) {
+      const made = { id: `wh-${name}`, name, project: "ml", fields: FIELDS, sealed: "s", by: "admin" };
+      applied(registryMachine, state, { type: "webhook_created", ...made }, T0);
+    }
+    expect(refusalOfNewWebhook(state.webhooks, { project: "ml", name: "more" })?.code).toBe("busy");
+    expect(refusalOfNewWebhook(state.webhooks, { project: "default", name: "more" })).toBeNull();
   });
 
   test("has names of its own", () => {
@@ -128,6 +146,13 @@ describe("a pool and the projects that it serves (projects.md#pools)", () => {
     ["the operator names a project that is not there", "new", config("nobody"), null, "unknown_project"],
     ["a project changes its own", "mine", config("ml"), "ml", undefined],
     ["a project makes a new one", "new", config("ml"), "ml", undefined],
+    [
+      "a project changes its quotas",
+      "mine",
+      { ...config(), projects: { ml: { maxRuns: 9 } } },
+      "ml",
+      "beyond_limits",
+    ],
     ["a project lets others in", "mine", config("ml", "default"), "ml", "beyond_limits"],
     ["a project changes one of several", "both", config("ml"), "ml", "beyond_limits"],
     ["a project takes another's name", "theirs", config("ml"), "ml", "beyond_limits"],
@@ -142,6 +167,8 @@ describe("a pool and the projects that it serves (projects.md#pools)", () => {
     expect(withProject(config("default"), "ml").projects).toEqual({ default: {} });
     expect(withProject(config(), "default").projects).toBeUndefined();
     expect(withProject(config(), null).projects).toBeUndefined();
+    const present = { projects: { ml: { maxRuns: 3 } } };
+    expect(withProject(config(), "ml", present).projects).toEqual(present.projects);
   });
 
   test.each<[string, string, string | null, string | undefined]>([
@@ -160,4 +187,20 @@ test("the id of a run says its project (projects.md#runs)", () => {
   expect(runIdIn("ml", "ml.build-17")).toBe("ml.build-17");
   expect(["build-17", "ml.build-17"].map(projectOfRun)).toEqual(["default", "ml"]);
   expect([nameIn("default", "ci", ":"), nameIn("ml", "ci", ":")]).toEqual(["ci", "ml:ci"]);
+});
+
+describe("the entry of a pool's configuration (audit.md#entries)", () => {
+  test.each<[string, string[], string[], string | null]>([
+    ["its project's, if it serves the same alone", ["ml"], ["ml"], "ml"],
+    ["the operator's, if it served others before", ["ml", "default"], ["ml"], null],
+    ["the operator's, if it goes over to another", ["ml"], ["default"], null],
+  ])("is %s", (_what, before, after, project) => {
+    const state = registryAfter(ML, poolFor("gpu", ...before));
+    const config = {
+      ...poolConfig({ maxInstances: 3 }),
+      projects: Object.fromEntries(after.map((name) => [name, {}])),
+    };
+    const entry = registryEntry(state, { type: "put", pool: "gpu", config, seed: "s", by: "admin" }, T0);
+    expect(entry?.project).toBe(project);
+  });
 });

@@ -6,6 +6,7 @@ import { type Caused, viaField } from "../../audit/via.ts";
 import type { Intent } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
 import { SELF_HOSTED } from "../../worker/read/status.ts";
+import { projectOfMachine } from "../projects.ts";
 import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 
@@ -30,7 +31,7 @@ export function foldInvite(
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings }, now);
   const target = { kind: "worker", id: worker } as const;
-  const about = { target, pool: record.name, run: null, project: null };
+  const about = { target, pool: record.name, run: null, project: projectOfMachine(record.config, row) };
   const entry = { at: now, by, action: "enrollment.create", ...about, result: "ok" } as const;
   state.audit.add({ ...entry, ...viaField({ via }) }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };

@@ -6,6 +6,7 @@ import type { Answered, Kind } from "../../inbox.ts";
 import type { WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
 import { learn } from "../plan/learned.ts";
 import { plan } from "../plan/plan.ts";
+import { projectOfMachine } from "../projects.ts";
 import {
   holdAfterFailure,
   holdsAfterBoot,
@@ -59,12 +60,9 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 function withEntries(state: Configured, { worker, audit }: WorkerUpsert, now: Instant) {
   const row = state.workers.get(worker);
   if (row === undefined || audit === undefined) return row;
-  const about = {
-    target: { kind: "worker", id: worker },
-    pool: state.record.name,
-    run: null,
-    project: null,
-  } as const;
+  const { name, config } = state.record;
+  const target = { kind: "worker", id: worker } as const;
+  const about = { target, pool: name, run: null, project: projectOfMachine(config, row) };
   const { entries, upTo } = newEntries(audit, row.audited, about);
   if (entries.length === 0) return row;
   for (const entry of entries) state.audit.add(entry, now);
