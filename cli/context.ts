@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
-import { ProjectName } from "../src/schema/common.ts";
+import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../src/shared/access/project.ts";
 import { parseToken } from "../src/shared/access/token-text.ts";
 import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
@@ -43,11 +43,8 @@ export function connect(io: Io): { client: Client; context: Context } {
 /** The project that a variable names. A name that cannot be one is never sent. */
 function projectFrom(name: string | undefined): string | undefined {
   if (name === undefined || name === "") return undefined;
-  const checked = ProjectName.safeParse(name);
-  if (checked.success) return name;
-  throw new CliError(`DROVER_PROJECT is no name of a project: ${name}`, [
-    `It ${checked.error.issues[0]?.message ?? "is no name"}.`,
-  ]);
+  if (PROJECT_NAME.test(name)) return name;
+  throw new CliError(`DROVER_PROJECT is no name of a project: ${name}`, [`It ${PROJECT_NAME_TEXT}.`]);
 }
 
 /**

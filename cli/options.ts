@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from "commander";
 import type { StateFilter } from "../client/types.ts";
-import { ProjectName } from "../src/schema/common.ts";
+import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../src/shared/access/project.ts";
 import { parseDuration } from "../src/shared/duration.ts";
 import { escapeReferences } from "../src/shared/references.ts";
 import { RUN_STATES } from "../src/shared/run-state.ts";
@@ -71,9 +71,8 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 
 /** The name of a project. */
 export function projectName(text: string): string {
-  const checked = ProjectName.safeParse(text);
-  if (checked.success) return text;
-  throw new InvalidArgumentError(`It ${checked.error.issues[0]?.message ?? "is no name"}.`);
+  if (PROJECT_NAME.test(text)) return text;
+  throw new InvalidArgumentError(`It ${PROJECT_NAME_TEXT}.`);
 }
 
 /** An amount of money above 0. */

@@ -1,6 +1,6 @@
 // The types that many schemas share: names, durations, sizes, instants, snapshot ids.
 import { z } from "zod";
-import { MAX_PROJECT_CHARS } from "../shared/access/project.ts";
+import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../shared/access/project.ts";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
@@ -22,12 +22,7 @@ export const RunId = z
   );
 
 /** The name of a project. */
-export const ProjectName = z
-  .string()
-  .regex(
-    new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PROJECT_CHARS - 1}}$`),
-    `must be 1 to ${MAX_PROJECT_CHARS} lower-case letters, digits and dashes, not beginning with a dash`,
-  );
+export const ProjectName = z.string().regex(PROJECT_NAME, PROJECT_NAME_TEXT);
 
 /** A duration as people write it (`250ms`, `10s`, `1h30m`). On the wire it stays a string. */
 export const Duration = z

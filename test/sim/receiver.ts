@@ -114,7 +114,7 @@ export class EventReceiver {
     const isOwn = (key: string) => projectOfRun(key) === SETTINGS.project;
     const ends = [...this.#ends.values()];
     const missing = ends.filter((key) => isOwn(key) && !this.#ended.has(key));
-    // The gap also counts runs of other projects that were deleted before the endpoint came to their ends, and
+    // The gap also counts runs of other projects that were deleted before the endpoint came to their end, and
     // a deleted run that a late message brings back gets a second ordinal.
     const others = ends.filter((key) => !isOwn(key)).length;
     const most = missing.length + others + ends.length - new Set(ends).size;

@@ -43,6 +43,12 @@ export function isFull(rows: readonly { project: string }[], most: number, proje
   return rows.filter((row) => row.project === project).length >= partOf(most, project);
 }
 
+/** The error for one thing more than a project may have. `what`: the things, and how to end some. */
+export function tooManyOf(what: [name: string, advice: string], most: number, project: string): DroverError {
+  const [name, advice] = what;
+  return new DroverError("busy", `there are ${partOf(most, project)} ${name} already; ${advice}`);
+}
+
 /** The key of a row that a project owns: names are each project's own (projects.md#what-exists). */
 export function keyOf({ project, name }: Named): string {
   return nameIn(project, name, "/");

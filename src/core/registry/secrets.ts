@@ -1,11 +1,11 @@
 // Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
 import type { Secret } from "../../schema/access/secret.ts";
-import { DroverError } from "../../shared/errors.ts";
+import type { DroverError } from "../../shared/errors.ts";
 import { MAX_SECRETS } from "../../shared/limits.ts";
 import type { Envelope, Instant } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { isFull, keyOf, type Named, partOf } from "./projects.ts";
+import { isFull, keyOf, type Named, tooManyOf } from "./projects.ts";
 import type { SigningKeyRow } from "./signing-keys.ts";
 import type { WebhookRow } from "./webhooks.ts";
 
@@ -201,8 +201,7 @@ export function refusalOfSecret({ secrets }: ReadonlySecrets, secret: Named): Dr
   const { project } = secret;
   if (secrets.get(keyOf(secret)) !== undefined || !isFull([...secrets.live()], MAX_SECRETS, project))
     return null;
-  const text = `there are ${partOf(MAX_SECRETS, project)} secrets already; remove those that are not used any more`;
-  return new DroverError("busy", text);
+  return tooManyOf(["secrets", "remove those that are not used any more"], MAX_SECRETS, project);
 }
 
 /** The names among these for which the project has no secret. */

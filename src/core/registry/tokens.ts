@@ -6,7 +6,7 @@ import { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { isFull, type Named, partOf } from "./projects.ts";
+import { isFull, type Named, tooManyOf } from "./projects.ts";
 
 /** The most tokens that may be valid at the same time. */
 export const MAX_TOKENS = 10_000;
@@ -174,8 +174,7 @@ export function refusalOfNewToken(
 ): DroverError | null {
   const live = [...tokens.live()];
   if (isFull(live, MAX_TOKENS, project)) {
-    const text = `there are ${partOf(MAX_TOKENS, project)} tokens already; revoke those that are not used any more`;
-    return new DroverError("busy", text);
+    return tooManyOf(["tokens", "revoke those that are not used any more"], MAX_TOKENS, project);
   }
   if (!live.some((row) => row.name === name && row.project === project)) return null;
   const text = `there is a token "${name}" already; rotate or revoke it, or choose another name`;

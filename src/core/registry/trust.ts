@@ -3,11 +3,11 @@ import type { TokenLimits } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
 import type { Scope } from "../../shared/access/scopes.ts";
 import { formatDuration } from "../../shared/duration.ts";
-import { DroverError } from "../../shared/errors.ts";
+import type { DroverError } from "../../shared/errors.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { isFull, keyOf, type Named, partOf } from "./projects.ts";
+import { isFull, keyOf, type Named, tooManyOf } from "./projects.ts";
 
 /** How many trust rules there can be. */
 export const MAX_TRUST_RULES = 1_000;
@@ -71,8 +71,7 @@ export function refusalOfRule(rules: ReadonlyRows<TrustRow>, rule: Named): Drove
   const { project } = rule;
   if (rules.get(keyOf(rule)) !== undefined || !isFull([...rules.live()], MAX_TRUST_RULES, project))
     return null;
-  const text = `there are ${partOf(MAX_TRUST_RULES, project)} trust rules already; delete those that are not used any more`;
-  return new DroverError("busy", text);
+  return tooManyOf(["trust rules", "delete those that are not used any more"], MAX_TRUST_RULES, project);
 }
 
 /** A rule as its owner sees it. */

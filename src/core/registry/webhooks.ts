@@ -10,7 +10,7 @@ import type { Answered, Letter } from "../inbox.ts";
 import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { SealedSecret } from "../webhook/messages.ts";
-import { isFull, type Named, partOf } from "./projects.ts";
+import { isFull, type Named, tooManyOf } from "./projects.ts";
 
 /** The most endpoints that there may be. */
 export const MAX_WEBHOOKS = 100;
@@ -182,8 +182,8 @@ export function webhookNamed(
 export function refusalOfNewWebhook(rows: ReadonlyRows<WebhookRow>, webhook: Named): DroverError | null {
   const live = [...rows.live()];
   if (isFull(live, MAX_WEBHOOKS, webhook.project)) {
-    const text = `there are ${partOf(MAX_WEBHOOKS, webhook.project)} webhooks already; remove those that are not used any more`;
-    return new DroverError("busy", text);
+    const advice = "remove those that are not used any more";
+    return tooManyOf(["webhooks", advice], MAX_WEBHOOKS, webhook.project);
   }
   if (webhookNamed(rows, webhook) === undefined) return null;
   const text = `there is a webhook "${webhook.name}" already; change it, or choose another name`;

@@ -6,6 +6,10 @@ export const DEFAULT_PROJECT = "default";
 /** The longest name of a project, which leaves room for the name of a run in its id. */
 export const MAX_PROJECT_CHARS = 28;
 
+/** The names that a project can have. */
+export const PROJECT_NAME = new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PROJECT_CHARS - 1}}$`);
+export const PROJECT_NAME_TEXT = `must be 1 to ${MAX_PROJECT_CHARS} lower-case letters, digits and dashes, not beginning with a dash`;
+
 /** Whether a pool with this configuration serves a project (projects.md#pools). */
 export function servesProject(
   { projects }: { projects?: Record<string, unknown> | undefined },
