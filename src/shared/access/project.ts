@@ -8,7 +8,8 @@ export const MAX_PROJECT_CHARS = 28;
 
 /** The names that a project can have. */
 export const PROJECT_NAME = new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PROJECT_CHARS - 1}}$`);
-export const PROJECT_NAME_TEXT = `must be 1 to ${MAX_PROJECT_CHARS} lower-case letters, digits and dashes, not beginning with a dash`;
+const CHARACTERS = "lower-case letters, digits and dashes, not beginning with a dash";
+export const PROJECT_NAME_TEXT = `must be 1 to ${MAX_PROJECT_CHARS} ${CHARACTERS}`;
 
 /** Whether a pool with this configuration serves a project (projects.md#pools). */
 export function servesProject(
