@@ -68,6 +68,7 @@ describe("a run with `identity` (oidc.md#out)", () => {
       exp: (claims.iat ?? 0) + 600,
       jti: expect.any(String),
       run: run.id,
+      project: "default",
       pool: "default",
       worker: run.placements[0].worker,
       task: "main",
