@@ -1,6 +1,7 @@
 // The types that many schemas share: names, durations, sizes, instants, snapshot ids.
 import { z } from "zod";
 import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../shared/access/project.ts";
+import { RUN_ID } from "../shared/attempt-id.ts";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
@@ -13,13 +14,14 @@ export const Name = z
   .string()
   .regex(NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes, not beginning with a dash");
 
+const RUN_ID_TEXT =
+  "must be 1 to 63 lower-case letters, digits and dashes, or such a name after a project and a dot";
+
 /** The id of a run: its name, after its project and a dot unless that is `default` (projects.md#runs). */
 export const RunId = z
   .string()
-  .regex(
-    /^(?=.{1,63}$)(?:[a-z0-9][a-z0-9-]*\.)?[a-z0-9][a-z0-9-]*$/,
-    "must be 1 to 63 lower-case letters, digits and dashes, or such a name after a project and a dot",
-  );
+  .max(63, RUN_ID_TEXT)
+  .regex(new RegExp(`^${RUN_ID}$`), RUN_ID_TEXT);
 
 /** The name of a project. */
 export const ProjectName = z.string().regex(PROJECT_NAME, PROJECT_NAME_TEXT);
