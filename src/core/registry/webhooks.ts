@@ -122,7 +122,8 @@ export function foldWebhookAnswer(
 
 /**
  * Gives each endpoint the pools that exist for its project and match its filter, each since it is there. A
- * pool that comes back counts from then on.
+ * pool that comes back counts from then on. A pool that serves the project no longer is still followed, since
+ * runs that the project has there end later (webhooks.md#following).
  */
 export function followPools(
   rows: Rows<WebhookRow>,
@@ -132,8 +133,10 @@ export function followPools(
   for (const row of rows.live()) {
     if (row.deletedBy !== null) continue;
     const { pools: chosen } = row.fields;
+    const isFor = (pool: string, config: Pick<PoolConfig, "projects">) =>
+      servesProject(config, row.project) || Object.hasOwn(row.pools, pool);
     const wanted = existing
-      .filter(([pool, config]) => servesProject(config, row.project) && (chosen?.includes(pool) ?? true))
+      .filter(([pool, config]) => isFor(pool, config) && (chosen?.includes(pool) ?? true))
       .map(([pool]) => pool)
       .sort();
     if (wanted.join(" ") === Object.keys(row.pools).sort().join(" ")) continue;

@@ -26,10 +26,10 @@ const created = (name: string, more: object = {}): RegistryEvent => ({
   sealed: "s1",
   by: "admin",
 });
-const put = (pool: string): RegistryEvent => ({
+const put = (pool: string, more: Parameters<typeof poolConfig>[0] = {}): RegistryEvent => ({
   type: "put",
   pool,
-  config: poolConfig(),
+  config: poolConfig(more),
   seed: "s",
   by: "ann",
 });
@@ -67,6 +67,16 @@ describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
     expect(owed(told(put("a"), put("b"), created("ci", { pools: ["b", "z"] })))[0]?.settings?.pools).toEqual({
       b: 2,
     });
+  });
+
+  test("keep a pool that serves the project no longer: the runs that it has there end later", () => {
+    const others = { projects: { ml: {} } };
+    const left = told(put("a"), created("ci"), put("a", others));
+    expect(owed(left)[0]?.settings?.pools).toEqual({ a: 1 });
+    expect(owed(told(put("a", others), created("ci")))[0]?.settings?.pools).toEqual({});
+    const changed = { type: "webhook_changed", id: "wh-ci", fields: fields({ pools: ["z"] }), by: "admin" };
+    const filtered = applied(registryMachine, left, changed as RegistryEvent, 5); // of these words
+    expect(owed(filtered)[0]?.settings?.pools).toEqual({});
   });
 
   test("have two secrets for as long as a rotation overlaps", () => {
