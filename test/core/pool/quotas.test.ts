@@ -8,6 +8,7 @@ import {
   answer,
   at,
   configured,
+  owed,
   placed,
   placesOf,
   rowOf,
@@ -125,6 +126,40 @@ describe("maxInstances: how many machines a project has (projects.md#quotas)", (
     const state = plan(limited({ maxInstances: 1 }, { minInstances: 3 }), [waiting("a", ml)], [mine("w1")]);
     expect(rowOf(state, "a")).toMatchObject({ worker: "w1" });
     expect(asked(state)).toBe(2);
+  });
+
+  describe("a project whose machines could never hold its run (projects.md#room-within-a-quota)", () => {
+    const instanceTypes = {
+      small: { vcpus: 4, memory: "1GiB", price: 1 },
+      big: { vcpus: 8, memory: "2GiB", price: 2 },
+    };
+    const big = waiting("big", { ...ml, ...vcpus(8) });
+    const on = (quota: Quota, more: Partial<PoolConfigInput> = {}) =>
+      limited(quota, { instanceTypes, minInstances: 1, ...more });
+
+    test.each<Quota>([{ maxInstances: 1 }, { maxCostPerHour: 2 }])(
+      "has the least used one end, though minInstances would keep it, and then another made: %j",
+      (quota) => {
+        const state = plan(on(quota), [big], [mine("w1")]);
+        expect(owed(state, T0, "make_room").map(({ to }) => to)).toEqual(["w1"]);
+        expect(why(state, "big")[1]).toContain("worker w1 takes no other runs, and ends when it is idle");
+        const gone = workerSays("w1", { phase: "gone", version: 3, reason: "" });
+        const made = at(state, T0, workerSays("w1", { wantsStop: true }), gone);
+        expect([...made.workers.live()].map(({ instanceType }) => instanceType)).toContain("big");
+      },
+    );
+
+    test("waits for a machine that ends already, and for nothing that could not help", () => {
+      const reservedIn = (config: Partial<PoolConfigInput>, workers: WorkerRow[], run = big) =>
+        plan(config, [run], workers).memo.latest.pass?.reserved;
+      const leaving = { phase: "shutdown", endingAt: T0 } as const;
+      expect(reservedIn(on({ maxInstances: 2 }), [mine("w1"), mine("w2", leaving)])).toBeNull();
+      expect(reservedIn(on({ maxInstances: 1, maxCostPerHour: 1.5 }), [mine("w1")])).toBeNull();
+      const poor = waiting("big", { ...ml, ...vcpus(8), ...paid(1) });
+      expect(reservedIn(on({ maxInstances: 1 }), [mine("w1")], poor)).toBeNull();
+      const booting = workerRow("w1", "booting", { project: null });
+      expect(reservedIn(on({ maxInstances: 1 }), [booting])).toBeNull();
+    });
   });
 
   test("a self-hosted machine counts for no quota", () => {

@@ -141,6 +141,7 @@ class ObviousPlan {
     }
     if (all.length > 0 && types.length === 0) {
       this.#said.waits[run.run] = held[0] ?? "";
+      this.#makeOwnRoom(run, all);
       return;
     }
     const first = types[0];
@@ -320,11 +321,27 @@ class ObviousPlan {
     if (this.#said.reserved !== null || !full || none) return;
     const isInWay = (row: WorkerRow) =>
       row.kind === "cloud" && held.every((hold) => this.#isIn(hold, row.instanceType));
-    const leave = (row: WorkerRow) =>
-      row.phase === "shutdown" ? this.#now < (row.endingAt ?? 0) + 300_000 : this.#now < row.stopUntil;
-    const isLeft = this.#workers().some((row) => isInWay(row) && leave(row));
+    const isLeft = this.#workers().some((row) => isInWay(row) && this.#isLeaving(row));
     if (isLeft) this.#said.reserved = { run: run.run, worker: null };
     else this.#keep(run, isInWay, true);
+  }
+
+  /** Or, where only quotas of its project are in the way, keeps the least used machine of the project. */
+  #makeOwnRoom(run: RunRow, all: [string, InstanceType][]): void {
+    const { maxCostPerHour = Infinity } = this.#quota(run);
+    const couldBe = all.some(([name, type]) => {
+      const own = { ...this.#newMachine(type), project: run.project };
+      if (!this.#isApart || isAbove(own.price ?? 0, maxCostPerHour)) return false;
+      return this.#limitOn(own, run) === null && [null, "max_instances"].includes(this.#stops(name));
+    });
+    if (this.#said.reserved !== null || !couldBe) return;
+    if (this.#machines.some((one) => this.#fits({ ...one, slots: 1 }, [], run))) return;
+    const isOwn = (row: WorkerRow) => row.kind === "cloud" && row.project === run.project;
+    if (!this.#workers().some((row) => isOwn(row) && this.#isLeaving(row))) this.#keep(run, isOwn, true);
+  }
+
+  #isLeaving(row: WorkerRow): boolean {
+    return row.phase === "shutdown" ? this.#now < (row.endingAt ?? 0) + 300_000 : this.#now < row.stopUntil;
   }
 
   /** While a run's machine is tried in spite of a quota, keeps the machine that would have to leave. */

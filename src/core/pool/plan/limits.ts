@@ -94,6 +94,13 @@ export class Limits {
     return this.#isLimited(run) ? (this.#quotaOn(run, ground) ?? this.#budgetOn(run, ground)) : null;
   }
 
+  /** Whether the run could use such a new machine once other machines of its project have ended. */
+  mayReplace(run: RunRow, ground: Ground): boolean {
+    const { maxCostPerHour } = this.#quotas.get(run.project) ?? {};
+    const isTooDear = maxCostPerHour !== undefined && isBeyond(0, ground.price ?? 0, maxCostPerHour);
+    return !isTooDear && this.#budgetOn(run, ground) === null;
+  }
+
   mayUse(machine: Ground, run: RunRow): boolean {
     const isOthers = this.#isApart && machine.project !== null && machine.project !== run.project;
     return !isOthers && this.heldOn(run, machine) === null;

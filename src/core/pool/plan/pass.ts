@@ -99,7 +99,7 @@ export interface Pass {
   isAnyLeaving: (mayLeave: MayLeave) => boolean;
   /** For each worker whose machine is tried despite a quota: the machines that fill that quota. */
   tried: Map<string, MayLeave>;
-  /** Types for which no machine can make room. */
+  /** Types, and projects (`of ml`), for which no machine can make room. */
   roomless: Set<string>;
   /** The last run in the queue that has reserved room. Runs behind it cannot take that room. */
   lastReserved: RunRow | null;

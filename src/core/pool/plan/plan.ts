@@ -6,7 +6,7 @@ import { PROTOCOL } from "../../../shared/compat.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
-import { isOpenTo, isOutOfUse } from "../projects.ts";
+import { isOpenTo, isOutOfUse, keepsMachinesApart } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
@@ -154,7 +154,7 @@ function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
   if (worker !== null) pass.awaited.add(worker);
 }
 
-/** Why a run waits that a quota or a budget holds back. It reserves nothing. */
+/** Why a run waits that a quota or a budget holds back. */
 function heldWait(held: Held): Wait {
   return { code: held.limit === "budget" ? "budget" : "project_quota", held };
 }
@@ -200,7 +200,10 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
     return { wait: { code: "machine_asked", type: name }, create: name };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
-  if (held !== undefined && types.length === 0) return { wait: heldWait(held) };
+  if (held !== undefined && types.length === 0) {
+    makeOwnRoom(pass, run);
+    return { wait: heldWait(held) };
+  }
   const wait: Wait = refused ?? { code: whyNoType(pass, run) };
   // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
@@ -244,6 +247,25 @@ function makeRoom(pass: Pass, run: RunRow, type: string): void {
   if (pass.isAnyLeaving(mayLeave)) pass.reserved = { run: run.run, worker: null };
   else if (!reserveLeastUsed(pass, run, mayLeave, true)) pass.roomless.add(type);
   if (pass.reserved !== null) pass.lastReserved = run;
+}
+
+/**
+ * Makes room for a run that no machine of its project could ever hold, if only the quotas of the project keep
+ * it from another machine: the least used machine of the project leaves (projects.md#room-within-a-quota).
+ */
+function makeOwnRoom(pass: Pass, run: RunRow): void {
+  const { config, gate, limits, roomless } = pass;
+  const key = `of ${run.project}`; // no name of a type has a space
+  if (pass.reserved !== null || roomless.has(key) || !keepsMachinesApart(config)) return;
+  const isOwn: MayLeave = (row) => row.kind === "cloud" && row.project === run.project;
+  const isPossible = eligibleTypes(config, run.resources, pass.offers).some((offer) => {
+    const blocked = gate.why(offer.name);
+    const isOpen = blocked === null || blocked.code === "max_instances";
+    return isOpen && limits.mayReplace(run, groundOf(offer));
+  });
+  if (!isPossible || pass.packing.soonestFree(run) !== undefined || pass.isAnyLeaving(isOwn)) return;
+  if (reserveLeastUsed(pass, run, isOwn, true)) pass.lastReserved = run;
+  else roomless.add(key);
 }
 
 /**
