@@ -72,6 +72,21 @@ describe("a pool serves the projects that its configuration names (projects.md#p
     expect(rowOf(state, "a")).toMatchObject({ worker: "w1", project });
   });
 
+  test("no project fills the queue: each has its part of it (projects.md#queue)", () => {
+    const mine = ["a", "b"].map((id) => waiting(id, ml));
+    const state = configured({ ...BOTH, maxQueue: 5 }, mine);
+    expect(answer(state, "c", ml)).toMatchObject({
+      code: "busy",
+      text:
+        'project "ml" has as many runs in the pool\'s queue as it may (2 of 5, since the pool serves 2 ' +
+        "projects); try again when some have been placed",
+      retryAfterMs: 10_000,
+    });
+    expect(answer(at(state, T0, run("c")), "c")).toMatchObject({ kind: "queued" });
+    const alone = configured({ projects: { ml: {} }, maxQueue: 3 }, mine);
+    expect(answer(at(alone, T0, run("c", ml)), "c", ml)).toMatchObject({ kind: "queued" });
+  });
+
   test("a run that is placed when its project is served no longer goes on, one that waits says why", () => {
     const runs = [placed("on", "w1", ml), waiting("off", { ...ml, ...vcpus(4) })];
     const before = configured(BOTH, runs, [workerRow("w1", "ready", { project: "ml" }), workerRow("w2")]);

@@ -1,6 +1,6 @@
 // What does a pool do with the news of a run, and what does it answer?
 import type { Resources } from "../../../schema/common.ts";
-import { servesProject } from "../../../shared/access/project.ts";
+import { projectsServed, servesProject } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize, sizeBytes } from "../../../shared/size.ts";
@@ -62,11 +62,32 @@ function refusal(
   }
   const full = fullProject(configured, upsert);
   if (full !== null) return { kind: "refused", code: "project_full", text: full };
-  const { index } = configured.memo;
-  if (index.queue.length < config.maxQueue) return null;
-  const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
-  const retryAfterMs = index.queueRate.retryAfterMs(config.maxQueue, now);
-  return { kind: "refused", code: "busy", text, retryAfterMs };
+  const busy = fullQueue(configured, upsert);
+  if (busy === null) return null;
+  const retryAfterMs = configured.memo.index.queueRate.retryAfterMs(config.maxQueue, now);
+  return { kind: "refused", code: "busy", text: busy, retryAfterMs };
+}
+
+/**
+ * Why the queue has no place for another run of the project. Null: it has one. In a pool of several projects
+ * each has a part of the queue, so that none can shut out the others (projects.md#queue).
+ */
+function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
+  const { config } = record;
+  const { queue } = memo.index;
+  const { length: served } = projectsServed(config);
+  const part = Math.max(1, Math.floor(config.maxQueue / served));
+  if (served > 1 && queue.length >= part) {
+    const own = queue.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
+    if (own >= part) {
+      return (
+        `project "${project}" has as many runs in the pool's queue as it may (${part} of ` +
+        `${config.maxQueue}, since the pool serves ${served} projects); try again when some have been placed`
+      );
+    }
+  }
+  if (queue.length < config.maxQueue) return null;
+  return `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
 }
 
 /** What to do if the runs of the project have stored all that its quota allows. Null: they have not. */
