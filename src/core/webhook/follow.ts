@@ -47,8 +47,12 @@ export function freshCursor(listedAt: Instant, since = listedAt): Cursor {
 
 /** Whether anything that the pool has is not read yet. */
 export function isBehind(cursor: Cursor, wantsUpdates: boolean): boolean {
-  const { placed, told, ends, changes, leaving } = cursor;
-  return !placed || leaving || told.ends > ends || (wantsUpdates && told.changes > changes);
+  return isBehindInEnds(cursor) || (wantsUpdates && cursor.told.changes > cursor.changes);
+}
+
+/** Whether it asks for as long as it exists, whatever becomes of its settings. */
+function isBehindInEnds({ placed, leaving, told, ends }: Cursor): boolean {
+  return !placed || leaving || told.ends > ends;
 }
 
 /** Whether an endpoint is told of every change of a run, and not only of its end. */
@@ -73,21 +77,21 @@ export function followsOwed(state: ReadonlyEndpoint): Letter<"pool", "follow">[]
 }
 
 /**
- * Notes how far the changes of a pool go. Stored is only what makes the endpoint ask again. An endpoint that
- * asks already notes it in memory, since the answer that is on its way may be older than the news; after a
- * crash it asks again, and learns everything.
+ * Notes how far the changes of a pool go. Stored is only what makes the endpoint ask again. All of it is in
+ * memory, too, since the answer that is on its way may be older than the news. That is enough if there are
+ * ends to ask for: after a crash it asks again, and learns everything. If there are only updates, other
+ * settings may end that, so the news is stored: the pool does not repeat it.
  */
 export function foldNews(state: WebhookState, { pool, ...news }: News): WebhookState {
   const endpoint = endpointOf(state);
   const cursor = ownValue(endpoint?.record.cursors, pool);
   if (endpoint === undefined || cursor === undefined) return state;
-  if (isBehind(cursor, wantsUpdates(endpoint))) {
-    const heard = further(ownValue(state.memo.news, pool) ?? NOTHING, news);
-    return { ...state, memo: { ...state.memo, news: { ...state.memo.news, [pool]: heard } } };
-  }
+  const heard = further(ownValue(state.memo.news, pool) ?? NOTHING, news);
+  const noted = { ...state, memo: { ...state.memo, news: { ...state.memo.news, [pool]: heard } } };
   const told = further(cursor.told, news);
-  if (told.ends === cursor.told.ends && told.changes === cursor.told.changes) return state;
-  return { ...state, record: withCursor(endpoint, pool, { ...cursor, told }) };
+  const isKnown = told.ends === cursor.told.ends && told.changes === cursor.told.changes;
+  if (isBehindInEnds(cursor) || isKnown) return noted;
+  return { ...noted, record: withCursor(endpoint, pool, { ...cursor, told }) };
 }
 
 function further(one: Reach, other: Reach): Reach {

@@ -95,6 +95,24 @@ describe("an endpoint keeps a level, and no queue (webhooks.md#following)", () =
     expect(endpoint.state.record?.settings).toBeNull();
   });
 
+  test("an end of which it hears while it is behind in updates alone outlives a change of its types", () => {
+    const updates = settings({}, { types: [...WEBHOOK_TYPES] });
+    const endpoint = new Endpoint(updates);
+    for (let n = 0; n < 45; n += 1) endpoint.ended.push(run(`r${n}`));
+    endpoint.receiver = () => DOWN;
+    endpoint.settle();
+    const news = (ends: number, changes: number) => {
+      endpoint.on({ type: "news", body: { webhook: ID, pool: "default", ends, changes, asked: 0 } });
+    };
+    news(45, 7);
+    endpoint.ended.push(run("last"));
+    news(46, 8);
+    endpoint.on(configure(2, settings({}, { types: WEBHOOK_TYPES.filter((one) => one !== "run.updated") })));
+    endpoint.receiver = () => OK;
+    endpoint.pass(DAY);
+    expect(endpoint.runsGot()).toContain("last");
+  });
+
   test("a pool that is left is read to its end, and then dropped", () => {
     const endpoint = new Endpoint();
     endpoint.settle();
