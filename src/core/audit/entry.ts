@@ -46,3 +46,8 @@ export type OwedEntry = Pick<NewEntry, "at" | "by" | "action" | "diff" | "reason
 export function reasonField(reason: string | undefined): Pick<NewEntry, "reason"> {
   return reason === undefined || reason === "" ? {} : { reason: reason.slice(0, MAX_REASON_CHARS) };
 }
+
+/** How many entries were lost, as the subject and the verb of a reason. */
+export function countText(lost: number): string {
+  return lost === 1 ? "1 entry was" : `${lost} entries were`;
+}

@@ -1,9 +1,13 @@
 // Which entries of the audit log does an object owe its pool (audit.md#outbox)?
 import { projectOfRun } from "../../shared/access/project.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { NewEntry, OwedEntry } from "./entry.ts";
-import { reasonField } from "./entry.ts";
+import { countText, reasonField } from "./entry.ts";
 
-/** The most entries that wait for a pool. If more come, the oldest is dropped, and its number is missing. */
+/**
+ * The most entries that wait for a pool. If more come, one is dropped, and its number is missing: the oldest
+ * of those that a host can cause as often as it likes, so that it pushes out no others; else the oldest.
+ */
 export const MAX_OWED = 200;
 
 /** The entries that a pool has not confirmed. `last`: the number of the latest entry ever. */
@@ -16,7 +20,11 @@ export interface Outbox {
 export function withEntry(outbox: Outbox | undefined, { reason, ...entry }: Omit<OwedEntry, "n">): Outbox {
   const n = (outbox?.last ?? 0) + 1;
   const owed = [...(outbox?.owed ?? []), { n, ...entry, ...reasonField(reason) }];
-  return { last: n, owed: owed.slice(-MAX_OWED) };
+  if (owed.length > MAX_OWED) {
+    const dropped = owed.findIndex(({ action }) => action === "secret.hand");
+    owed.splice(Math.max(0, dropped), 1);
+  }
+  return { last: n, owed };
 }
 
 /** The outbox without the entries that were sent and confirmed. The same outbox if there are none. */
@@ -33,7 +41,8 @@ export function owedField(outbox: Outbox | undefined): { audit?: OwedEntry[] } {
 
 /**
  * The entries of a message that its receiver does not have yet, complete with what they are about. `upTo`:
- * the number of the latest entry that the receiver has from this sender.
+ * the number of the latest entry that the receiver has from this sender. If numbers are missing, an entry
+ * before them says how many.
  */
 export function newEntries(
   sent: readonly OwedEntry[] = [],
@@ -48,5 +57,19 @@ export function newEntries(
         : { ...about, target: { kind: "run" as const, id: run }, run, project: projectOfRun(run) };
     return { ...entry, ...concerned, result: "ok" };
   });
-  return { entries, upTo: fresh.at(-1)?.n ?? upTo };
+  const last = fresh.at(-1)?.n ?? upTo;
+  const missing = last - upTo - fresh.length;
+  const [first] = fresh;
+  if (first !== undefined && missing > 0) entries.unshift(gapOf(about, missing, first.at));
+  return { entries, upTo: last };
+}
+
+function gapOf(
+  { target, ...about }: Parameters<typeof newEntries>[2],
+  missing: number,
+  at: Instant,
+): NewEntry {
+  const reason = `${countText(missing)} dropped by ${target.kind} ${target.id}, where too many waited`;
+  const log = { kind: "log", id: about.pool ?? "registry" } as const;
+  return { at, by: "drover", action: "log.gap", target: log, ...about, result: "ok", reason };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newEntries } from "../../../src/core/audit/outbox.ts";
+import { MAX_OWED, newEntries } from "../../../src/core/audit/outbox.ts";
 import type { WorkerUpsertAnswer } from "../../../src/core/messages.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import type { ExistingWorker } from "../../../src/core/worker/state.ts";
@@ -73,6 +73,33 @@ describe("the entry of secrets that a host gets (audit.md#outbox)", () => {
     const unknown = answered(state, { kind: "no_such" });
     expect(unknown.record.audit?.owed).toEqual([]);
     expect(workerMachine.due(unknown, T0).filter(({ repeatedBy }) => repeatedBy === "self")).toEqual([]);
+  });
+
+  test("pushes out none of an operator, however often the host asks; the log says how many are missing", () => {
+    const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
+    const often = Array.from({ length: MAX_OWED + 2 }, (_, n) => handed(`a/main/1.${n}`));
+    const { audit } = upsert(at(holding(["a"]), T0, handed("a/main/0"), kill, ...often))?.body ?? {};
+    expect(audit).toHaveLength(MAX_OWED);
+    const about = {
+      target: { kind: "worker", id: "default-s-1" },
+      pool: "default",
+      run: null,
+      project: null,
+    } as const;
+    const { entries, upTo } = newEntries(audit, 0, about);
+    expect(entries.slice(0, 2)).toMatchObject([
+      {
+        action: "log.gap",
+        by: "drover",
+        target: { kind: "log", id: "default" },
+        pool: "default",
+        reason: "4 entries were dropped by worker default-s-1, where too many waited",
+      },
+      { action: "worker.kill" },
+    ]);
+    expect(upTo).toBe(MAX_OWED + 4);
+    expect(newEntries(audit, upTo, about).entries).toEqual([]);
+    expect(newEntries(audit?.slice(-1), upTo - 1, about).entries).toHaveLength(1);
   });
 
   test("is owed by a worker whose end was forced, too", () => {
