@@ -3,7 +3,7 @@ import type { AuditAction } from "../../schema/access/audit.ts";
 import { AUDIT_KEPT_MS, MAX_AUDIT_BYTES, MAX_AUDIT_ROWS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { RowSort, Rows } from "../rows.ts";
-import type { AuditRow, NewEntry } from "./entry.ts";
+import { type AuditRow, countText, type NewEntry } from "./entry.ts";
 import type { Exported } from "./export.ts";
 
 /** How many numbers there are for each millisecond. */
@@ -103,8 +103,9 @@ export class AuditTable {
     if (this.#untilTrim > 0) return;
     const isFirst = this.#untilTrim === -1;
     this.#untilTrim = TRIM_EVERY;
-    // Each process looks once at its first entry, and that must cost little.
-    if (!isFirst || this.rows.hasMoreThan(this.#bounds.rows)) this.trim(now);
+    // Each process looks at its first entry, and that must cost little: a full table has up to this many rows.
+    const full = SORTS.length * this.#bounds.rows + TRIM_EVERY;
+    if (!isFirst || this.rows.hasMoreThan(full)) this.trim(now);
   }
 
   /**
@@ -132,8 +133,7 @@ export class AuditTable {
 
   #gap(sort: string, lost: number, now: Instant): NewEntry {
     const id = this.#pool ?? "registry";
-    const count = lost === 1 ? "1 entry was" : `${lost} entries were`;
-    const reason = `${count} dropped before the export, of: ${sort}`;
+    const reason = `${countText(lost)} dropped before the export, of: ${sort}`;
     const about = { target: { kind: "log", id }, pool: this.#pool, run: null, project: null } as const;
     return { at: now, by: "drover", action: "log.gap", ...about, result: "ok", reason };
   }
