@@ -29,6 +29,8 @@ export interface RowDisk<Row> {
   forget(until: Instant): void;
   /** Whether there are more rows than this. */
   hasMoreThan(count: number): boolean;
+  /** Whether there is a row, live or not, whose key is `from` or follows it. */
+  hasFrom(from: string): boolean;
   /**
    * Of the rows of a sort, live or not: the highest key beyond the `rows` rows with the highest keys, and the
    * highest key beyond the rows with the highest keys that have `bytes` bytes together. Empty: there is none.
@@ -67,6 +69,7 @@ export type ReadonlyRows<Row> = Pick<
   | "ended"
   | "latestEnded"
   | "above"
+  | "hasFrom"
   | "derive"
   | "highest"
   | "lowest"
@@ -219,6 +222,11 @@ export class Rows<Row> {
   /** Whether there are more stored rows than this. */
   hasMoreThan(count: number): boolean {
     return this.#disk.hasMoreThan(count);
+  }
+
+  /** Whether any stored row has this key, or one that follows it. */
+  hasFrom(from: string): boolean {
+    return this.#disk.hasFrom(from);
   }
 
   /** As `beyond` of the disk, of the stored rows. */

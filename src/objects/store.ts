@@ -204,6 +204,11 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#sql.exec(`SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`, count).toArray().length > 0;
   }
 
+  hasFrom(from: string): boolean {
+    if (!this.#exists) return false;
+    return this.#sql.exec(`SELECT 1 FROM ${this.#table} WHERE k >= ? LIMIT 1`, from).toArray().length > 0;
+  }
+
   beyond(sort: RowSort, newest: { rows: number; bytes: number }): { rows: string; bytes: string } {
     if (!this.#exists) return { rows: "", bytes: "" };
     const { where, bound } = ofSort(sort);

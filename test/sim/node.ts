@@ -158,6 +158,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           .slice(0, limit);
       },
       hasMoreThan: (count) => stored.size > count,
+      hasFrom: (from) => [...stored.keys()].some((key) => key >= from),
       beyond: (sort, newest) => beyond([...stored], sort, newest),
       count: (sort, after, upTo) =>
         [...stored].filter(([key, row]) => key > after && key <= upTo && isOfSort(row, sort)).length,

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { exportableAt } from "../../../src/core/audit/export.ts";
 import { answerConfigure } from "../../../src/core/pool/configure.ts";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
 import { poolView } from "../../../src/core/pool/read/views.ts";
-import { isRemoved, type PoolState } from "../../../src/core/pool/state.ts";
+import { logWakesAt } from "../../../src/core/pool/rows/deleted-log.ts";
+import { type Configured, isRemoved, type PoolState } from "../../../src/core/pool/state.ts";
 import {
   answer,
   at,
@@ -45,6 +47,17 @@ describe("a pool is deleted only if it is empty (api.md#pool-deletion)", () => {
     expect(isRemoved(reloaded(state))).toBe(true);
     expect(answer(at(state, T0, run("b")), "b")).toMatchObject({ kind: "refused", code: "unknown_pool" });
     expect(poolMachine.due(state, T0 + 90 * MINUTE)).toEqual([]);
+  });
+
+  test("only then it wakes for its part of the log, whose days the cron trigger ends before (audit.md#deleted-pools)", () => {
+    const wakesAt = (state: Configured) => {
+      state.runs.flush();
+      return logWakesAt(state);
+    };
+    const leaving = at(configured({}, [placed("a", "w1")], [workerRow("w1")]), T0, configure("drained"));
+    expect(wakesAt(leaving)).toBeUndefined();
+    const removed = at(leaving, T0, ends, ...leaves);
+    expect(wakesAt(removed)).toBe(exportableAt(removed.record.exported));
   });
 
   test.each([

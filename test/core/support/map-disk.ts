@@ -96,6 +96,10 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return this.rows.size > count;
   }
 
+  hasFrom(from: string): boolean {
+    return [...this.rows.keys()].some((key) => key >= from);
+  }
+
   beyond(sort: RowSort, newest: { rows: number; bytes: number }) {
     return beyond(this.#all(), sort, newest);
   }
