@@ -186,8 +186,9 @@ function foldPoolAnswer(
   const audit = confirmed(state.record.audit, sent.audit);
   const record = audit === state.record.audit ? state.record : { ...state.record, audit };
   // A pool that does not know this worker cannot give it a turn, so the worker does not wait for a turn. Nor
-  // can it take entries: the worker would offer them each minute, for ever.
-  if (answer.kind === "no_such") return { ...state, record: withTurn(record) };
+  // can it take entries or news: the worker would offer them each minute, for ever. A poke of the pool, which
+  // then knows it after all, makes them due again.
+  if (answer.kind === "no_such") return { ...state, record: withTurn(record), memo };
   const known: ExistingWorker = { ...state, record, memo };
   if (!sent.wantsStop) return known;
   const { idleMs } = state.record.intent.settings;

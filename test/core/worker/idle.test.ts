@@ -133,12 +133,14 @@ describe("the pool's word on the proposal", () => {
     expect(proposes(later, now + 10 * IDLE)).toBe(true);
   });
 
-  test("no such worker: it does not stop by that, and goes on telling", () => {
+  test("no such worker: it does not stop by that, and tells again once the pool asks", () => {
     const [sent] = owed(idle, now, "worker");
     if (sent === undefined) throw new Error("nothing is told to the pool");
     const state = at(idle, now, { type: "worker_answered", sent, answer: { kind: "no_such" } });
     expect(state.record.phase).toBe("ready");
-    expect(owed(state, now, "worker")).toEqual([sent]);
+    expect(owed(state, now, "worker")).toEqual([]);
+    const asked = at(state, now, { type: "poke_worker", body: REF });
+    expect(owed(asked, now, "worker")).toEqual([sent]);
   });
 });
 

@@ -3,7 +3,7 @@ import { MAX_OWED, newEntries } from "../../../src/core/audit/outbox.ts";
 import type { WorkerUpsertAnswer } from "../../../src/core/messages.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import type { ExistingWorker } from "../../../src/core/worker/state.ts";
-import { at, holding, reloaded, T0 } from "../support/worker.ts";
+import { at, holding, REF, reloaded, T0 } from "../support/worker.ts";
 
 const handed = (attempt: string, names = ["token"]): WorkerEvent => {
   return { type: "secrets_handed", names, run: "a", attempt };
@@ -72,7 +72,8 @@ describe("the entry of secrets that a host gets (audit.md#outbox)", () => {
     const state = at(holding(["a"]), T0, handed("a/main/1.1"));
     const unknown = answered(state, { kind: "no_such" });
     expect(unknown.record.audit?.owed).toEqual([]);
-    expect(workerMachine.due(unknown, T0).filter(({ repeatedBy }) => repeatedBy === "self")).toEqual([]);
+    expect(upsert(unknown)).toBeUndefined();
+    expect(upsert(at(unknown, T0, { type: "poke_worker", body: REF }))).toBeDefined();
   });
 
   test("pushes out none of an operator, however often the host asks; the log says how many are missing", () => {
