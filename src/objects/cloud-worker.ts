@@ -131,6 +131,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
       this.#pace.start();
       const request = secretsWanted(call, this.#living());
       const sealed = await peersOf(this.env).registry().handSecrets(request);
+      secretsWanted(call, this.#living()); // while the registry sealed them, orders may have changed
       this.#actor.apply(secretsHanded(request)); // before the host has them
       return sealed;
     });

@@ -190,6 +190,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async ownerOf(worker: string): Promise<string | null> {
+    this.#shell.enter();
     const { record, workers } = this.#configured();
     const row = workers.get(worker);
     return row === undefined ? null : ownerOf(record.config, row);

@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Env } from "../../src/objects/env.ts";
 import { registryOf } from "../../src/objects/messages/stubs.ts";
 import type { RegistryCalls } from "../../src/objects/registry/api.ts";
@@ -263,6 +263,24 @@ describe("a host asks for the secrets of an attempt (secrets.md#handed)", () => 
     host.attempts = [{ id: ATTEMPT, state: "running", startedAgoMs: 0 }];
     await host.report();
     expect((await refusal(host.secrets(ATTEMPT))).code).toBe("unknown_attempt");
+  });
+
+  test("it gets none if the attempt has begun while they were sealed, and no entry says so", async () => {
+    await ordered(ATTEMPT);
+    const { call } = Registry.prototype;
+    const sealing = vi.spyOn(Registry.prototype, "call").mockImplementation(async function (
+      this: Registry,
+      method,
+      ...more
+    ) {
+      const sealed = await call.call(this, method, ...more);
+      host.attempts = [{ id: ATTEMPT, state: "running", startedAgoMs: 0 }];
+      if (method === "handSecrets") await host.report();
+      return sealed;
+    });
+    expect((await refusal(host.secrets(ATTEMPT))).code).toBe("unknown_attempt");
+    expect(sealing).toHaveBeenCalledWith("handSecrets", expect.anything(), undefined);
+    sealing.mockRestore();
   });
 
   test("the key of the enrollment stays: the same enrollment with another key is refused", async () => {
