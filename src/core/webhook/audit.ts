@@ -38,38 +38,37 @@ function isAsked(event: { type: string }): event is AskedEvent {
 }
 
 /**
- * Adds the entry of what a user has asked of an endpoint, in the same step. What changes nothing, such as a
- * repeated `disable`, has no entry.
+ * Adds the entry of what a user has asked of an endpoint, in the same step. What changes neither the record
+ * nor a delivery, such as a repeated `disable`, has no entry. `before.version`: that of the deliveries, which
+ * are changed in place.
  */
 export function noteAudit(
-  before: WebhookState,
+  before: Pick<WebhookState, "record"> & { version: number },
   after: WebhookState,
   event: { type: string },
   now: Instant,
 ): WebhookState {
   if (!isAsked(event) || before.record === null || before.record.settings === null) return after;
-  const { record } = after;
-  const entry = entryOf(before.record, event);
-  if (record === null || entry === undefined) return after;
+  const { record, deliveries } = after;
+  const isSame = record === before.record && deliveries.version === before.version;
+  if (record === null || isSame) return after;
+  const entry = entryOf(before.record.id, event);
   const audit = withEntry(record.audit, { at: now, by: event.by, ...entry, ...viaField(event) });
   return { ...after, record: { ...record, audit } };
 }
 
-function entryOf(
-  { id, disabled }: WebhookRecord,
-  event: AskedEvent,
-): Pick<OwedEntry, "action" | "reason"> | undefined {
+function entryOf(id: string, event: AskedEvent): Pick<OwedEntry, "action" | "reason"> {
   switch (event.type) {
     case "disable":
-      return disabled === null ? { action: "webhook.disable" } : undefined;
+      return { action: "webhook.disable" };
     case "enable": {
       const { from } = event;
-      if (from !== "last") return { action: "webhook.enable", reason: `with what ends from ${iso(from)} on` };
-      return disabled === null ? undefined : { action: "webhook.enable" };
+      if (from === "last") return { action: "webhook.enable" };
+      return { action: "webhook.enable", reason: `with what ends from ${iso(from)} on` };
     }
     case "replay": {
       const ids = event.numbers.map((number) => `msg_${id}_${number}`).join(", ");
-      return ids === "" ? undefined : { action: "webhook.replay", reason: ids };
+      return { action: "webhook.replay", reason: ids };
     }
     case "replay_range": {
       const { since, until, all } = event.range;

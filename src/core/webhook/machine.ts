@@ -61,7 +61,8 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
   invariants: webhookInvariants,
 
   apply(before, event, now) {
-    const state = noteAudit(before, fold(before, event, now), event, now);
+    const known = { record: before.record, version: before.deliveries.version };
+    const state = noteAudit(known, fold(before, event, now), event, now);
     const endpoint = endpointOf(state);
     if (endpoint === undefined) return state;
     boundDeliveries(endpoint, before.record?.nextNumber ?? 0);
@@ -159,7 +160,9 @@ function enable(state: Endpoint, from: "last" | Instant, now: Instant): WebhookS
     for (const row of state.deliveries.live()) {
       if (row.nextAt > now) state.deliveries.set(deliveryKey(row.number), { ...row, nextAt: now }, now);
     }
-    return { ...state, record: enabled };
+    const { disabled, failing, pausedUntil, unsigned } = record;
+    const isOn = disabled === null && failing === null && pausedUntil <= now && unsigned === null;
+    return isOn ? state : { ...state, record: enabled };
   }
   skipWaiting(state, now);
   const cursors = Object.entries(record.cursors).map(([pool, { listedAt, leaving }]) => {

@@ -4,7 +4,7 @@ import { webhookInbox } from "../../../src/core/webhook/inbox.ts";
 import type { WebhookEvent } from "../../../src/core/webhook/machine.ts";
 import { applied } from "../support/applied.ts";
 import { registryOf } from "../support/registry.ts";
-import { configure, Endpoint, ID, run, settings, T0 } from "./endpoint.ts";
+import { answered, configure, Endpoint, ID, run, settings, T0 } from "./endpoint.ts";
 
 const by = "token:ops";
 const disable: WebhookEvent = { type: "disable", by };
@@ -32,6 +32,18 @@ describe("what is asked of an endpoint (audit.md#outbox)", () => {
     const endpoint = new Endpoint();
     endpoint.on(enable(), disable, disable);
     expect(shown(endpoint)).toEqual(["1 webhook.disable"]);
+    endpoint.on({ type: "replay", numbers: [77], by });
+    expect(shown(endpoint)).toEqual(["1 webhook.disable"]);
+  });
+
+  test("has one if it ends a failure or a pause of an endpoint that is not disabled", () => {
+    const endpoint = new Endpoint();
+    endpoint.ended.push(run("a"));
+    endpoint.receiver = () => answered(503, 60_000);
+    endpoint.news();
+    endpoint.settle();
+    endpoint.on(enable(), enable());
+    expect(shown(endpoint)).toEqual(["1 webhook.enable"]);
   });
 
   test("says from when on it sends again, and what is sent again", () => {
