@@ -103,7 +103,7 @@ export class AuditTable {
     if (this.#untilTrim > 0) return;
     const isFirst = this.#untilTrim === -1;
     this.#untilTrim = TRIM_EVERY;
-    // Each process looks at its first entry, and that must cost little: a full table has up to this many rows.
+    // Each process looks at its first entry, and that must cost little. A full table has up to so many rows.
     const full = SORTS.length * this.#bounds.rows + TRIM_EVERY;
     if (!isFirst || this.rows.hasMoreThan(full)) this.trim(now);
   }

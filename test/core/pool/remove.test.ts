@@ -49,7 +49,7 @@ describe("a pool is deleted only if it is empty (api.md#pool-deletion)", () => {
     expect(poolMachine.due(state, T0 + 90 * MINUTE)).toEqual([]);
   });
 
-  test("only then it wakes for its part of the log, whose days the cron trigger ends before (audit.md#deleted-pools)", () => {
+  test("only then it has an alarm for its part of the log (audit.md#deleted-pools)", () => {
     const wakesAt = (state: Configured) => {
       state.runs.flush();
       return logWakesAt(state);

@@ -76,7 +76,7 @@ describe("the entry of secrets that a host gets (audit.md#outbox)", () => {
     expect(upsert(at(unknown, T0, { type: "poke_worker", body: REF }))).toBeDefined();
   });
 
-  test("pushes out none of an operator, however often the host asks; the log says how many are missing", () => {
+  test("pushes out none of an operator, however often a host asks; the log counts what is missing", () => {
     const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
     const often = Array.from({ length: MAX_OWED + 2 }, (_, n) => handed(`a/main/1.${n}`));
     const { audit } = upsert(at(holding(["a"]), T0, handed("a/main/0"), kill, ...often))?.body ?? {};
