@@ -142,6 +142,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     sums: () => new Map(),
     forget: () => {},
     hasMoreThan: () => false,
+    hasFrom: () => false,
     beyond: () => ({ rows: "", bytes: "" }),
     count: () => 0,
     removeUpTo: () => {},
