@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { AuditFilter, Objects } from "../objects/rpc.ts";
 import { AUDIT_ACTIONS, AuditActionFilter, type AuditEntry, AuditList } from "../schema/access/audit.ts";
-import { Name, Wait } from "../schema/common.ts";
+import { InstantInput, Name, Wait } from "../schema/common.ts";
 import { RUN_ID } from "../shared/attempt-id.ts";
 import type { Caller } from "./access/caller.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
@@ -17,8 +17,6 @@ import { idsOf } from "./walls/run-limits.ts";
 
 /** Stands for the registry among the names of pools. No pool can have this name. */
 const REGISTRY = ".registry";
-
-const Since = z.iso.datetime({ error: "must be an instant in UTC, such as 2026-11-21T08:30:00Z" });
 
 const list = operation({
   method: "get",
@@ -43,8 +41,8 @@ const list = operation({
         .optional()
         .describe("only what concerns this run: `run:ID`"),
       pool: Name.optional().describe("only what concerns this pool"),
-      since: Since.optional().describe("from this instant on"),
-      until: Since.optional().describe("before this instant"),
+      since: InstantInput.optional().describe("from this instant on"),
+      until: InstantInput.optional().describe("before this instant"),
       limit: Limit,
       cursor: Cursor.optional(),
       after: z.string().max(100_000).optional().describe("the `follow` of an earlier answer"),

@@ -75,6 +75,11 @@ export const Size = z
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
 
+/** An instant that a request names. */
+export const InstantInput = z.iso.datetime({
+  error: "must be an instant in UTC, such as 2026-11-21T08:30:00Z",
+});
+
 /** A snapshot: an archive of files (tar, or tar with gzip or zstd), named by the SHA-256 of its bytes. */
 export const SnapshotId = z
   .string()

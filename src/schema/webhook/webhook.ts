@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { DELIVERY_STATES, END_TYPES, WEBHOOK_STATES, WEBHOOK_TYPES } from "../../shared/webhooks/words.ts";
-import { Duration, InstantText, Name } from "../common.ts";
+import { Duration, InstantInput, InstantText, Name } from "../common.ts";
 import { TextMap } from "../run/task.ts";
 
 /** How many pools the filter of one endpoint can name. */
@@ -69,8 +69,8 @@ export const EnableWebhookRequest = z.strictObject({
 export const ReplayRequest = z
   .strictObject({
     ids: z.array(z.string().max(128)).min(1).max(MAX_REPLAYED_IDS).optional().describe("these deliveries"),
-    since: InstantText.optional().describe("those that were made at this time or later"),
-    until: InstantText.optional().describe("those that were made before this time"),
+    since: InstantInput.optional().describe("those that were made at this time or later"),
+    until: InstantInput.optional().describe("those that were made before this time"),
     all: z.boolean().default(false).describe("in the range, also those that were delivered"),
   })
   .refine(

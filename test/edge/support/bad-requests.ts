@@ -36,6 +36,16 @@ const HTTP: BadRequest[] = [
     pointer: "/env/__proto__",
     detail: "a reserved name",
   },
+  {
+    name: "a replay from a text that is no instant",
+    method: "POST",
+    path: "/v1/webhooks/ci/replay",
+    body: '{"since":"__proto__"}',
+    headers: json,
+    ...invalid,
+    pointer: "/since",
+    detail: "an instant",
+  },
   { name: "an empty body", method: "POST", path: "/v1/runs", body: "", headers: json, ...malformed },
   { name: "no body", method: "POST", path: "/v1/runs", ...invalid, pointer: "/argv" },
   {
