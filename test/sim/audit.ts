@@ -5,7 +5,7 @@ import type { Group } from "../../src/core/spec.ts";
 import type { WorkerRecord } from "../../src/core/worker/state.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { LeftBehind } from "../../src/schema/pool.ts";
-import type { Cloud } from "./cloud.ts";
+import type { Cloud, LivingMachine } from "./cloud.ts";
 import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
 import { Force, unnamed } from "./force.ts";
 import type { Host } from "./host.ts";
@@ -300,7 +300,7 @@ export class Audit implements ObjectsAudit {
       const row = this.#workerRow(worker);
       const isLost = phase === undefined || phase === "gone";
       if (machine.late) {
-        this.#isFoundInTime(machine, isLost);
+        this.#isFoundInTime(machine, isLost, record != null && record.forced !== null);
         continue;
       }
       // A second machine of a worker is left alone while that lives; at last nothing may live (`unfinished`).
@@ -322,11 +322,14 @@ export class Audit implements ObjectsAudit {
     this.#checkResources();
   }
 
-  /** A machine that comes late may have been given up. Then it is found soon where nothing is in the way. */
-  #isFoundInTime({ worker, bornAt }: { worker: string; bornAt: number }, isLost: boolean): void {
+  /**
+   * A machine that comes late may have been given up. Then it is found soon where nothing is in the way; if
+   * its worker was killed by force, as what force has left behind.
+   */
+  #isFoundInTime({ worker, bornAt }: LivingMachine, isLost: boolean, isForced: boolean): void {
     const { now, awayUntil, readOnlyUntil } = this.#world;
     const since = Math.max(bornAt, awayUntil, readOnlyUntil, this.cloud?.refusesUntil ?? 0);
-    if (isLost && now > since + FOUND_WITHIN_MS)
+    if (isLost && now > since + (isForced ? LEFT_FOR_MS : FOUND_WITHIN_MS))
       this.#world.violated(`3: the machine of ${worker} came late, and nobody has seen it`, worker);
   }
 
