@@ -45,7 +45,7 @@ describe("a storage that takes no writes for an hour (cases.md#case-14)", () => 
     for (const { paidMs } of result.bill) expect(paidMs).toBeLessThan(90 * MINUTE);
   });
 
-  // A lease of 5 min is renewed when half of it is over, by the next report, and acted on 35 s before its end.
+  // A lease of 5 min is renewed at the first report after half of it, and acted on 35 s before its end.
   test.each([1, 2, 3, 4, 5, 6])(
     "one that is shorter than what a lease leaves touches no run: story %i",
     async (seed) => {
