@@ -50,7 +50,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const QUICK = { ...DOWNLOAD_BOUNDS, retryFirstMs: 1, slowMs: 200 };
+const QUICK = { ...DOWNLOAD_BOUNDS, retryFirstMs: 1 };
 
 /** Answers these first, in order, then as usual. */
 function first(...answers: Override[]): void {
@@ -220,8 +220,8 @@ function entry(fields: Partial<ConstructorParameters<typeof Header>[0] & object>
 describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpacked)", () => {
   const collect = (globs = ["**"], more: Partial<Parameters<typeof collectOutputs>[1]> = {}) =>
     collectOutputs(globs, { dirs: place(), snapshots, signal: AbortSignal.timeout(50_000), ...more });
-  const patient = { stallsMs: 100, givenUpMs: 60_000 };
-  const hasty = { stallsMs: 100, givenUpMs: 0 };
+  const patient = { stallsMs: 20_000, givenUpMs: 60_000 };
+  const hasty = { stallsMs: 20_000, givenUpMs: 0 };
   const bounded = (bounds: typeof patient) =>
     new Snapshots(new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" }), url(), bounds);
 
@@ -244,7 +244,6 @@ describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpac
 
   test.each<[string, Override[]]>([
     ["is busy", [{ status: 503 }, { status: 429, body: { detail: "later", retryAfterMs: 0 } }]],
-    ["hangs", [{ status: 200, raw: Buffer.alloc(9), cutAfter: 0 }]],
     ["is cut off", [{ status: 200, raw: Buffer.alloc(9), cutAfter: 1 }]],
     ["finds this clock wrong", [{ status: 401, createdAt: Date.now() + 60_000 }]],
   ])("again, when the control plane %s", async (_, answers) => {
@@ -252,6 +251,14 @@ describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpac
     first(...answers);
     expect(await collect(["**"], { snapshots: bounded(patient) })).toMatchObject({ files: 0 });
     expect(plane.calls.length).toBe(tries);
+  });
+
+  test("again, when the control plane hangs", async () => {
+    first({ status: 200, raw: Buffer.alloc(9), cutAfter: 0 });
+    const bounds = { ...patient, stallsMs: 100 };
+    expect(await collect(["**"], { snapshots: bounded(bounds) })).toMatchObject({ files: 0 });
+    // On a busy machine the second try, too, can take longer than this bound.
+    expect(plane.calls.length).toBeGreaterThanOrEqual(2);
   });
 
   type More = () => Parameters<typeof collect>[1];
