@@ -75,7 +75,8 @@ export class Force {
     const known = this.#left.get(worker);
     if (known !== undefined && known !== null) return true;
     const left = record?.phase === "gone" ? leftBehind(record) : undefined;
-    const isNamed = left !== undefined && (left.instance ?? instance) === instance;
+    const isDouble = record?.doubles.includes(instance) === true;
+    const isNamed = left !== undefined && (isDouble || (left.instance ?? instance) === instance);
     // The pool's row may come back later than its worker.
     if (!isNamed || !this.mayDestroy(worker)) return known === null && record?.phase === "shutdown";
     this.#left.set(worker, now);

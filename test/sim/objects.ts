@@ -14,7 +14,7 @@ import type { CreateAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
-import { isLiveRun, isLiveWorker, type PoolRecord } from "../../src/core/pool/record.ts";
+import { isLiveRun, isLiveWorker, type PoolRecord, type RunRow } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
 import {
   type RegistryEvent,
@@ -311,6 +311,7 @@ export class Objects {
           memo: { url: "https://drover.test", forgotAt: 0, news: {} },
         }),
         save: (disk, state) => {
+          if (isPlaced(state.record) && !isPlaced(disk.value)) this.#audit.events.firstRead(this.#runRows());
           state.deliveries.flush();
           disk.value = state.record;
         },
@@ -323,6 +324,10 @@ export class Objects {
       },
     );
     return node;
+  }
+
+  #runRows(): RunRow[] {
+    return [...(this.pool.disk.tables.get("runs")?.values() ?? [])] as RunRow[];
   }
 
   /** As `objects/webhooks/send.ts` does: whatever goes wrong is an outcome. */
@@ -385,6 +390,11 @@ export class Objects {
     if (line === undefined) throw new Error("a worker was started without its side of the exchange");
     return line;
   }
+}
+
+/** Whether the endpoint of a story has read its pool. */
+function isPlaced(record: WebhookRecord | null): boolean {
+  return Object.values(record?.cursors ?? {}).some(({ placed }) => placed);
 }
 
 /** A message, as stories tell it. */

@@ -52,6 +52,8 @@ export class EventReceiver {
   readonly #ended = new Set<string>();
   /** By ordinal: the run whose end the pool has given it to. */
   readonly #ends = new Map<number, string>();
+  /** Ends whose runs were deleted before the endpoint first read the pool: nobody counts them. */
+  #neverSeen = new Set<string>();
 
   constructor(world: World, seed: number) {
     this.#world = world;
@@ -77,6 +79,12 @@ export class EventReceiver {
     const known = this.#ends.get(endNumber) ?? key;
     if (known !== key) this.#world.violated(`hook: end ${endNumber} is of ${known} and of ${key}`, run);
     this.#ends.set(endNumber, key);
+  }
+
+  /** The endpoint has read the pool for the first time, which has these rows. */
+  firstRead(rows: Iterable<RunRow>): void {
+    this.#neverSeen = new Set(this.#ends.values());
+    for (const { run, submittedAt } of rows) this.#neverSeen.delete(keyOf(run, submittedAt));
   }
 
   /** An event arrives. */
@@ -113,7 +121,7 @@ export class EventReceiver {
     if (this.isOwed(disk)) this.#world.violated("hook: the endpoint never comes to its end", ENDPOINT);
     const isOwn = (key: string) => projectOfRun(key) === SETTINGS.project;
     const ends = [...this.#ends.values()];
-    const missing = ends.filter((key) => isOwn(key) && !this.#ended.has(key));
+    const missing = ends.filter((key) => isOwn(key) && !this.#ended.has(key) && !this.#neverSeen.has(key));
     // The gap also counts runs of other projects that were deleted before the endpoint came to their end, and
     // a deleted run that a late message brings back gets a second ordinal.
     const others = ends.filter((key) => !isOwn(key)).length;
