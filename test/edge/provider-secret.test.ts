@@ -20,7 +20,6 @@ describe("a pool names a secret", () => {
   const named = { secret: "cloud" };
   test.each<[string, object, unknown, string]>([
     ["with the scope", { scopes: ["pools:write", "secrets:use"] }, named, "201"],
-    ["as an operator", { preset: "operator" }, named, "201"],
     ["without the scope", { scopes: ["pools:write"] }, named, "403 missing_scope /provider/secret"],
     ["not at all, without the scope", { scopes: ["pools:write"] }, "a-text", "201"],
     [

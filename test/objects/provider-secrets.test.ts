@@ -71,7 +71,7 @@ async function dump(worker: string): Promise<string> {
 /** The forms in which a value could have got into a stored text. */
 const formsOf = (value: string) => [value, encodeURIComponent(value), btoa(value).slice(0, 20)];
 
-test("the provider gets the value, and a new one within a minute, also from a worker that exists", async () => {
+test("the provider gets the value, and a new one within a minute, also from an old worker", async () => {
   await set(FIRST);
   world.cloud.secret = FIRST;
   await makeNamedPool();
@@ -118,32 +118,36 @@ test("what the provider repeats is veiled, and no row has any form of the value"
 test("without the secret nothing is sent, the failure says what to do, and no run is lost", async () => {
   await set(FIRST);
   world.cloud.secret = FIRST;
-  await makeNamedPool();
-  await seen(() => world.cloud.calls.length > 0);
+  await makeNamedPool({ minInstances: 1 });
+  await seen(() => world.cloud.calls.includes("GET /instances"));
   await objects.registry().removeSecret(named("cloud"), "test");
   passMinute();
   const { cloudError } = await seen((view) => view.cloudError !== null);
   expect(cloudError).toContain('the provider\'s secret "cloud" of the project default');
   expect(cloudError).toContain("`drover secrets set cloud -`");
   const calls = world.cloud.calls.length;
-  await submit("a");
+  await submit("a", { resources: { vcpus: 4 } });
+  await submit("b", { resources: { vcpus: 4 } });
   const { holdOffs } = await seen((view) => view.holdOffs.some(({ scope }) => scope !== "list"));
-  expect(holdOffs).toContainEqual(expect.objectContaining({ cause: "temporary" }));
+  expect(holdOffs).toContainEqual(
+    expect.objectContaining({ cause: "temporary", reason: expect.stringContaining('secret "cloud"') }),
+  );
   expect(world.cloud.calls).toHaveLength(calls);
+  const creates = world.cloud.instances.size;
 
   await set(SECOND);
   world.cloud.secret = SECOND;
   await eventually(async () => {
     passMinute();
     await pool().view();
-    return world.cloud.calls.includes("POST /instances") || undefined;
+    return world.cloud.instances.size > creates || undefined;
   });
-  expect((await objects.allocation("a").read()).state).not.toBe("failed");
+  for (const run of ["a", "b"]) expect((await objects.allocation(run).read()).state).toBe("pending");
 });
 
 test("a value that no header can have is refused by its rule, and not shown", async () => {
   await set("two words\n");
-  await makeNamedPool();
+  await makeNamedPool({ minInstances: 1 });
   const { cloudError } = await seen((view) => view.cloudError !== null);
   expect(cloudError).toContain("must be printable ASCII without blanks");
   expect(cloudError).not.toContain("two words");
@@ -153,13 +157,14 @@ test("a value that no header can have is refused by its rule, and not shown", as
 test("the registry is asked once a minute at most for a name, and never for a text", async () => {
   const asked = vi.spyOn(Registry.prototype, "call");
   const questions = () => asked.mock.calls.filter(([method]) => method === "providerSecret").length;
-  await makePool({ sync: { interval: "1s" } });
-  await seen(() => world.cloud.calls.length > 0);
+  const more = { minInstances: 1, sync: { interval: "1s" } };
+  await makePool(more);
+  await seen(() => world.cloud.instances.size > 0 && world.cloud.calls.includes("GET /instances"));
   expect(questions()).toBe(0);
 
   await set(FIRST);
   world.cloud.secret = FIRST;
-  await makeNamedPool();
+  await makeNamedPool(more);
   const before = world.cloud.calls.length;
   await seen(() => world.cloud.calls.length > before + 1);
   expect(questions()).toBe(1);

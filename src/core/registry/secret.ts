@@ -7,7 +7,7 @@ import { missingSecrets, type ReadonlySecrets } from "./secrets.ts";
 
 /**
  * The configuration with its own secret, or else with the pool's present secret, if the provider's address is
- * the same. Undefined: there is no secret. `project`: whose secrets a name in it means (secrets.md#providers).
+ * the same. Undefined: there is no secret. `project`: whose secret a name in it means (secrets.md#providers).
  */
 export function withSecret(
   config: PutPoolConfig,
@@ -35,8 +35,8 @@ function storedForm(
 }
 
 /**
- * Why a configuration cannot name its secret; null: it can. A secret that the PUT does not name is not judged:
- * it may have been removed, and the pool can be changed all the same.
+ * Why a configuration cannot name its secret; null: it can. A secret that the PUT does not name is not
+ * judged: it may have been removed, and the pool can be changed all the same.
  */
 export function refusalOfSecretName(
   state: Pick<ReadonlySecrets, "secrets">,

@@ -25,7 +25,7 @@ export class ProviderSecrets {
     this.#now = now;
   }
 
-  /** The text of a secret, or why nothing can be sent to the provider. A secret without a name asks nobody. */
+  /** The text of a secret, or why nothing can be sent to the provider. For a text nobody is asked. */
   async find(secret: ProviderConfig["secret"]): Promise<Found> {
     if (typeof secret === "string") return { secret };
     try {
