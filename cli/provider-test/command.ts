@@ -1,8 +1,8 @@
 // What `drover provider test` does: holds a provider to its contract and prints the findings.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { httpProvider } from "../../src/providers/http.ts";
-import { PoolConfig } from "../../src/schema/pool.ts";
+import { httpProvider, type KnownProvider } from "../../src/providers/http.ts";
+import { type PoolConfig, PutPoolConfig } from "../../src/schema/pool.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
 import { sizeBytes } from "../../src/shared/size.ts";
@@ -55,16 +55,27 @@ export async function providerTest(
   return well ? 0 : EXIT.no;
 }
 
-async function readPool(file: string): Promise<{ name: string; config: PoolConfig }> {
+type KnownPool = PoolConfig & { provider: KnownProvider };
+
+async function readPool(file: string): Promise<{ name: string; config: KnownPool }> {
   const content: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
   const { name = "default", ...rest } = content;
-  const { data, error } = PoolConfig.safeParse(rest);
-  if (error === undefined) return { name: String(name), config: data };
+  const { data, error } = PutPoolConfig.safeParse(rest);
+  if (data !== undefined) return { name: String(name), config: { ...data, provider: known(data.provider) } };
   const issues = error.issues.map(({ path, message }) => printable(`/${path.join("/")}: ${message}`));
   throw new CliError(`${file} is not the configuration of a pool.`, issues);
 }
 
-function subjectOf(name: string, config: PoolConfig, type: string | undefined): Subject {
+/** The test calls the provider itself, and no Drover shows a secret. */
+function known({ secret, ...provider }: PutPoolConfig["provider"]): KnownProvider {
+  if (typeof secret === "string") return { ...provider, secret };
+  const has = secret === undefined ? "no `secret`" : `only the name of a secret, "${secret.secret}"`;
+  throw new CliError(`The provider has ${has}.`, [
+    "Give its text as `provider.secret`: this test calls the provider without a Drover.",
+  ]);
+}
+
+function subjectOf(name: string, config: KnownPool, type: string | undefined): Subject {
   const now = () => performance.now();
   return {
     provider: httpProvider(config.provider, now),

@@ -11,8 +11,9 @@ const HELP = `
 The file is JSON: the configuration that \`PUT /v1/pools/{name}\` takes, and
 optionally the pool's \`name\`. It replaces the whole configuration: fields that it
 omits get their defaults. Only the provider's secret is kept if it is omitted, as long
-as the provider's URL stays the same. A \`-\` reads standard input, so that a new
-secret need not be written to a file.
+as the provider's URL stays the same. It is best the name of a secret, such as
+{"secret": "cloud"} (see drover secrets): then no file has its text. A \`-\` reads
+standard input.
 
 Examples:
   drover apply -f pool.json

@@ -3,7 +3,8 @@
 import type { BootOutcome } from "../probes/boot.ts";
 import type { Resources } from "../schema/common.ts";
 import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
-import type { InstanceType, LeftBehind, PoolConfig, ProviderConfig } from "../schema/pool.ts";
+import type { ProviderConfig } from "../schema/pool/provider-config.ts";
+import type { InstanceType, LeftBehind, PoolConfig } from "../schema/pool.ts";
 import type { Instance, ProviderProblem } from "../schema/provider.ts";
 import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";

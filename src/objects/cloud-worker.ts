@@ -25,7 +25,7 @@ import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
-import { createInstance, providerOf } from "./host/cloud.ts";
+import { Cloud } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
 import { parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
@@ -60,6 +60,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     violated: (count) => countViolations(this.env, this.#actor.state.record?.intent.pool, "worker", count),
   });
   readonly #actor = this.#shell.actor;
+  readonly #cloud = new Cloud(this.env);
   readonly #pace = new HostPace(this.#actor, droverNow);
   readonly #auth = new HostAuth(this.#actor, this.#name, this.env, this.#pace);
   readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
@@ -81,10 +82,10 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async #send(message: WorkerMessage): Promise<WorkerEvent> {
     switch (message.kind) {
       case "create":
-        return { type: "create_answered", answer: await createInstance(this.env, message.body) };
+        return { type: "create_answered", answer: await this.#cloud.create(message.body) };
       case "destroy": {
         const { provider, instance } = message.body;
-        return { type: "destroy_answered", answer: await providerOf(provider).destroy(instance) };
+        return { type: "destroy_answered", answer: await this.#cloud.destroy(provider, instance) };
       }
       default:
         return post(peersOf(this.env), message);

@@ -29,7 +29,7 @@ import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env, PoolStub } from "./env.ts";
-import { providerOf } from "./host/cloud.ts";
+import { Cloud } from "./host/cloud.ts";
 import { post, receive } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { wakeAll } from "./messages/wake-all.ts";
@@ -70,6 +70,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   });
   readonly #actor = this.#shell.actor;
   readonly #waits = new RunWaits();
+  readonly #cloud = new Cloud(this.env);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -95,9 +96,8 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   async #send(message: PoolMessage): Promise<PoolEvent> {
     if (message.kind === "export_audit") return this.#audit.export(message);
     if (message.kind !== "list") return post(peersOf(this.env), message);
-    const provider = providerOf(this.#configured().record.config.provider);
-    const consistencyMs = provider.capabilities.listConsistencyMs;
-    return { type: "listed", answer: await provider.list(message.tag), consistencyMs };
+    const { provider } = this.#configured().record.config;
+    return { type: "listed", ...(await this.#cloud.list(provider, message.tag)) };
   }
 
   async deliver(message: Message<"pool">): Promise<Answer<"pool">> {

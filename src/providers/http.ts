@@ -3,7 +3,7 @@
 import { type ZodType, z } from "zod";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import { jsonOf } from "../schema/json.ts";
-import type { ProviderConfig } from "../schema/pool.ts";
+import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../shared/limits.ts";
@@ -16,7 +16,7 @@ import { CODES, type Veil, veilOf } from "./veil.ts";
 const CALL_TIMEOUT_MS = 30_000;
 
 /** How long a change may take to show in the service's listing. */
-const LIST_CONSISTENCY_MS = 1_000;
+export const LIST_CONSISTENCY_MS = 1_000;
 
 /** The longest description of a fault that is reported. It may contain the name of a tag, however long. */
 const MAX_FAULT_CHARS = 512;
@@ -48,9 +48,12 @@ function isRefusal(status: number): boolean {
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
+/** A provider whose secret is at hand. */
+export type KnownProvider = ProviderConfig & { secret: string };
+
 /** A cloud behind an HTTP service, such as the loopback cloud (host-protocol.md#provider-contract). */
 export function httpProvider(
-  config: ProviderConfig,
+  config: KnownProvider,
   now: () => number,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Provider {
@@ -129,7 +132,7 @@ async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promis
 }
 
 /** Makes the function that calls the service. `veil` hides the secrets that a call sends. */
-function callerOf(config: ProviderConfig, now: () => number, signal: AbortSignal, veil: Veil): Call {
+function callerOf(config: KnownProvider, now: () => number, signal: AbortSignal, veil: Veil): Call {
   return async (method, path, body) => {
     try {
       const response = await fetch(`${config.url.replace(/\/$/, "")}${path}`, {

@@ -9,6 +9,7 @@ import { operation } from "./openapi/operation.ts";
 import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams } from "./openapi/params.ts";
 import { Cursor, encodePosition, type Position } from "./query/cursor.ts";
 import { askPools } from "./query/fan-out.ts";
+import { refuseProviderSecret } from "./walls/run-limits.ts";
 
 const put = operation({
   method: "put",
@@ -16,7 +17,7 @@ const put = operation({
   operationId: "putPool",
   access: "pools:write",
   tag: "Pools",
-  codes: ["unknown_project", "pool_in_use", "not_acknowledged"],
+  codes: ["unknown_project", "unknown_secret", "pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
   request: { params: PoolParams, body: jsonBody(PutPoolConfig) },
   responses: {
@@ -111,8 +112,10 @@ export function poolRoutes(app: EdgeApp): void {
     put,
     async (c) => {
       const { name } = c.req.valid("param");
+      const config = c.req.valid("json");
+      refuseProviderSecret(config, c.var.caller);
       const registry = c.var.objects.registry();
-      const { created, view } = await registry.putPool(name, c.req.valid("json"), actingOf(c.var.caller));
+      const { created, view } = await registry.putPool(name, config, actingOf(c.var.caller));
       c.var.pools.forget();
       if (!created) return c.json(view, 200);
       c.header("Location", `/v1/pools/${name}`);

@@ -5,10 +5,10 @@ import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
+import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { ServiceStatus } from "./run/run.ts";
-import { ServiceUrl } from "./service-url.ts";
 
 export const InstanceType = z
   .strictObject({
@@ -29,28 +29,6 @@ export const InstanceType = z
   })
   .meta({ id: "InstanceType" });
 export type InstanceType = z.output<typeof InstanceType>;
-
-export const ProviderConfig = z.strictObject({
-  kind: z.literal("http"),
-  url: ServiceUrl,
-  secret: z
-    .string()
-    .max(1_024)
-    .regex(/^[!-~]+$/, "must be printable ASCII without blanks, since it is sent in a header"),
-  powerOff: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .optional()
-    .describe("a command that a machine runs to end itself, so that it costs nothing any more"),
-  notice: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .optional()
-    .describe("a command that prints the provider's notice of an interruption, or nothing"),
-});
-export type ProviderConfig = z.output<typeof ProviderConfig>;
 
 /** Tags for each machine of a pool. The prefix `drover-` is reserved for Drover's own tags. */
 const Tags = z
@@ -160,20 +138,12 @@ export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
 /** A pool's configuration in a PUT. The secret is optional, so that a PUT accepts what a GET has answered. */
-export const PutPoolConfig = Fields.extend({
-  provider: ProviderConfig.extend({
-    secret: ProviderConfig.shape.secret
-      .optional()
-      .describe("if absent, an existing pool with the same `url` keeps its secret"),
-  }).meta({ id: "Provider" }),
-})
+export const PutPoolConfig = Fields.extend({ provider: PutProvider })
   .superRefine(refuseContradictions)
   .meta({ id: "PoolConfig" });
 export type PutPoolConfig = z.output<typeof PutPoolConfig>;
 
-export const ShownPoolConfig = Fields.extend({
-  provider: ProviderConfig.omit({ secret: true }).meta({ id: "ShownProvider" }),
-}).meta({ id: "ShownPoolConfig" });
+export const ShownPoolConfig = Fields.extend({ provider: ShownProvider }).meta({ id: "ShownPoolConfig" });
 
 /** Planned fields, listed so that the error can say that they are not supported yet. */
 export const LATER_POOL_FIELDS = ["term"] as const;
@@ -211,7 +181,7 @@ export type PoolSpend = z.infer<typeof PoolSpend>;
 export const PoolView = z
   .object({
     name: z.string(),
-    config: ShownPoolConfig.describe("as it was sent, without the provider's secret"),
+    config: ShownPoolConfig.describe("as it was sent, without the text of the provider's secret"),
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).describe("number of workers by state"),

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { httpProvider } from "../../src/providers/http.ts";
 import { veilOf } from "../../src/providers/veil.ts";
-import { ProviderConfig } from "../../src/schema/pool.ts";
+import { ProviderConfig } from "../../src/schema/pool/provider-config.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
 
 // A provider is asked with a secret, and is sent codes with which machines enroll. Its words are kept.

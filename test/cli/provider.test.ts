@@ -96,3 +96,12 @@ test("the secret is shown nowhere", async () => {
   expect(code).toBe(1);
   expect(stdout.toString() + stderr).not.toContain(secret);
 });
+
+test("a file that has only the name of a secret is refused: no Drover shows its value", async () => {
+  const { file, pool } = await serve();
+  const secret = { secret: "cloud" };
+  writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret } }));
+  const { code, stderr } = await bench.run(["provider", "test", "-f", file]);
+  expect(code).toBe(125);
+  expect(stderr).toContain('only the name of a secret, "cloud"');
+});

@@ -180,8 +180,8 @@ describe.each(releases)("what %s has stored", (release) => {
 
   test("the registry knows its pools", () => {
     const state = registryOf(lift(stored.registry));
-    expect(poolsOf(state).map(([name]) => name)).toEqual(["default"]);
-    expect(registryMachine.due(state, NOW)).toHaveLength(1);
+    expect(poolsOf(state).map(([name]) => name)).toEqual(["default", "named"]);
+    expect(registryMachine.due(state, NOW)).toHaveLength(2);
   });
 
   test("what a host says is understood: it enrolls, joins and reports", () => {

@@ -124,7 +124,10 @@ function hostScenes(): Record<string, StoredHost> {
 
 function registryScene(): RegistryRecord | null {
   const put = { type: "put" as const, pool: "default", config: poolConfig(), seed: "s", by: "admin" };
-  return registryMachine.apply(registryOf(null), put, NOW).record;
+  const provider = { ...put.config.provider, secret: { secret: "cloud", project: "default" } };
+  const named = { ...put, pool: "named", config: { ...put.config, provider } };
+  return [put, named].reduce((state, event) => registryMachine.apply(state, event, NOW), registryOf(null))
+    .record;
 }
 
 /** What objects store, and a host's journal. */

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigureAnswer } from "../../src/core/messages.ts";
+import { registryEntry } from "../../src/core/registry/audit.ts";
 import { type RegistryEvent, type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
 import { configurationsOwed, poolsOf } from "../../src/core/registry/pools.ts";
-import { withSecret } from "../../src/core/registry/secret.ts";
-import { PoolConfig, type PutPoolConfig } from "../../src/schema/pool.ts";
+import { refusalOfSecretName, withSecret } from "../../src/core/registry/secret.ts";
+import { fieldErrors } from "../../src/schema/field-errors.ts";
+import { PoolConfig, PutPoolConfig } from "../../src/schema/pool.ts";
 import { applied } from "./support/applied.ts";
 import { registryOf } from "./support/registry.ts";
 
@@ -15,6 +17,8 @@ function configOf(maxInstances: number): PoolConfig {
   return PoolConfig.parse({ provider, instanceTypes: { one: { vcpus: 1, memory: "1GiB" } }, maxInstances });
 }
 
+/** For tests in which `put` is something else. */
+const putOf = (config: PoolConfig) => put(config);
 const put = (config: PoolConfig, seed = "s1", pool = "default"): RegistryEvent => ({
   type: "put",
   by: "admin",
@@ -151,7 +155,7 @@ describe("a pool is deleted by a configuration that says so (api.md#pool-deletio
 describe("P10: a configuration that was read can be put again", () => {
   const provider = { kind: "http", url: "http://cloud.test/", secret: "s1" } as const;
   const known = PoolConfig.parse({ provider, instanceTypes: { small: { vcpus: 1, memory: "1GiB" } } });
-  const put = (more: { url?: string; secret?: string }): PutPoolConfig => {
+  const put = (more: Partial<PutPoolConfig["provider"]>): PutPoolConfig => {
     const { secret: _, ...shown } = known.provider;
     return { ...known, provider: { ...shown, ...more } };
   };
@@ -167,6 +171,72 @@ describe("P10: a configuration that was read can be put again", () => {
     ["without one of a pool that does not exist", put({}), undefined, undefined],
     ["with one of a pool that does not exist", put({ secret: "s2" }), undefined, "s2"],
   ])("%s", (_what, wanted, before, secret) => {
-    expect(withSecret(wanted, before)?.provider.secret).toBe(secret);
+    expect(withSecret(wanted, before, "default")?.provider.secret).toBe(secret);
+  });
+
+  const stored = { secret: "cloud", project: "team-a" };
+  const named: PoolConfig = { ...known, provider: { ...provider, secret: stored } };
+  test.each<[string, Partial<PutPoolConfig["provider"]>, PoolConfig | undefined, unknown]>([
+    ["a name is stored with the caller's project", { secret: { secret: "cloud" } }, known, "default/cloud"],
+    ["without a name the present one stays", {}, named, "team-a/cloud"],
+    [
+      "the present name is of the project that it was of",
+      { secret: { secret: "cloud" } },
+      named,
+      "team-a/cloud",
+    ],
+    ["another name is of the caller's project", { secret: { secret: "b" } }, named, "default/b"],
+    ["a text replaces a name", { secret: "s2" }, named, "s2"],
+    ["for another address the name must be given again", { url: "http://x/" }, named, undefined],
+    [
+      "for another address it is of the caller's project",
+      { url: "http://x/", secret: { secret: "cloud" } },
+      named,
+      "default/cloud",
+    ],
+  ])("%s (secrets.md#providers)", (_what, more, before, expected) => {
+    const secret = withSecret(put(more), before, "default")?.provider.secret;
+    expect(typeof secret === "object" ? `${secret.project}/${secret.secret}` : secret).toBe(expected);
+  });
+
+  test("a name is refused if there is no such secret, and not if the PUT leaves it out", () => {
+    const state = registryOf(null);
+    const sent = put({ secret: { secret: "cloud" } });
+    expect(refusalOfSecretName(state, named, sent)).toMatchObject({
+      code: "unknown_secret",
+      fields: [{ pointer: "/provider/secret" }],
+    });
+    expect(refusalOfSecretName(state, named, put({}))).toBeNull();
+    expect(refusalOfSecretName(state, known, put({ secret: "s1" }))).toBeNull();
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a number", 5, 'must be a string, or the name of a secret, such as {"secret": "cloud"}'],
+    ["a text with blanks", "a b", "must be printable ASCII without blanks"],
+    ["a project beside the name", { secret: "cloud", project: "team-a" }, "project"],
+    ["what is no name", { secret: "a/b" }, "must be 1 to 64 letters"],
+  ])("%s is no secret on the wire", (_what, secret, text) => {
+    const { error } = PutPoolConfig.safeParse({ ...known, provider: { ...provider, secret } });
+    expect(error).toBeDefined();
+    expect(JSON.stringify(fieldErrors(error?.issues ?? [], "json"))).toContain(
+      JSON.stringify(text).slice(1, -1),
+    );
+  });
+
+  test("the audit log shows the name of a secret, and never its text (audit.md#entries)", () => {
+    const text = "a-text-that-nobody-sees";
+    const plain = { ...known, provider: { ...provider, secret: text } };
+    const entryOf = (before: RegistryState, config: PoolConfig) =>
+      JSON.stringify(registryEntry(before, putOf(config), 0)?.diff);
+    const entries = [
+      entryOf(told(), plain),
+      entryOf(told(putOf(plain)), named),
+      entryOf(told(putOf(named)), plain),
+      entryOf(told(putOf(plain)), { ...plain, provider }),
+    ];
+    for (const entry of entries) expect(entry).toContain("[secret]");
+    expect(entries.join()).not.toContain(text);
+    expect(entries[1]).toContain("cloud");
+    expect(entryOf(told(), named)).toContain("cloud");
   });
 });

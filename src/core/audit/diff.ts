@@ -10,13 +10,13 @@ export const MAX_DIFF_VALUE_CHARS = 200;
 export const SECRET = "[secret]";
 
 /**
- * The fields that differ, by their JSON pointers. `isSecret`: whether the values of a field are left out; the
- * diff then says only that they differ.
+ * The fields that differ, by their JSON pointers. `isSecret`: whether this value of a field is left out; the
+ * diff then says only that it differs.
  */
 export function diffOf(
   before: unknown,
   after: unknown,
-  isSecret: (pointer: string) => boolean = () => false,
+  isSecret: (pointer: string, value: unknown) => boolean = () => false,
 ): AuditDiff[] {
   const found: AuditDiff[] = [];
   const look = (a: unknown, b: unknown, pointer: string): void => {
@@ -28,7 +28,7 @@ export function diffOf(
     }
     const shown = (value: unknown) => {
       if (value === undefined) return null;
-      return isSecret(pointer) ? SECRET : JSON.stringify(value).slice(0, MAX_DIFF_VALUE_CHARS);
+      return isSecret(pointer, value) ? SECRET : JSON.stringify(value).slice(0, MAX_DIFF_VALUE_CHARS);
     };
     found.push({ field: pointer === "" ? "/" : pointer, from: shown(a), to: shown(b) });
   };

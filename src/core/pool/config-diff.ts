@@ -1,5 +1,6 @@
 // Do two configurations of a pool have the same provider, and the same instance type?
-import type { InstanceType, ProviderConfig } from "../../schema/pool.ts";
+import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
+import type { InstanceType } from "../../schema/pool.ts";
 
 /** Whether these providers differ in kind or url. */
 export function isOtherProvider(a: ProviderConfig, b: ProviderConfig): boolean {

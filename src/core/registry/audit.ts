@@ -264,12 +264,14 @@ function activeToken(row: TokenRow | undefined, now: Instant): TokenRow | undefi
   return row !== undefined && stateOf(row, now) === "active" ? row : undefined;
 }
 
-/** The difference of two configurations, without the secret of their provider (audit.md#entries). */
+/** The difference of two configurations, without the text of a provider's secret (audit.md#entries). */
 function diffOfConfigs(before: PoolConfig | undefined, after: PoolConfig) {
-  return diffOf(before ?? {}, after, (pointer) => pointer.startsWith("/provider") && mayHoldSecret(pointer));
+  return diffOf(before ?? {}, after, holdsSecret);
 }
 
-/** Whether the value of a provider's field is, or contains, its secret. */
-function mayHoldSecret(pointer: string): boolean {
-  return pointer === "/provider" || pointer.startsWith("/provider/secret");
+/** Whether this value of a field is, or contains, the text of a provider's secret. A name is no secret. */
+function holdsSecret(pointer: string, value: unknown): boolean {
+  if (pointer === "/provider/secret") return typeof value === "string";
+  if (pointer !== "/provider" || typeof value !== "object" || value === null) return pointer === "/provider";
+  return !("secret" in value) || typeof value.secret !== "object";
 }

@@ -206,7 +206,7 @@ export function refusalOfSecret({ secrets }: ReadonlySecrets, secret: Named): Dr
 
 /** The names among these for which the project has no secret. */
 export function missingSecrets(
-  { secrets }: ReadonlySecrets,
+  { secrets }: Pick<ReadonlySecrets, "secrets">,
   project: string,
   names: readonly string[],
 ): string[] {

@@ -1,6 +1,6 @@
 // What does a worker decide about its machine, from the intent to the observed end (workers.md#transitions)?
 import type { Report } from "../../schema/host.ts";
-import type { ProviderConfig } from "../../schema/pool.ts";
+import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";

@@ -1,5 +1,5 @@
 // Which script turns a fresh machine into a host?
-import type { ProviderConfig } from "../../schema/pool.ts";
+import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
 import script from "./user-data.sh";
 

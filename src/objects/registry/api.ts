@@ -34,7 +34,7 @@ export interface PoolRef {
 export interface RegistryApi {
   /**
    * Creates or changes a pool; answers when the pool has the configuration. Codes: `beyond_limits`,
-   * `unknown_project`.
+   * `unknown_project`, `unknown_secret`.
    */
   putPool(name: string, config: PutPoolConfig, by: Acting): Promise<{ created: boolean; view: PoolView }>;
   /**
@@ -157,6 +157,11 @@ export interface RegistryCalls extends RegistryApi {
    * `no_wrapping_key`.
    */
   handSecrets(request: SecretsFor): Promise<HostSecrets>;
+  /**
+   * The value of a secret that a pool's provider gets (secrets.md#providers). Codes: `unknown_secret`,
+   * `no_wrapping_key`, `invalid_request` if it cannot be sent in a header.
+   */
+  providerSecret(secret: Named): Promise<string>;
   /** Stores the entries of the audit log that an endpoint of webhooks owes (audit.md#outbox). */
   takeEntries(webhook: string, entries: OwedEntry[]): Promise<void>;
 }

@@ -68,6 +68,7 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     secrets: async (project) => secrets.list(project),
     missingSecrets: async (...args) => secrets.missing(...args),
     handSecrets: (request) => secrets.hand(request),
+    providerSecret: (secret) => secrets.ofProvider(secret),
 
     putTrustRule: async (rule) => {
       projects.refuseUnknown(rule.project);

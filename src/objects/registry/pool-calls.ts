@@ -3,9 +3,9 @@ import type { Removal } from "../../core/messages.ts";
 import { ownValue } from "../../core/own-value.ts";
 import { refusalOfPut, refusalOfRemoval, withProject } from "../../core/registry/pool-projects.ts";
 import { poolsOf } from "../../core/registry/pools.ts";
-import { withSecret } from "../../core/registry/secret.ts";
+import { refusalOfSecretName, withSecret } from "../../core/registry/secret.ts";
 import type { PoolDeletion, PutPoolConfig } from "../../schema/pool.ts";
-import { projectsServed } from "../../shared/access/project.ts";
+import { DEFAULT_PROJECT, projectsServed } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Peers } from "../messages/stubs.ts";
 import type { RegistryShell } from "../messages/via.ts";
@@ -32,8 +32,14 @@ export class PoolCalls {
     const refusal = refusalOfPut(state, name, wanted, project);
     if (refusal !== null) throw refusal;
     const created = !this.#has(name);
-    const config = withSecret(wanted, created ? undefined : this.#entry(name)?.wanted);
+    const config = withSecret(
+      wanted,
+      created ? undefined : this.#entry(name)?.wanted,
+      project ?? DEFAULT_PROJECT,
+    );
     if (config === undefined) throw secretMissing(created);
+    const unnamed = refusalOfSecretName(state, config, wanted);
+    if (unnamed !== null) throw unnamed;
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
     this.#shell.enter({ type: "put", pool: name, config, seed, by });
     await this.#awaitPool(name);

@@ -14,6 +14,7 @@ import {
   wrappingKeys,
 } from "../../core/registry/secrets.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
+import { HeaderSecret } from "../../schema/pool/provider-config.ts";
 import { projectOfRun } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
@@ -99,6 +100,19 @@ export class SecretCalls {
     );
     this.#registry.enter({ type: "secret_handed", project, names });
     return { items };
+  }
+
+  /**
+   * The value of a secret that a pool's provider gets (secrets.md#providers). Throws `unknown_secret`,
+   * `no_wrapping_key`, and `invalid_request` if it cannot be sent in a header.
+   */
+  async ofProvider(secret: Named): Promise<string> {
+    const row = this.#row(secret);
+    const bytes = await this.#vault.decrypt(row, this.#keyOf(row));
+    const { data, error } = HeaderSecret.safeParse(new TextDecoder().decode(bytes));
+    if (data === undefined) throw new DroverError("invalid_request", `it ${error.issues[0]?.message}`);
+    this.#registry.enter({ type: "secret_handed", project: secret.project, names: [secret.name] });
+    return data;
   }
 
   /** The data key of a project. Its first secret makes it. */

@@ -1,6 +1,7 @@
 // How do a token's limits change a spec, and which runs exist for the token (access.md#limits)?
 
 import type { TokenLimits } from "../../schema/access/token.ts";
+import type { PutPoolConfig } from "../../schema/pool.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
@@ -76,16 +77,29 @@ export function secretsIn(spec: RunSpec, pointer = ""): { secret: string; pointe
   );
 }
 
+/** A caller, as far as it decides which secrets the caller may name. */
+type SecretUser = { by: string; scopes: readonly Scope[]; limits: TokenLimits };
+
 /**
  * Throws if a spec names secrets that its runs must not get from this caller: naming a secret in a run shows
  * its value to the run (secrets.md#use). Codes: `missing_scope`, `beyond_limits`.
  */
-export function refuseSecrets(
-  spec: RunSpec,
-  { by, scopes, limits }: { by: string; scopes: readonly Scope[]; limits: TokenLimits },
-  pointer = "",
+export function refuseSecrets(spec: RunSpec, caller: SecretUser, pointer = ""): void {
+  refuseNamed(secretsIn(spec, pointer), caller);
+}
+
+/**
+ * Throws if a pool names a secret that its provider must not get from this caller: the provider may be a
+ * server of the caller (secrets.md#providers). Codes: as for `refuseSecrets`.
+ */
+export function refuseProviderSecret({ provider: { secret } }: PutPoolConfig, caller: SecretUser): void {
+  if (typeof secret === "object") refuseNamed([{ ...secret, pointer: "/provider/secret" }], caller);
+}
+
+function refuseNamed(
+  named: readonly { secret: string; pointer: string }[],
+  { by, scopes, limits }: SecretUser,
 ): void {
-  const named = secretsIn(spec, pointer);
   const [first] = named;
   if (first !== undefined && !grants(scopes, "secrets:use")) {
     const need = "that needs the scope secrets:use";
@@ -96,7 +110,7 @@ export function refuseSecrets(
   const beyondLimit = named.find(({ secret }) => limits.secrets?.includes(secret) === false);
   if (beyondLimit === undefined) return;
   const only = limits.secrets?.join(", ");
-  const detail = `names "${beyondLimit.secret}", and runs of this token get only ${only}`;
+  const detail = `names "${beyondLimit.secret}", and this token may use only ${only}`;
   throw beyond(beyondLimit.pointer, detail);
 }
 

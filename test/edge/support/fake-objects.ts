@@ -573,7 +573,7 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
       const created = !world.pools.has(name);
       const config = withProject(sent, project);
       // The real object keeps the secret of an existing pool, and refuses a new pool without one.
-      const full = withSecret(config, world.pools.get(name));
+      const full = withSecret(config, world.pools.get(name), project ?? "default");
       if (full !== undefined) world.pools.set(name, full);
       return { created, view: poolViewOf(name) };
     },

@@ -8,6 +8,10 @@ export const CLOUD_URL = "http://cloud.test";
 export class TestCloud {
   readonly instances = new Map<string, Instance & { userData: string }>();
   readonly calls: string[] = [];
+  /** The secret that each call brought, also a wrong one. */
+  readonly bearers: string[] = [];
+  /** The secret that it takes. */
+  secret = "cloud-secret";
   /** What the next create call is answered with, instead of an instance. */
   refusal: { status: number; body: object } | undefined;
 
@@ -21,8 +25,9 @@ export class TestCloud {
   async #serve(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     this.calls.push(`${request.method} ${pathname}`);
-    if (request.headers.get("authorization") !== "Bearer cloud-secret")
-      return new Response(null, { status: 401 });
+    const bearer = request.headers.get("authorization") ?? "";
+    this.bearers.push(bearer.replace("Bearer ", ""));
+    if (bearer !== `Bearer ${this.secret}`) return new Response(null, { status: 401 });
     if (request.method === "POST") return this.#create(await request.json());
     if (request.method === "GET")
       return Response.json({ items: [...this.instances.values()], complete: true });

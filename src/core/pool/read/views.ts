@@ -81,10 +81,11 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     const machine = machineMade(row);
     if (isUnmade(row) && machine !== "made") unmade[machine] += 1;
   }
-  const { secret: _secret, ...provider } = config.provider;
+  const { secret, ...provider } = config.provider;
+  const shown = typeof secret === "string" ? {} : { secret: { secret: secret.secret } };
   return {
     name,
-    config: { ...config, provider },
+    config: { ...config, provider: { ...provider, ...shown } },
     queue: { depth: queue.length, oldestAgeMs: oldest === null ? null : now - oldest },
     runs: counts,
     workers,

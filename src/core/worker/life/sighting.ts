@@ -1,5 +1,5 @@
 // What does a listing of the provider prove about a worker's machine?
-import type { ProviderConfig } from "../../../schema/pool.ts";
+import type { ProviderConfig } from "../../../schema/pool/provider-config.ts";
 import type { Instance } from "../../../schema/provider.ts";
 import { LEASE_MARGIN_MS, MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
