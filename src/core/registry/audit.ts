@@ -48,22 +48,22 @@ export interface Denied {
 
 type DeniedEvent = { type: "denied" } & Denied;
 
-/** An event of the registry. Only the types of events that have entries are known here. */
-type Event = Caused &
-  (
-    | PoolsEvent
-    | TokenEvent
-    | SecretEvent
-    | ExchangeEvent
-    | TrustEvent
-    | KeyEvent
-    | ProjectEvent
-    | SessionEvent
-    | WebhookEvent
-    | WebhookAnswered
-    | DeniedEvent
-    | { type: "tick" | "audit_exported" | "webhook_entries" }
-  );
+/** The events of the registry that may have an entry. */
+export type RecordedEvent =
+  | PoolsEvent
+  | TokenEvent
+  | SecretEvent
+  | ExchangeEvent
+  | TrustEvent
+  | KeyEvent
+  | ProjectEvent
+  | SessionEvent
+  | WebhookEvent
+  | WebhookAnswered
+  | DeniedEvent;
+
+/** An event of the registry. */
+type Event = Caused & (RecordedEvent | { type: "tick" | "audit_exported" | "webhook_entries" });
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing

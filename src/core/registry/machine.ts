@@ -15,46 +15,30 @@ import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
-import { type Denied, registryEntry } from "./audit.ts";
+import { type RecordedEvent, registryEntry } from "./audit.ts";
 import { endChildren } from "./children.ts";
-import {
-  type ExchangeEvent,
-  endExchangesOf,
-  exchangeForgottenAt,
-  foldExchange,
-  foldExchangeTime,
-  tableOf,
-} from "./exchanged.ts";
+import { endExchangesOf, exchangeForgottenAt, foldExchange, foldExchangeTime, tableOf } from "./exchanged.ts";
 import {
   configurationsOwed,
   foldPools,
   type PoolEntry,
-  type PoolsEvent,
   type PoolsState,
   poolAskedAt,
   poolsOf,
   type RegistryRecord,
 } from "./pools.ts";
-import { foldProject, type ProjectEvent, type ProjectRow } from "./projects.ts";
-import { foldSecret, type Rewrap, rewrapsOwed, type SecretEvent, type SecretsState } from "./secrets.ts";
-import {
-  foldSession,
-  foldSessionTime,
-  type SessionEvent,
-  type SessionRow,
-  sessionEndsAt,
-} from "./sessions.ts";
-import { foldKey, foldKeyTime, type KeyEvent, keyDeletedAt, type SigningKeyRow } from "./signing-keys.ts";
-import { foldToken, foldTokenTime, type TokenEvent, type TokenRow, tokenExpiresAt } from "./tokens.ts";
-import { foldTrust, foldTrustTime, type TrustEvent, type TrustRow, trustExpiresAt } from "./trust.ts";
+import { foldProject, type ProjectRow } from "./projects.ts";
+import { foldSecret, type Rewrap, rewrapsOwed, type SecretsState } from "./secrets.ts";
+import { foldSession, foldSessionTime, type SessionRow, sessionEndsAt } from "./sessions.ts";
+import { foldKey, foldKeyTime, keyDeletedAt, type SigningKeyRow } from "./signing-keys.ts";
+import { foldToken, foldTokenTime, type TokenRow, tokenExpiresAt } from "./tokens.ts";
+import { foldTrust, foldTrustTime, type TrustRow, trustExpiresAt } from "./trust.ts";
 import {
   foldWebhook,
   foldWebhookAnswer,
   foldWebhookEntries,
   followPools,
-  type WebhookAnswered,
   type WebhookEntries,
-  type WebhookEvent,
   type WebhookRow,
   webhooksOwed,
 } from "./webhooks.ts";
@@ -73,23 +57,7 @@ export interface RegistryState extends PoolsState, SecretsState {
   audit: AuditTable;
 }
 
-export type RegistryEvent = Caused &
-  (
-    | { type: "tick" }
-    | PoolsEvent
-    | TokenEvent
-    | SecretEvent
-    | ExchangeEvent
-    | TrustEvent
-    | KeyEvent
-    | ProjectEvent
-    | SessionEvent
-    | WebhookEvent
-    | WebhookAnswered
-    | WebhookEntries
-    | ExportAnswered
-    | ({ type: "denied" } & Denied)
-  );
+export type RegistryEvent = Caused & (RecordedEvent | { type: "tick" } | WebhookEntries | ExportAnswered);
 
 export type RegistryMessage =
   | Letter<"pool", "configure">
