@@ -38,6 +38,7 @@ export class LazyAlarm {
     if (armed !== null && armed <= at && armed > now - OVERDUE_MS) return;
     this.#armedFor = Math.max(at, now + MIN_ALARM_DELAY_MS);
     meter.rowsWritten += 1;
+    meter.alarmsSet += 1;
     void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 

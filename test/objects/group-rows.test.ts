@@ -78,13 +78,14 @@ async function readyHost(): Promise<TestHost> {
 }
 
 /**
- * What a run costs from its submission until its end is known everywhere. Its host does what it is ordered:
- * what it is told to stop ends at once, sidecars never by themselves, all others one after the other, and
- * what others wait for to run, last.
+ * What a run costs from its submission until its end is known everywhere. One alarm that is set after the
+ * first is left out: on a busy machine the run lasts longer than until the first one fires. Its host does what it is
+ * ordered: what it is told to stop ends at once, sidecars never by themselves, all others one after the other,
+ * and what others wait for to run, last.
  */
 async function rowsOfRun(host: TestHost, id: string, group: TaskInput[]): Promise<number> {
   const held = await holdReport(host);
-  const before = meter.rowsWritten;
+  const before = { ...meter };
   await submit(id, { argv: undefined, tasks: group, ...ONCE });
   const followed = group.some(({ lifecycle }) => lifecycle?.hook === "poststart");
   for (let orders = await held.answer; !(await hasEnded(id)); orders = await host.report({}, 20)) {
@@ -100,7 +101,8 @@ async function rowsOfRun(host: TestHost, id: string, group: TaskInput[]): Promis
   }
   host.attempts = [];
   await host.report();
-  return meter.rowsWritten - before;
+  const secondAlarm = meter.alarmsSet - before.alarmsSet > 1 ? 1 : 0;
+  return meter.rowsWritten - before.rowsWritten - secondAlarm;
 }
 
 /**
@@ -123,9 +125,8 @@ test.each(GROUPS)("each further task of a run (%s) costs at most one row", async
   for (const count of [1, 2, 4, 8]) {
     const group = groupOf(count);
     rows[count] = await rowsOfRun(host, `run-${count}`, group);
-    // What outlives the report of another is seen to run, which the pool is told: one row, once. And one
-    // more: on a busy machine 18 rows were seen where a quick one writes 17, however many tasks there were.
-    expect(rows[count]).toBeLessThanOrEqual(HOT_RUN + (group.length - 1) + orders + 2);
+    // What outlives the report of another is seen to run, which the pool is told: one row, once.
+    expect(rows[count]).toBeLessThanOrEqual(HOT_RUN + (group.length - 1) + orders + 1);
   }
   console.info(`groups, by number of tasks (${what}): ${JSON.stringify(rows)} rows written`);
 });
