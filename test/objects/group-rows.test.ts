@@ -79,9 +79,9 @@ async function readyHost(): Promise<TestHost> {
 
 /**
  * What a run costs from its submission until its end is known everywhere. One alarm that is set after the
- * first is left out: on a busy machine the run lasts longer than until the first one fires. Its host does what it is
- * ordered: what it is told to stop ends at once, sidecars never by themselves, all others one after the other,
- * and what others wait for to run, last.
+ * first is left out: on a busy machine the run lasts longer than until the first one fires. Its host does
+ * what it is ordered: what it is told to stop ends at once, sidecars never by themselves, all others one
+ * after the other, and what others wait for to run, last.
  */
 async function rowsOfRun(host: TestHost, id: string, group: TaskInput[]): Promise<number> {
   const held = await holdReport(host);
