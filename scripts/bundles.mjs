@@ -7,6 +7,19 @@ import { fileURLToPath } from "node:url";
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 export const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
+/**
+ * Leaves out the languages of zod's messages (`no-locales.mjs`); `wrangler.toml` has it as an alias.
+ * @type {import("esbuild").Plugin}
+ */
+const withoutLocales = {
+  name: "without-locales",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, () => ({
+      path: join(root, "scripts/no-locales.mjs"),
+    }));
+  },
+};
+
 /** @returns {import("esbuild").BuildOptions} */
 export const commonOptions = (ofVersion = version) => ({
   absWorkingDir: root,
@@ -15,6 +28,7 @@ export const commonOptions = (ofVersion = version) => ({
   sourcemap: false,
   logLevel: "warning",
   loader: { ".sh": "text" },
+  plugins: [withoutLocales],
   define: { DROVER_VERSION: JSON.stringify(ofVersion) },
 });
 

@@ -85,7 +85,8 @@ function prevOf(content: Buffer): string | null {
 
 function malformed({ prev, isCutOff }: Line): string | undefined {
   if (isCutOff) return "the line is cut off: it has no end of line";
-  if (prev === null) return "this is not an entry of the log: it is no JSON object with the digest `prev`";
+  if (prev === null)
+    return "this is not an entry of the log: an entry is a JSON object with the digest `prev`";
   return undefined;
 }
 

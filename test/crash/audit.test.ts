@@ -59,8 +59,14 @@ test(`each entry is in the log once after ${STRIKES} crashes (audit.md#outbox, s
 }, async () => {
   up = await startDrover(home);
   const worker = await machine();
-  const url = "https://receiver.example.com/hook";
-  await up.json(201, "POST", "/v1/webhooks", { name: "ci", url });
+  // No run has this label, so nothing is sent. To enable an endpoint whose deliveries fail is an act each
+  // time, since it tries them again.
+  const labels = { receiver: "none" };
+  await up.json(201, "POST", "/v1/webhooks", {
+    name: "ci",
+    url: "https://receiver.example.com/hook",
+    labels,
+  });
   const expected = ["run.submit keeps", "webhook.create ci"];
   for (let n = 1; n <= STRIKES; n += 1) {
     const ids = Array.from({ length: RUNS_A_STRIKE }, (_, i) => `run-${n}-${i}`);
