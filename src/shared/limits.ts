@@ -27,11 +27,13 @@ export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
 /** How long a host tries to store a command's outputs while not a single byte can be stored. */
 export const STORE_OUTPUTS_MS = 15 * 60_000;
 /** The largest value of a secret, and of all secrets of one task together (secrets.md#limits). */
-export const MAX_SECRET_BYTES = 16 * 1024;
+export const MAX_SECRET_BYTES = 64 * 1024;
 export const MAX_TASK_SECRET_BYTES = 64 * 1024;
 /** How many secrets one task can have, and how many this Drover. */
 export const MAX_TASK_SECRETS = 32;
 export const MAX_SECRETS = 1_000;
+/** How many bytes the values of all secrets of this Drover can have: the registry has them in its memory. */
+export const MAX_SECRETS_BYTES = 16 * 1024 * 1024;
 /** A shorter value is not masked in output, since it would mask ordinary words (redaction.md#needles). */
 export const SHORTEST_MASKED_BYTES = 6;
 /** The longest time that a read waits for a change (api.md#waiting). */

@@ -88,8 +88,8 @@ describe("the API of secrets (secrets.md#api)", () => {
     ["nothing", {}],
     ["both", { value: "a", base64: "YQ==" }],
     ["no base64", { base64: "?" }],
-    ["16 KiB and a byte", { value: "x".repeat(16 * 1024 + 1) }],
-    ["the same as base64", { base64: Buffer.alloc(16 * 1024 + 1).toString("base64") }],
+    ["64 KiB and a byte", { value: "x".repeat(64 * 1024 + 1) }],
+    ["the same as base64", { base64: Buffer.alloc(64 * 1024 + 1).toString("base64") }],
   ])("%s is refused, and no answer has the value", async (_, body) => {
     const answer = await createEdge().call("PUT", "/v1/secrets/a", body);
     const text = await answer.text();
@@ -97,9 +97,9 @@ describe("the API of secrets (secrets.md#api)", () => {
     expect(text).not.toContain("xxxx");
   });
 
-  test("16 KiB fit, and a list shows everything but values", async () => {
+  test("64 KiB fit, and a list shows everything but values", async () => {
     const edge = createEdge();
-    await edge.json(200, "PUT", "/v1/secrets/a", { value: "x".repeat(16 * 1024) });
+    await edge.json(200, "PUT", "/v1/secrets/a", { value: "x".repeat(64 * 1024) });
     const list = await edge.json(200, "GET", "/v1/secrets");
     expect(list).toMatchObject({
       items: [{ name: "a", version: 1 }],

@@ -1,11 +1,12 @@
 // Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
 import type { Secret } from "../../schema/access/secret.ts";
-import type { DroverError } from "../../shared/errors.ts";
-import { MAX_SECRETS } from "../../shared/limits.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_SECRETS, MAX_SECRETS_BYTES } from "../../shared/limits.ts";
 import type { Envelope, Instant } from "../../shared/machine.ts";
+import { formatSize } from "../../shared/size.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { isFull, keyOf, type Named, tooManyOf } from "./projects.ts";
+import { isFull, keyOf, type Named, partOf, tooManyOf } from "./projects.ts";
 import type { SigningKeyRow } from "./signing-keys.ts";
 import type { WebhookRow } from "./webhooks.ts";
 
@@ -196,12 +197,30 @@ export function wrappingKeys(
     });
 }
 
-/** Why a secret cannot be set; null: it can. */
-export function refusalOfSecret({ secrets }: ReadonlySecrets, secret: Named): DroverError | null {
+/** Why a secret cannot be set to a value of this many bytes; null: it can (secrets.md#limits). */
+export function refusalOfSecret(
+  { secrets }: Pick<ReadonlySecrets, "secrets">,
+  secret: Named,
+  bytes: number,
+): DroverError | null {
   const { project } = secret;
-  if (secrets.get(keyOf(secret)) !== undefined || !isFull([...secrets.live()], MAX_SECRETS, project))
-    return null;
-  return tooManyOf(["secrets", "remove those that are not used any more"], MAX_SECRETS, project);
+  const others = [...secrets.live()].filter((row) => keyOf(row) !== keyOf(secret));
+  const isNew = secrets.get(keyOf(secret)) === undefined;
+  const advice = "remove those that are not used any more";
+  if (isNew && isFull(others, MAX_SECRETS, project))
+    return tooManyOf(["secrets", advice], MAX_SECRETS, project);
+  const bounds = [
+    { whose: "all secrets", rows: others, most: MAX_SECRETS_BYTES },
+    {
+      whose: `the secrets of project "${project}"`,
+      rows: others.filter((row) => row.project === project),
+      most: partOf(MAX_SECRETS_BYTES, project),
+    },
+  ];
+  const full = bounds.find(({ rows, most }) => rows.reduce((sum, row) => sum + row.bytes, bytes) > most);
+  if (full === undefined) return null;
+  const limit = formatSize(full.most);
+  return new DroverError("busy", `${full.whose} would have more than ${limit} together; ${advice}`);
 }
 
 /** The names among these for which the project has no secret. */

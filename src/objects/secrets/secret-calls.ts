@@ -46,7 +46,7 @@ export class SecretCalls {
     const dataKey = await this.#dataKey(secret.project);
     for (;;) {
       const state = this.#registry.enter();
-      const refusal = refusalOfSecret(state, secret);
+      const refusal = refusalOfSecret(state, secret, value.byteLength);
       if (refusal !== null) throw refusal;
       const version = nextVersion(state, secret);
       const sealed = await this.#vault.encrypt(value, secret, version, dataKey);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
-import { secretViews, wrappingKeys } from "../../../src/core/registry/secrets.ts";
+import { partOf } from "../../../src/core/registry/projects.ts";
+import { refusalOfSecret, secretViews, wrappingKeys } from "../../../src/core/registry/secrets.ts";
 import { RunSpec } from "../../../src/schema/run/run-spec.ts";
-import { MAX_TASK_SECRETS } from "../../../src/shared/limits.ts";
+import { MAX_SECRETS_BYTES, MAX_TASK_SECRETS } from "../../../src/shared/limits.ts";
 import { applied } from "../support/applied.ts";
 import { registryOf } from "../support/registry.ts";
 
@@ -41,6 +42,34 @@ describe("secrets of the registry (secrets.md#stored)", () => {
     expect(applied(registryMachine, state, handed, T0 + 1).secrets.version).toBe(version);
     const later = applied(registryMachine, state, handed, T0 + DAY);
     expect(secretViews(later, null)).toMatchObject([{ lastHandedOn: "2026-11-22" }]);
+  });
+});
+
+describe("all secrets together have a bound (secrets.md#limits)", () => {
+  const ml = (name: string, version: number, bytes: number): RegistryEvent => {
+    return { ...set(version), secret: { project: "ml", name }, bytes } as RegistryEvent;
+  };
+  const part = partOf(MAX_SECRETS_BYTES, "ml");
+  const rest = MAX_SECRETS_BYTES - part;
+  // `token` has 8 bytes, and belongs to `default`.
+  const state = told([1], [T0, set(1)], [T0, ml("big", 1, part)]);
+  test.each<[string, string, string, number, string | undefined]>([
+    ["what fills it", "default", "new", rest - 8, undefined],
+    ["a byte more", "default", "new", rest - 7, "all secrets would have more than 16MiB"],
+    ["another value instead of the old one", "default", "token", rest, undefined],
+    ["a longer one", "default", "token", rest + 1, "all secrets would have more than 16MiB"],
+    [
+      "one more of a project that has its part",
+      "ml",
+      "new",
+      1,
+      'the secrets of project "ml" would have more',
+    ],
+    ["another value in such a project", "ml", "big", part, undefined],
+  ])("%s", (_what, project, name, bytes, refusal) => {
+    const answer = refusalOfSecret(state, { project, name }, bytes);
+    expect(answer?.code).toBe(refusal === undefined ? undefined : "busy");
+    expect(answer?.message ?? "").toContain(refusal ?? "");
   });
 });
 
