@@ -1,6 +1,6 @@
 // `drover secrets`: sets, lists and removes secrets.
 import { readFile } from "node:fs/promises";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { SecretList, SecretValue } from "../../client/types.ts";
 import { nameIn } from "../../src/shared/access/project.ts";
 import { MAX_SECRET_BYTES } from "../../src/shared/limits.ts";
@@ -19,7 +19,8 @@ an argument: other users of this machine see those. Nothing shows it again.
 Examples:
   printf %s "$TOKEN" | drover secrets set deploy-token -
   drover secrets set id_ed25519 --file ~/.ssh/id_ed25519
-  drover run --secret TOKEN=deploy-token:env -- ./deploy.sh`;
+  drover run --secret TOKEN=deploy-token:env -- ./deploy.sh
+  drover secrets set cloud --file cloud.key --use provider   # no run can name it`;
 
 const LINE_FEED = 0x0a;
 
@@ -27,11 +28,19 @@ const LINE_FEED = 0x0a;
 export function addSecrets(program: Command, io: Io): void {
   const secrets = program
     .command("secrets")
-    .summary("set, list and remove secrets for runs")
-    .description("Secrets are values that runs get, and that nothing shows: passwords, keys, tokens.");
+    .summary("set, list and remove secrets for runs and providers")
+    .description(
+      "Secrets are values that runs or the providers of pools get, and that nothing shows: passwords, keys.",
+    );
   addSet(secrets, io);
   addList(secrets, io);
   addRemove(secrets, io);
+}
+
+interface SetFlags {
+  file?: string;
+  use?: NonNullable<SecretValue["use"]>;
+  json?: boolean;
 }
 
 function addSet(secrets: Command, io: Io): void {
@@ -42,15 +51,21 @@ function addSet(secrets: Command, io: Io): void {
     .argument("<name>", "its name: letters, digits, _ . and -")
     .argument("[-]", "read the value from standard input")
     .option("--file <path>", "read the value from a file")
+    .addOption(
+      new Option(
+        "--use <use>",
+        "who can name it: runs, or a pool for its provider (default: as before, or run)",
+      ).choices(["run", "provider"]),
+    )
     .option("--json", "print JSON")
     .addHelpText("after", SET_HELP)
-    .action(async (name: string, from: string | undefined, flags: { file?: string; json?: boolean }) => {
+    .action(async (name: string, from: string | undefined, flags: SetFlags) => {
       const { client } = connect(io);
       const value = await valueFrom(from, flags.file);
       if (value.at(-1) === LINE_FEED) {
         await io.say("the value ends with a line end, which stays; to leave it out: printf %s … |");
       }
-      const { warnings, ...secret } = await client.secrets.set(name, bodyOf(value));
+      const { warnings, ...secret } = await client.secrets.set(name, { ...bodyOf(value), ...useOf(flags) });
       for (const warning of warnings) await io.say(warning);
       if (flags.json) await io.stdout.write(`${asJson({ ...secret, warnings })}\n`);
       else await io.say(`the secret ${printable(secret.name)} is stored, version ${secret.version}`);
@@ -98,6 +113,10 @@ async function fileContent(file: string): Promise<Buffer> {
   }
 }
 
+function useOf({ use }: SetFlags): Pick<SecretValue, "use"> {
+  return use === undefined ? {} : { use };
+}
+
 /** Text is sent as text, so that a person who looks at the request can read it; other bytes as base64. */
 function bodyOf(value: Buffer): SecretValue {
   const text = value.toString("utf8");
@@ -114,7 +133,11 @@ function addList(secrets: Command, io: Io): void {
       const { client } = connect(io);
       const { items, wrappingKeys } = await client.secrets.list();
       await io.stdout.write(json === true ? `${asJson(items)}\n` : listView(items, io));
+      const newest = Math.max(...wrappingKeys.map(({ number }) => number));
       for (const { number, state } of wrappingKeys) {
+        if (state === "in_use" && number < newest) {
+          await io.say(`DROVER_KEK_${number} is still in use: keep it until it is unused, in some minutes`);
+        }
         if (state === "unused") await io.say(`DROVER_KEK_${number} is unused: it can be deleted`);
         if (state === "missing") await io.say(`DROVER_KEK_${number} is missing: the secrets need it`);
       }
@@ -122,9 +145,10 @@ function addList(secrets: Command, io: Io): void {
 }
 
 function listView(items: SecretList["items"], io: Io): string {
-  const headings = ["NAME", "VERSION", "CHANGED", "CHANGED BY", "LAST HANDED OUT"];
-  const rows = items.map(({ name, project, version, changedAt, changedBy, lastHandedOn }) => [
+  const headings = ["NAME", "USE", "VERSION", "CHANGED", "CHANGED BY", "LAST HANDED OUT"];
+  const rows = items.map(({ name, project, use, version, changedAt, changedBy, lastHandedOn }) => [
     nameIn(project, name, "/"),
+    use,
     String(version),
     changedAt,
     changedBy,

@@ -2,6 +2,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Via } from "../core/audit/via.ts";
 import { isLiveExchange } from "../core/registry/exchanged.ts";
+import { isLiveKey, type SigningKeyRow } from "../core/registry/keys/signing-keys.ts";
 import {
   type RegistryEvent,
   type RegistryMessage,
@@ -12,7 +13,6 @@ import type { RegistryRecord } from "../core/registry/pools.ts";
 import type { ProjectRow } from "../core/registry/projects.ts";
 import type { DataKeyRow, SecretRow } from "../core/registry/secrets.ts";
 import type { SessionRow } from "../core/registry/sessions.ts";
-import { isLiveKey, type SigningKeyRow } from "../core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../core/registry/tokens.ts";
 import { isLiveRule, type TrustRow } from "../core/registry/trust.ts";
 import type { WebhookRow } from "../core/registry/webhooks.ts";
@@ -59,7 +59,9 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
     },
     send: async (message): Promise<RegistryEvent> => {
       if (message.kind === "export_audit") return this.#audit.export(message);
-      return message.object === "vault" ? this.#vault.rewrap(message.body) : post(peersOf(this.env), message);
+      if (message.kind === "rewrap") return this.#vault.rewrap(message.body);
+      if (message.kind === "reseal") return this.#vault.reseal(message.body);
+      return post(peersOf(this.env), message);
     },
   });
   readonly #parts = {

@@ -25,8 +25,8 @@ import type { WebhookApi } from "./webhooks/api.ts";
 
 export type { RequestKey } from "../core/allocation/state.ts";
 export type { Budget } from "../core/messages.ts";
+export type { SigningKeys } from "../core/registry/keys/signing-keys.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
-export type { SigningKeys } from "../core/registry/signing-keys.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 export type { TrustRow } from "../core/registry/trust.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";

@@ -26,7 +26,7 @@ const put = operation({
   method: "put",
   path: "/v1/secrets/{name}",
   operationId: "putSecret",
-  codes: ["no_wrapping_key", "busy"],
+  codes: ["secret_exists", "no_wrapping_key", "busy"],
   summary: "Store a secret, or another value for it",
   description:
     "Nothing shows the value again. Attempts that start from now on get it; one that runs keeps the value " +
@@ -54,11 +54,11 @@ export function secretRoutes(app: EdgeApp): void {
     return c.json({ ...found, next: null }, 200);
   });
   app.openapi(put, async (c) => {
-    const { value, base64 = "" } = c.req.valid("json");
+    const { value, base64 = "", use } = c.req.valid("json");
     const bytes = value === undefined ? keyOf(base64) : keyOfText(value);
     const { caller, objects } = c.var;
-    const secret = namedBy(caller, c.req.valid("param").name);
-    return c.json(await objects.registry().setSecret(secret, bytes, caller.by), 200);
+    const secret = { ...namedBy(caller, c.req.valid("param").name), value: bytes, use };
+    return c.json(await objects.registry().setSecret(secret, caller.by), 200);
   });
   app.openapi(remove, async (c) => {
     const { caller, objects } = c.var;

@@ -43,6 +43,7 @@ export const STATUS_OF_CODE = {
   token_exists: 409,
   token_ended: 409,
   webhook_exists: 409,
+  secret_exists: 409,
   project_exists: 409,
   project_in_use: 409,
   expired_run: 410,

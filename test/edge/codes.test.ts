@@ -167,6 +167,10 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     await server.json(201, "POST", "/v1/webhooks", { name: "there", url: RECEIVER });
     return post("/v1/webhooks", { name: "there", url: RECEIVER });
   },
+  secret_exists: async () => {
+    await server.json(200, "PUT", "/v1/secrets/cloud", { value: "correct-horse", use: "provider" });
+    return ask("PUT", "/v1/secrets/cloud", { value: "battery-staple", use: "run" });
+  },
   too_many_requests: async () => {
     const wrong = () => {
       const { text } = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)));

@@ -11,7 +11,7 @@ const config = (secret?: unknown, url = "http://cloud.test/") => ({
 /** An edge with one secret, and a token that may do this. */
 async function edgeWith(token: object): Promise<{ edge: Edge; headers: Record<string, string> }> {
   const edge = createEdge();
-  await edge.json(200, "PUT", "/v1/secrets/cloud", { value: "the-value-of-the-cloud" });
+  await edge.json(200, "PUT", "/v1/secrets/cloud", { value: "the-value-of-the-cloud", use: "provider" });
   const made = await edge.json(201, "POST", "/v1/tokens", { name: "t", ...token });
   return { edge, headers: { authorization: `Bearer ${made.token}` } };
 }

@@ -10,6 +10,7 @@ const secrets = { KEY: { secret: "team-key" } };
 async function edgeWith(token: object): Promise<{ edge: Edge; headers: Record<string, string> }> {
   const edge = createEdge();
   await edge.json(200, "PUT", "/v1/secrets/team-key", { value: "a value of the team" });
+  await edge.json(200, "PUT", "/v1/secrets/cloud", { value: "a value of the cloud", use: "provider" });
   const made = await edge.json(201, "POST", "/v1/tokens", { name: "t", ...token });
   return { edge, headers: { authorization: `Bearer ${made.token}` } };
 }
@@ -50,6 +51,12 @@ describe("a run names a secret", () => {
       "403 beyond_limits /secrets/KEY",
     ],
     [
+      "that is for providers",
+      { preset: "submitter" },
+      { secrets: { A: { secret: "cloud" } } },
+      "404 unknown_secret /secrets/A",
+    ],
+    [
       "that does not exist",
       { preset: "submitter" },
       { secrets: { A: { secret: "no" } } },
@@ -80,6 +87,30 @@ describe("a run names a secret", () => {
     const answer = await createEdge().call("POST", "/v1/tokens", { name: "t", ...token });
     expect(((await answer.json()) as Json).errors).toMatchObject([{ pointer }]);
   });
+});
+
+describe("the use of a secret (secrets.md#uses)", () => {
+  const use = async (edge: Edge, body: object) => {
+    const answer = await edge.call("PUT", "/v1/secrets/a", { value: "correct-horse", ...body });
+    const { use: is, version, code } = (await answer.json()) as Json;
+    return [answer.status, code, is, version].filter((part) => part !== undefined).join(" ");
+  };
+  test.each([
+    ["run", undefined, "200 run 1"],
+    ["provider", "provider", "200 provider 1"],
+  ])(
+    "is %s if %s is wanted, stays with another value, and cannot become another one",
+    async (is, wanted, first) => {
+      const edge = createEdge();
+      const other = is === "run" ? "provider" : "run";
+      expect(await use(edge, wanted === undefined ? {} : { use: wanted })).toBe(first);
+      expect(await use(edge, {})).toBe(`200 ${is} 2`);
+      expect(await use(edge, { use: is })).toBe(`200 ${is} 3`);
+      expect(await use(edge, { use: other })).toBe("409 secret_exists");
+      await edge.call("DELETE", "/v1/secrets/a");
+      expect(await use(edge, { use: other })).toBe(`200 ${other} 1`);
+    },
+  );
 });
 
 describe("the API of secrets (secrets.md#api)", () => {

@@ -101,7 +101,9 @@ describe("what is done to runs and workers (audit.md#outbox)", () => {
     const via = { requestId: "r-1", address: "192.0.2.7", userAgent: "curl" };
     const called = objectsOf(bindings, via);
     await makePool();
-    await called.registry().setSecret(named("token"), new TextEncoder().encode("hunter2!"), by);
+    await called
+      .registry()
+      .setSecret({ ...named("token"), value: new TextEncoder().encode("hunter2!"), use: undefined }, by);
     const { spec } = await submit("first").then(({ status }) => status);
     await called.allocation("a").submit({ spec, hash: "h", by, project: "default", budget: null });
     await called

@@ -1,5 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, expect, test, vi } from "vitest";
+import { registryOf } from "../../src/objects/messages/stubs.ts";
 import { Registry } from "../../src/objects/registry.ts";
 import type { PoolConfigInput } from "../../src/schema/pool.ts";
 import { refusal } from "./support/host.ts";
@@ -21,7 +22,9 @@ const world = freshWorld();
 const [FIRST, SECOND] = ["the/first&value-of-the-cloud", "the/second&value-of-the-cloud"];
 const pool = () => objects.pool("default");
 const set = (value: string) =>
-  objects.registry().setSecret(named("cloud"), new TextEncoder().encode(value), "test");
+  objects
+    .registry()
+    .setSecret({ ...named("cloud"), value: new TextEncoder().encode(value), use: "provider" }, "test");
 const secret = { secret: "cloud", project: "default" };
 const makeNamedPool = (more: Partial<PoolConfigInput> = {}) =>
   makePool({
@@ -172,6 +175,26 @@ test("the registry is asked once a minute at most for a name, and never for a te
   const later = world.cloud.calls.length;
   await seen(() => world.cloud.calls.length > later);
   expect(questions()).toBe(2);
+});
+
+test("a secret for runs is no secret for a provider, and the reverse (secrets.md#uses)", async () => {
+  const value = new TextEncoder().encode("a/value-of-runs");
+  await objects.registry().setSecret({ ...named("cloud"), value, use: "run" }, "test");
+  expect(await refusal(makeNamedPool())).toMatchObject({ code: "unknown_secret" });
+  expect(await objects.registry().missingSecrets("default", ["cloud"])).toEqual([]);
+  await objects.registry().removeSecret(named("cloud"), "test");
+  await set(FIRST);
+  world.cloud.secret = FIRST;
+  await makeNamedPool();
+  expect(await objects.registry().missingSecrets("default", ["cloud"])).toEqual(["cloud"]);
+  const request = { secrets: { KEY: "cloud" }, run: "a", attempt: "a/main/1.1", worker: "w", publicKey: "" };
+  expect(await refusal(registryOf(bindings).handSecrets(request))).toMatchObject({ code: "unknown_secret" });
+  // A pool that names it gets no value of another use, whoever has set that since.
+  await objects.registry().removeSecret(named("cloud"), "test");
+  await objects.registry().setSecret({ ...named("cloud"), value, use: "run" }, "test");
+  expect(await refusal(registryOf(bindings).providerSecret(named("cloud")))).toMatchObject({
+    code: "unknown_secret",
+  });
 });
 
 test("a name without a secret is refused with the PUT (unknown_secret)", async () => {

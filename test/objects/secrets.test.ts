@@ -1,11 +1,15 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { WebhookRecord } from "../../src/core/webhook/record.ts";
 import type { Env } from "../../src/objects/env.ts";
 import { registryOf } from "../../src/objects/messages/stubs.ts";
 import type { RegistryCalls } from "../../src/objects/registry/api.ts";
 import { Registry } from "../../src/objects/registry.ts";
+import { ValueStore } from "../../src/objects/store.ts";
+import { WebhookFields } from "../../src/schema/webhook/webhook.ts";
 import { MAX_SECRET_BYTES, MAX_TASK_SECRET_BYTES } from "../../src/shared/limits.ts";
-import { contextOfHanded } from "../../src/signing/contexts.ts";
+import { contextOfHanded, contextOfSealed } from "../../src/signing/contexts.ts";
+import { open as openSealed, type WrappingKeys } from "../../src/signing/envelope.ts";
 import { type HostKey, makeHostKey, type Sealed, unseal } from "../../src/signing/seal.ts";
 import { refusal, TestHost } from "./support/host.ts";
 import {
@@ -26,7 +30,10 @@ const [KEK_1, KEK_2] = [1, 2].map((byte) => btoa(String.fromCharCode(...new Uint
 
 const stub = () => bindings.REGISTRY.getByName("registry");
 const set = (name: string, value = VALUE, by = "test") =>
-  objects.registry().setSecret(named(name), encoder.encode(value), by);
+  objects.registry().setSecret(secretOf(name, value), by);
+const secretOf = (name: string, value = VALUE) => {
+  return { ...named(name), value: encoder.encode(value), use: undefined };
+};
 /** The registry over the same storage, with these wrapping keys. */
 async function withKeks<T>(
   keks: Record<string, string>,
@@ -94,7 +101,6 @@ describe("secrets in real storage (secrets.md#stored)", () => {
 describe("wrapping keys (secrets.md#rotation)", () => {
   const DROVER_KEK_1 = KEK_1 ?? "";
   const DROVER_KEK_2 = KEK_2 ?? "";
-  const value = encoder.encode(VALUE);
   const keysOf = async (one: RegistryCalls) =>
     (await one.secrets(null)).wrappingKeys.map(({ number, state }) => `${number} ${state}`);
   const sealedFor = async (one: RegistryCalls, host: HostKey) => {
@@ -105,9 +111,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
   };
 
   test("without one the answer says how to make one, and nothing is stored", async () => {
-    const { code, message } = await withKeks({}, (one) =>
-      refusal(one.setSecret(named("token"), value, "test")),
-    );
+    const { code, message } = await withKeks({}, (one) => refusal(one.setSecret(secretOf("token"), "test")));
     expect(code).toBe("no_wrapping_key");
     expect(message).toContain("openssl rand -base64 32 | npx wrangler secret put DROVER_KEK_1");
     expect(await dump()).toBe("[[],[]]");
@@ -118,7 +122,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
     ["too short", btoa("short")],
   ])("%s is said to be no key", async (_, text) => {
     const failed = await withKeks({ DROVER_KEK_1: text }, (one) =>
-      refusal(one.setSecret(named("t"), value, "test")),
+      refusal(one.setSecret(secretOf("t"), "test")),
     );
     expect(failed).toMatchObject({ code: "no_wrapping_key" });
     expect(failed.message).toContain("is not the base64 of 32 bytes");
@@ -127,7 +131,7 @@ describe("wrapping keys (secrets.md#rotation)", () => {
   test("a newer one wraps the data key again by itself; then the former one is not needed", async () => {
     const host = await makeHostKey();
     await withKeks({ DROVER_KEK_1 }, async (one) => {
-      await one.setSecret(named("token"), value, "test");
+      await one.setSecret(secretOf("token"), "test");
       expect(await keysOf(one)).toEqual(["1 in_use"]);
     });
     await withKeks({ DROVER_KEK_1, DROVER_KEK_2 }, async (one) => {
@@ -141,9 +145,59 @@ describe("wrapping keys (secrets.md#rotation)", () => {
     });
   });
 
+  test("a newer one seals secrets of endpoints and private keys again, and these still work", async () => {
+    const fields = WebhookFields.parse({ url: "https://ci.example.com/" });
+    const webhook = { id: "wh-1", ...named("ci"), fields };
+    const opened = async (keks: WrappingKeys, of: "webhook" | "signing_key", id: string, text: string) =>
+      new TextDecoder().decode(await openSealed(keks, contextOfSealed(of, id), JSON.parse(text)));
+    await withKeks({ DROVER_KEK_1 }, async (one) => {
+      await one.createWebhook(webhook, "whsec_of_the_tests", "test");
+      await one.signingKeys();
+    });
+    await withKeks({ DROVER_KEK_1, DROVER_KEK_2 }, async (one) => {
+      expect(await keysOf(one)).toEqual(["1 in_use", "2 in_use"]);
+      await one.poke();
+      await eventually(async () => (await keysOf(one)).includes("1 unused") || undefined);
+    });
+    await withKeks({ DROVER_KEK_2 }, async (one) => {
+      expect(await keysOf(one)).toEqual(["2 in_use"]);
+      const { signer } = await one.signingKeys();
+      const pem = await opened({ DROVER_KEK_2 }, "signing_key", signer.kid, JSON.stringify(signer.sealed));
+      expect(pem).toContain("PRIVATE KEY");
+    });
+    // The endpoint has what is sealed anew, bound to itself.
+    const [secret = { sealed: "" }] = await runInDurableObject(
+      bindings.WEBHOOK.getByName("wh-1"),
+      async (_, { storage }) => new ValueStore<WebhookRecord>(storage).read()?.settings?.secrets ?? [],
+    );
+    expect(secret.sealed).not.toContain("whsec");
+    expect(await opened({ DROVER_KEK_2 }, "webhook", "wh-1", secret.sealed)).toBe("whsec_of_the_tests");
+    await expect(opened({ DROVER_KEK_2 }, "webhook", "wh-2", secret.sealed)).rejects.toThrow();
+  });
+
+  test("values that are set after a newer one came cannot be read with the former one", async () => {
+    const dataKeys = () =>
+      runInDurableObject(stub(), async (_, { storage }) =>
+        [...storage.sql.exec("SELECT v FROM data_keys")].map(({ v }) => JSON.parse(String(v))),
+      );
+    await withKeks({ DROVER_KEK_1 }, (one) => one.setSecret(secretOf("token"), "test"));
+    const [stolen] = await dataKeys();
+    await withKeks({ DROVER_KEK_1, DROVER_KEK_2 }, async (one) => {
+      await one.setSecret(secretOf("token", "another value"), "test");
+      await eventually(async () => (await keysOf(one)).includes("1 unused") || undefined);
+    });
+    // The data key that the former one has wrapped is gone, and the present one is another key.
+    expect(await dataKeys()).toMatchObject([{ id: "2", kek: 2 }]);
+    expect(stolen).toMatchObject({ id: "1", kek: 1 });
+    const host = await makeHostKey();
+    await withKeks({ DROVER_KEK_2 }, async (one) => {
+      expect(await sealedFor(one, host)).toBe("another value");
+    });
+  });
+
   test("one that is deleted too soon is said to be missing, and works again once it is back", async () => {
     const host = await makeHostKey();
-    await withKeks({ DROVER_KEK_1 }, (one) => one.setSecret(named("token"), value, "test"));
+    await withKeks({ DROVER_KEK_1 }, (one) => one.setSecret(secretOf("token"), "test"));
     await withKeks({ DROVER_KEK_2 }, async (one) => {
       expect(await keysOf(one)).toEqual(["1 missing", "2 in_use"]);
       const { code, message } = await refusal(sealedFor(one, host));

@@ -10,11 +10,11 @@ import { ownValue } from "../own-value.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { childrenOf } from "./children.ts";
 import type { ExchangeEvent } from "./exchanged.ts";
+import { type KeyEvent, kidsOf, type SigningKeyRow } from "./keys/signing-keys.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
 import { hasProject, keyOf, type Named, type ProjectEvent, type ProjectRow } from "./projects.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
-import { type KeyEvent, kidsOf, type SigningKeyRow } from "./signing-keys.ts";
 import { actorOfToken, stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
 import type { TrustEvent, TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
@@ -63,7 +63,7 @@ export type RecordedEvent =
   | DeniedEvent;
 
 /** An event of the registry. */
-type Event = Caused & (RecordedEvent | { type: "tick" | "audit_exported" | "webhook_entries" });
+type Event = Caused & (RecordedEvent | { type: "tick" | "audit_exported" | "webhook_entries" | "resealed" });
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing

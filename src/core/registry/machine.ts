@@ -18,6 +18,15 @@ import type { Rows } from "../rows.ts";
 import { type RecordedEvent, registryEntry } from "./audit.ts";
 import { endChildren } from "./children.ts";
 import { endExchangesOf, exchangeForgottenAt, foldExchange, foldExchangeTime, tableOf } from "./exchanged.ts";
+import { foldKey, foldKeyTime, keyDeletedAt, type SigningKeyRow } from "./keys/signing-keys.ts";
+import {
+  foldResealed,
+  type Reseal,
+  type ResealedEvent,
+  type Rewrap,
+  resealsOwed,
+  rewrapsOwed,
+} from "./keys/wrapping-keys.ts";
 import {
   configurationsOwed,
   foldPools,
@@ -28,9 +37,8 @@ import {
   type RegistryRecord,
 } from "./pools.ts";
 import { foldProject, type ProjectRow } from "./projects.ts";
-import { foldSecret, type Rewrap, rewrapsOwed, type SecretsState } from "./secrets.ts";
+import { foldSecret, type SecretsState } from "./secrets.ts";
 import { foldSession, foldSessionTime, type SessionRow, sessionEndsAt } from "./sessions.ts";
-import { foldKey, foldKeyTime, keyDeletedAt, type SigningKeyRow } from "./signing-keys.ts";
 import { foldToken, foldTokenTime, type TokenRow, tokenExpiresAt } from "./tokens.ts";
 import { foldTrust, foldTrustTime, type TrustRow, trustExpiresAt } from "./trust.ts";
 import {
@@ -57,13 +65,15 @@ export interface RegistryState extends PoolsState, SecretsState {
   audit: AuditTable;
 }
 
-export type RegistryEvent = Caused & (RecordedEvent | { type: "tick" } | WebhookEntries | ExportAnswered);
+export type RegistryEvent = Caused &
+  (RecordedEvent | { type: "tick" } | WebhookEntries | ResealedEvent | ExportAnswered);
 
 export type RegistryMessage =
   | Letter<"pool", "configure">
   | Letter<"webhook", "configure_webhook">
   | ExportMessage
-  | Rewrap;
+  | Rewrap
+  | Reseal;
 
 /** The state with its changed pools. If nothing has changed, this is the same state. */
 function withPools(state: RegistryState, pools: PoolsState): RegistryState {
@@ -75,6 +85,14 @@ function withEntry(state: RegistryState, entry: NewEntry, now: Instant): Registr
   state.audit.add(entry, now);
   if (state.record?.exported !== undefined) return state;
   return { ...state, record: { pools: {}, ...state.record, exported: nothingExported(now) } };
+}
+
+/** Notes up to where the log is exported. */
+function withExported(state: RegistryState, event: ExportAnswered, now: Instant): RegistryState {
+  const exported = foldExported(state.record?.exported, event);
+  state.audit.noteExported(exported);
+  state.audit.trim(now);
+  return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
 }
 
 /**
@@ -117,6 +135,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     ...webhooksOwed(state.webhooks),
     ...exportDue(state.record?.exported, now),
     ...rewrapsOwed(state),
+    ...resealsOwed(state, now),
   ],
 
   wakeAt: (state) =>
@@ -181,6 +200,9 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "data_key_rewrapped":
       foldSecret(state, event, now);
       return state;
+    case "resealed":
+      foldResealed(state, event, now);
+      return state;
     case "webhook_created":
     case "webhook_changed":
     case "webhook_rotated":
@@ -195,11 +217,7 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
         (next, entry) => withEntry(next, entry, now),
         state,
       );
-    case "audit_exported": {
-      const exported = foldExported(state.record?.exported, event);
-      state.audit.noteExported(exported);
-      state.audit.trim(now);
-      return exported === undefined ? state : { ...state, record: { pools: {}, ...state.record, exported } };
-    }
+    case "audit_exported":
+      return withExported(state, event, now);
   }
 }

@@ -44,8 +44,10 @@ export function refusalOfSecretName(
   sent: PutPoolConfig,
 ): DroverError | null {
   if (typeof secret === "string" || sent.provider.secret === undefined) return null;
-  if (missingSecrets(state, secret.project, [secret.secret]).length === 0) return null;
+  const wanted = { project: secret.project, use: "provider" } as const;
+  if (missingSecrets(state, wanted, [secret.secret]).length === 0) return null;
   const pointer = "/provider/secret";
-  const detail = `names the secret "${secret.secret}", which does not exist: set it first`;
+  const how = `drover secrets set ${secret.secret} - --use provider`;
+  const detail = `names the secret "${secret.secret}", and no secret for providers has this name: ${how}`;
   return new DroverError("unknown_secret", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
 }

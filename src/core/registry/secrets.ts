@@ -1,18 +1,19 @@
 // Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
-import type { Secret } from "../../schema/access/secret.ts";
+import type { Secret, SecretUse } from "../../schema/access/secret.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_SECRETS, MAX_SECRETS_BYTES } from "../../shared/limits.ts";
-import type { Envelope, Instant } from "../../shared/machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import { isFull, keyOf, type Named, partOf, tooManyOf } from "./projects.ts";
-import type { SigningKeyRow } from "./signing-keys.ts";
-import type { WebhookRow } from "./webhooks.ts";
 
-/** The data key with which the secrets of a project are sealed (secrets.md#envelope). */
-export function dataKeyOf(project: string): string {
-  return keyOf({ project, name: "1" });
+/**
+ * The data key that encrypts the values of a project that are set while this wrapping key is the newest one.
+ * So no older wrapping key has ever wrapped it (secrets.md#rotation).
+ */
+export function dataKeyOf(project: string, kek: number): string {
+  return keyOf({ project, name: String(kek) });
 }
 
 /** What AES-256-GCM made, in base64. */
@@ -34,6 +35,8 @@ export interface DataKeyRow extends Ciphertext {
 export interface SecretRow {
   name: string;
   project: string;
+  /** Who can name it. It stays for as long as the secret exists (secrets.md#uses). */
+  use: SecretUse;
   /** Counts the values that were set, from 1. */
   version: number;
   /** The length of the value, which decides what a task can have (secrets.md#limits). */
@@ -51,6 +54,7 @@ export type SecretEvent =
   | {
       type: "secret_set";
       secret: Named;
+      use: SecretUse;
       /** The version for which the value was sealed. The event changes nothing if it is not the next one. */
       version: number;
       bytes: number;
@@ -63,13 +67,6 @@ export type SecretEvent =
   | { type: "data_key_made"; id: string; kek: number; wrapped: Ciphertext }
   /** `from`: the number of the wrapping key that had wrapped it. */
   | { type: "data_key_rewrapped"; id: string; from: number; kek: number; wrapped: Ciphertext };
-
-/** A data key that must be wrapped by a newer wrapping key. The object does this, since it has the keys. */
-export interface Rewrap extends Envelope {
-  object: "vault";
-  kind: "rewrap";
-  body: { key: DataKeyRow; kek: number };
-}
 
 /** The part of the registry's state that is about secrets. */
 export interface SecretsState {
@@ -92,21 +89,27 @@ export function isLiveRow(): boolean {
 }
 
 /** Applies an event of secrets or of their data key (secrets.md#stored). */
-export function foldSecret({ secrets, dataKeys }: SecretsState, event: SecretEvent, now: Instant): void {
+export function foldSecret(
+  { secrets, dataKeys, keks }: SecretsState,
+  event: SecretEvent,
+  now: Instant,
+): void {
   switch (event.type) {
     case "secret_set": {
-      const { secret, version, bytes, sealed, by } = event;
+      const { secret, use, version, bytes, sealed, by } = event;
       const { project, name } = secret;
       const before = secrets.get(keyOf(secret));
       if (version !== nextVersion({ secrets }, secret)) return;
       const made = { createdAt: before?.createdAt ?? now, createdBy: before?.createdBy ?? by };
       const changed = { changedAt: now, changedBy: by, handedOn: before?.handedOn ?? null };
-      const row = { name, project, version, bytes, sealed, ...made, ...changed };
+      const row = { name, project, use, version, bytes, sealed, ...made, ...changed };
       secrets.set(keyOf(secret), row, now);
+      dropDataKeys({ secrets, dataKeys, keks });
       return;
     }
     case "secret_removed":
       if (secrets.get(keyOf(event.secret)) !== undefined) secrets.delete(keyOf(event.secret));
+      dropDataKeys({ secrets, dataKeys, keks });
       return;
     case "secret_handed": {
       const handedOn = iso(now).slice(0, "YYYY-MM-DD".length);
@@ -132,82 +135,49 @@ export function foldSecret({ secrets, dataKeys }: SecretsState, event: SecretEve
   }
 }
 
+/** Deletes the data keys that no value needs any more, except those for new values. */
+function dropDataKeys({ secrets, dataKeys, keks }: SecretsState): void {
+  const needed = new Set([...secrets.live()].map(({ sealed }) => sealed.key));
+  for (const { id } of [...dataKeys.live()]) {
+    const isForNew = id.split("/").at(-1) === String(keks.at(-1));
+    if (!needed.has(id) && !isForNew) dataKeys.delete(id);
+  }
+}
+
 /** The version of the next value of a secret. */
 export function nextVersion({ secrets }: Pick<ReadonlySecrets, "secrets">, secret: Named): number {
   return (secrets.get(keyOf(secret))?.version ?? 0) + 1;
 }
 
-/**
- * The data keys that are owed to the newest wrapping key (secrets.md#rotation). A data key whose own wrapping
- * key is not configured cannot be unwrapped, so it is not owed: the state of the wrapping keys shows it.
- */
-export function rewrapsOwed({ dataKeys, keks }: ReadonlySecrets): Rewrap[] {
-  const kek = keks.at(-1);
-  if (kek === undefined) return [];
-  return [...dataKeys.live()]
-    .filter((key) => key.kek !== kek && keks.includes(key.kek))
-    .map((key) => ({
-      object: "vault",
-      to: key.id,
-      kind: "rewrap",
-      repeatedBy: "self",
-      body: { key, kek },
-    }));
+/** How a secret is to be set. `use` undefined: as before, or for runs. */
+export interface WantedSecret {
+  secret: Named;
+  use: SecretUse | undefined;
+  bytes: number;
 }
 
-/** A wrapping key, as an operator sees it (secrets.md#rotation). */
-export interface WrappingKey {
-  number: number;
-  /** `missing`: something needs it, and the Worker does not have it. `unused`: it can be deleted. */
-  state: "in_use" | "unused" | "missing";
+/** The use of a secret that is set (secrets.md#uses). */
+export function useOf(
+  { secrets }: Pick<ReadonlySecrets, "secrets">,
+  { secret, use }: WantedSecret,
+): SecretUse {
+  return use ?? secrets.get(keyOf(secret))?.use ?? "run";
 }
 
-/** What wrapping keys can have sealed: data keys, Drover's own signing keys, and secrets of webhooks. */
-interface ReadonlySealed extends ReadonlySecrets {
-  keys: ReadonlyRows<SigningKeyRow>;
-  webhooks: ReadonlyRows<WebhookRow>;
-}
-
-/**
- * The wrapping keys that are configured, or that something needs, by number. What is not rewrapped ends by
- * itself: signing keys after a month, a webhook's secret once it is rotated.
- */
-export function wrappingKeys(
-  { dataKeys, keks, keys, webhooks }: ReadonlySealed,
-  now: Instant,
-): WrappingKey[] {
-  const sealedBy = [
-    ...[...keys.live()].map(({ sealed }) => sealed.by),
-    ...[...webhooks.live()]
-      .flatMap(({ secrets }) => secrets)
-      .filter(({ until }) => until === null || until > now)
-      .map(({ sealed }) => JSON.parse(sealed).by),
-  ];
-  const needed = new Set([
-    ...[...dataKeys.live()].map(({ kek }) => kek),
-    ...sealedBy.map((name: string) => Number(name.replace(/^DROVER_KEK_/, ""))),
-  ]);
-  const newest = keks.at(-1);
-  return [...new Set([...keks, ...needed])]
-    .sort((a, b) => a - b)
-    .map((number) => {
-      if (!keks.includes(number)) return { number, state: "missing" };
-      // New data keys are wrapped by the newest one.
-      return { number, state: needed.has(number) || number === newest ? "in_use" : "unused" };
-    });
-}
-
-/** Why a secret cannot be set to a value of this many bytes; null: it can (secrets.md#limits). */
+/** Why a secret cannot be set so; null: it can (secrets.md#uses, secrets.md#limits). */
 export function refusalOfSecret(
   { secrets }: Pick<ReadonlySecrets, "secrets">,
-  secret: Named,
-  bytes: number,
+  { secret, use, bytes }: WantedSecret,
 ): DroverError | null {
-  const { project } = secret;
+  const { project, name } = secret;
+  const present = secrets.get(keyOf(secret));
+  if (present !== undefined && use !== undefined && use !== present.use) {
+    const text = `the secret "${name}" is for ${usersOf(present.use)}`;
+    return new DroverError("secret_exists", `${text}; choose another name, or remove it first`);
+  }
   const others = [...secrets.live()].filter((row) => keyOf(row) !== keyOf(secret));
-  const isNew = secrets.get(keyOf(secret)) === undefined;
   const advice = "remove those that are not used any more";
-  if (isNew && isFull(others, MAX_SECRETS, project))
+  if (present === undefined && isFull(others, MAX_SECRETS, project))
     return tooManyOf(["secrets", advice], MAX_SECRETS, project);
   const bounds = [
     { whose: "all secrets", rows: others, most: MAX_SECRETS_BYTES },
@@ -223,21 +193,27 @@ export function refusalOfSecret(
   return new DroverError("busy", `${full.whose} would have more than ${limit} together; ${advice}`);
 }
 
-/** The names among these for which the project has no secret. */
+/** The names among these for which the project has no secret of this use (secrets.md#uses). */
 export function missingSecrets(
   { secrets }: Pick<ReadonlySecrets, "secrets">,
-  project: string,
+  { project, use }: { project: string; use: SecretUse },
   names: readonly string[],
 ): string[] {
-  return names.filter((name) => secrets.get(keyOf({ project, name })) === undefined);
+  return names.filter((name) => secrets.get(keyOf({ project, name }))?.use !== use);
+}
+
+/** Who can name a secret, in words. */
+export function usersOf(use: SecretUse): string {
+  return use === "run" ? "runs" : "the providers of pools";
 }
 
 /** A secret as its owner sees it: everything but the value (secrets.md#api). */
 export function secretView(row: SecretRow): Secret {
-  const { name, project, version, createdAt, createdBy, changedAt, changedBy, handedOn } = row;
+  const { name, project, use, version, createdAt, createdBy, changedAt, changedBy, handedOn } = row;
   return {
     name,
     project,
+    use,
     version,
     createdAt: iso(createdAt),
     createdBy,

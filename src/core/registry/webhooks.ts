@@ -15,6 +15,9 @@ import { isFull, type Named, tooManyOf } from "./projects.ts";
 /** The most endpoints that there may be. */
 export const MAX_WEBHOOKS = 100;
 
+/** How many old secrets of an endpoint can sign beside the present one. */
+const MAX_OLD_SECRETS = 3;
+
 /** A stored endpoint. Its object has a copy of the settings, and owns everything else. */
 export interface WebhookRow {
   /** The name of its object: never used again, so that no late message can reach another endpoint. */
@@ -78,15 +81,25 @@ export function foldWebhook(rows: Rows<WebhookRow>, event: WebhookEvent, now: In
       rows.set(row.id, { ...next, fields: event.fields }, now);
       return;
     case "webhook_rotated": {
-      const until = now + event.overlapMs;
-      const old = row.secrets.filter((secret) => secret.until === null).map((one) => ({ ...one, until }));
-      const secrets = [{ sealed: event.sealed, until: null }, ...(event.overlapMs > 0 ? old : [])];
+      const old = outgoing(row, now + event.overlapMs, now);
+      const secrets = [{ sealed: event.sealed, until: null }, ...old.slice(0, MAX_OLD_SECRETS)];
       rows.set(row.id, { ...next, secrets }, now);
       return;
     }
     case "webhook_deleted":
       rows.set(row.id, { ...next, deletedBy: event.by, secrets: [] }, now);
   }
+}
+
+/**
+ * The secrets that go on signing after a rotation, the latest first, none for longer than `until`. Among them
+ * are those of an earlier rotation whose overlap is not over: its answer may be lost, and then the receiver
+ * still has the secret before it.
+ */
+function outgoing({ secrets }: WebhookRow, until: Instant, now: Instant): SealedSecret[] {
+  return secrets
+    .map((one) => ({ ...one, until: Math.min(one.until ?? until, until) }))
+    .filter((one) => one.until > now);
 }
 
 /** The entries among these that are new. Each is stored once, however often it comes. */

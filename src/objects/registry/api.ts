@@ -3,13 +3,13 @@ import type { OwedEntry } from "../../core/audit/entry.ts";
 import type { Removal } from "../../core/messages.ts";
 import type { Denied } from "../../core/registry/audit.ts";
 import type { Exchange } from "../../core/registry/exchanged.ts";
+import type { SigningKeys } from "../../core/registry/keys/signing-keys.ts";
 import type { Named } from "../../core/registry/projects.ts";
 import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts";
-import type { SigningKeys } from "../../core/registry/signing-keys.ts";
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
 import type { Project } from "../../schema/access/project.ts";
-import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
+import type { HostSecrets, SecretList, SecretUse, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
 import type { RevokedToken, Token } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
@@ -74,13 +74,16 @@ export interface RegistryApi {
    * digest is that of a valid secret, the use is noted.
    */
   grant(id: string, digest?: string): Promise<TokenGrant | null>;
-  /** Stores a secret, or another value for it. Codes: `no_wrapping_key`, `busy`, `unknown_project`. */
-  setSecret(secret: Named, value: Uint8Array, by: string): Promise<StoredSecret>;
+  /**
+   * Stores a secret, or another value for it. Codes: `secret_exists`, `no_wrapping_key`, `busy`,
+   * `unknown_project`.
+   */
+  setSecret(secret: NewSecret, by: string): Promise<StoredSecret>;
   /** Code: `unknown_secret`. */
   removeSecret(secret: Named, by: string): Promise<void>;
   /** The secrets of a project (null: of all) without their values, and the state of the wrapping keys. */
   secrets(project: string | null): Promise<Omit<SecretList, "next">>;
-  /** The names among these for which the project has no secret. */
+  /** The names among these for which the project has no secret for runs. */
   missingSecrets(project: string, names: string[]): Promise<string[]>;
   /** Creates or replaces a trust rule. Codes: `busy`, `unknown_project`. */
   putTrustRule(rule: TrustRow): Promise<{ created: boolean; rule: TrustRule }>;
@@ -137,6 +140,12 @@ export interface RegistryApi {
   auditAfter(filter: AuditFilter, after: number, waitMs: number): Promise<AuditNews>;
   /** Called by the cron trigger: wakes every pool; with `all` also its live runs and workers. */
   poke(all?: boolean): Promise<void>;
+}
+
+/** A secret to be stored. `use` undefined: as before, or for runs. */
+export interface NewSecret extends Named {
+  value: Uint8Array;
+  use: SecretUse | undefined;
 }
 
 /** A request of a worker for the secrets of one attempt. */

@@ -60,9 +60,9 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     token: async (id) => tokens.read(id),
     grant: async (...args) => tokens.grant(...args),
 
-    setSecret: async (secret, ...args) => {
+    setSecret: async (secret, by) => {
       projects.refuseUnknown(secret.project);
-      return secrets.set(secret, ...args);
+      return secrets.set(secret, by);
     },
     removeSecret: async (...args) => secrets.remove(...args),
     secrets: async (project) => secrets.list(project),
@@ -90,13 +90,13 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     endSession: async (...args) => sessions.end(...args),
 
     createWebhook: async (webhook, secret, by) => {
-      const sealed = await sealSecret(env, secret);
+      const sealed = await sealSecret(env, webhook.id, secret);
       projects.refuseUnknown(webhook.project);
       await webhooks.create({ ...webhook, sealed }, by);
     },
     changeWebhook: async (...args) => webhooks.change(...args),
     rotateWebhook: async (webhook, secret, overlapMs, by) =>
-      webhooks.rotate(webhook, await sealSecret(env, secret), overlapMs, by),
+      webhooks.rotate(webhook, (id) => sealSecret(env, id, secret), overlapMs, by),
     removeWebhook: async (...args) => webhooks.remove(...args),
     webhook: async (webhook) => webhooks.find(webhook),
     webhooks: async (project) => webhooks.list(project),

@@ -1,14 +1,15 @@
 // How does the registry make the keys of Drover, and what does it answer about them (oidc.md#rotation)?
 import { exportJWK, exportPKCS8, generateKeyPair } from "jose";
-import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
   keyOwed,
   type NewSigningKey,
   type SigningKeys,
   signingKeysAt,
-} from "../../core/registry/signing-keys.ts";
+} from "../../core/registry/keys/signing-keys.ts";
+import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
+import { contextOfSealed } from "../../signing/contexts.ts";
 import { NoWrappingKey, seal, type WrappingKeys, wrappingKeysIn } from "../../signing/envelope.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
@@ -18,9 +19,6 @@ interface Entered {
 }
 
 const ALGORITHM = "RS256";
-
-/** What the private key in a row is sealed as. */
-const KEY_CONTEXT = "signing-key";
 
 /** The calls of `RegistryApi` about the keys with which Drover signs. */
 export class KeyCalls {
@@ -78,7 +76,7 @@ async function madeKey(wrapping: WrappingKeys): Promise<NewSigningKey> {
 
 async function sealed(wrapping: WrappingKeys, kid: string, secret: Uint8Array) {
   try {
-    return await seal(wrapping, `${KEY_CONTEXT} ${kid}`, secret);
+    return await seal(wrapping, contextOfSealed("signing_key", kid), secret);
   } catch (error) {
     throw error instanceof NoWrappingKey ? new DroverError("no_wrapping_key", error.message) : error;
   }

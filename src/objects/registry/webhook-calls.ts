@@ -53,8 +53,15 @@ export class WebhookCalls {
     return this.#settled(id);
   }
 
-  async rotate(named: Named, sealed: string, overlapMs: number, by: string): Promise<string> {
+  /** `seal` seals the new secret for the endpoint with this id. */
+  async rotate(
+    named: Named,
+    seal: (id: string) => Promise<string>,
+    overlapMs: number,
+    by: string,
+  ): Promise<string> {
     const { id } = this.#row(named);
+    const sealed = await seal(id);
     this.#registry.enter({ type: "webhook_rotated", id, sealed, overlapMs, by });
     return this.#settled(id);
   }

@@ -1,9 +1,10 @@
 // What does the registry answer to calls about secrets (secrets.md)? `core/registry` decides.
+
+import { wrappingKeys } from "../../core/registry/keys/wrapping-keys.ts";
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import { hasProject, keyOf, type Named, unknownProject } from "../../core/registry/projects.ts";
 import {
   type DataKeyRow,
-  dataKeyOf,
   missingSecrets,
   nextVersion,
   refusalOfSecret,
@@ -11,7 +12,8 @@ import {
   type SecretsState,
   secretView,
   secretViews,
-  wrappingKeys,
+  useOf,
+  type WantedSecret,
 } from "../../core/registry/secrets.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import { HeaderSecret } from "../../schema/pool/provider-config.ts";
@@ -22,7 +24,7 @@ import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { contextOfHanded } from "../../signing/contexts.ts";
 import { seal } from "../../signing/seal.ts";
-import type { SecretsFor } from "../registry/api.ts";
+import type { NewSecret, SecretsFor } from "../registry/api.ts";
 import type { Vault } from "./vault.ts";
 
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
@@ -41,23 +43,33 @@ export class SecretCalls {
     this.#vault = vault;
   }
 
-  /** Stores a value. If another call stores one meanwhile, the value of the later call stays. */
-  async set(secret: Named, value: Uint8Array, by: string): Promise<StoredSecret> {
-    const dataKey = await this.#dataKey(secret.project);
+  /**
+   * Stores a value. If another call stores one meanwhile, the value of the later call stays. Throws
+   * `secret_exists`, `busy`, `unknown_project` and `no_wrapping_key`.
+   */
+  async set({ value, use, ...secret }: NewSecret, by: string): Promise<StoredSecret> {
+    const wanted = { secret, use, bytes: value.byteLength };
     for (;;) {
-      const state = this.#registry.enter();
-      const refusal = refusalOfSecret(state, secret, value.byteLength);
-      if (refusal !== null) throw refusal;
-      const version = nextVersion(state, secret);
+      const dataKey = await this.#dataKey(secret.project);
+      const version = nextVersion(this.#accepting(wanted), secret);
       const sealed = await this.#vault.encrypt(value, secret, version, dataKey);
-      const present = this.#registry.enter();
-      if (nextVersion(present, secret) !== version) continue;
-      // It may have been deleted meanwhile.
+      // Other calls may have changed anything meanwhile.
+      const present = this.#accepting(wanted);
+      if (nextVersion(present, secret) !== version || present.dataKeys.get(sealed.key) === undefined)
+        continue;
       if (!hasProject(present.projects, secret.project)) throw unknownProject(secret.project);
-      const bytes = value.byteLength;
-      this.#registry.enter({ type: "secret_set", secret, version, bytes, sealed, by });
-      return { ...secretView(this.#row(secret)), warnings: warningsOf(bytes) };
+      const set = { ...wanted, use: useOf(present, wanted), version, sealed, by };
+      this.#registry.enter({ type: "secret_set", ...set });
+      return { ...secretView(this.#row(secret)), warnings: warningsOf(value) };
     }
+  }
+
+  /** The state, in which the secret can be set so. */
+  #accepting(wanted: WantedSecret): ReturnType<Entered["enter"]> {
+    const state = this.#registry.enter();
+    const refusal = refusalOfSecret(state, wanted);
+    if (refusal !== null) throw refusal;
+    return state;
   }
 
   remove(secret: Named, by: string): void {
@@ -70,9 +82,9 @@ export class SecretCalls {
     return { items: secretViews(state, project), wrappingKeys: wrappingKeys(state, this.#registry.now()) };
   }
 
-  /** The names among these for which the project has no secret. */
+  /** The names among these for which the project has no secret for runs. */
   missing(project: string, names: string[]): string[] {
-    return missingSecrets(this.#registry.enter(), project, names);
+    return missingSecrets(this.#registry.enter(), { project, use: "run" }, names);
   }
 
   /**
@@ -108,6 +120,7 @@ export class SecretCalls {
    */
   async ofProvider(secret: Named): Promise<string> {
     const row = this.#row(secret);
+    if (row.use !== "provider") throw unknownSecret(secret.name);
     const bytes = await this.#vault.decrypt(row, this.#keyOf(row));
     const { data, error } = HeaderSecret.safeParse(new TextDecoder().decode(bytes));
     if (data === undefined) throw new DroverError("invalid_request", `it ${error.issues[0]?.message}`);
@@ -117,7 +130,7 @@ export class SecretCalls {
 
   /** The data key of a project. Its first secret makes it. */
   async #dataKey(project: string): Promise<DataKeyRow> {
-    const id = dataKeyOf(project);
+    const id = this.#vault.dataKeyOf(project);
     const known = this.#registry.enter().dataKeys.get(id);
     if (known !== undefined) return known;
     const made = await this.#vault.makeDataKey(id);
@@ -140,6 +153,9 @@ export class SecretCalls {
   }
 }
 
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
 function unknownSecret(name: string): DroverError {
   const advice = "`drover secrets list` shows all";
   return new DroverError("unknown_secret", `there is no secret "${name}"; ${advice}`);
@@ -155,8 +171,10 @@ function refuseTooLarge(sizes: readonly number[]): void {
   );
 }
 
-function warningsOf(bytes: number): string[] {
-  if (bytes >= SHORTEST_MASKED_BYTES) return [];
+/** A command that reads a value drops its final line ends, and these are what output is searched for. */
+function warningsOf(value: Uint8Array): string[] {
+  const ended = value.findLastIndex((byte) => byte !== LINE_FEED && byte !== CARRIAGE_RETURN) + 1;
+  if (ended >= SHORTEST_MASKED_BYTES) return [];
   const limit = `it has less than ${SHORTEST_MASKED_BYTES} bytes`;
   return [`this value is too short to be masked in output: ${limit}, and would mask ordinary words`];
 }

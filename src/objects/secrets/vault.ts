@@ -1,17 +1,20 @@
 // How are secrets encrypted with a data key, and data keys with the Worker's wrapping keys
 // (secrets.md#envelope)?
+
+import type { Reseal, ResealedEvent, Rewrap } from "../../core/registry/keys/wrapping-keys.ts";
 import type { Named } from "../../core/registry/projects.ts";
 import {
   type Ciphertext,
   contextOfDataKey,
   contextOfValue,
   type DataKeyRow,
-  type Rewrap,
+  dataKeyOf,
   type SecretEvent,
   type SecretRow,
 } from "../../core/registry/secrets.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { numberOf, wrappingKeysIn } from "../../signing/envelope.ts";
+import { contextOfSealed } from "../../signing/contexts.ts";
+import { numberOf, open, seal, type WrappingKeys, wrappingKeysIn } from "../../signing/envelope.ts";
 import { type Key, keyOf, textOfKey } from "../../signing/mac.ts";
 import { gcm, textOf } from "../../signing/seal.ts";
 
@@ -34,9 +37,11 @@ function keksIn(env: object): Map<number, string> {
 /** Encrypts and decrypts with the wrapping keys of this Worker. It stores nothing. */
 export class Vault {
   readonly #keks: Map<number, string>;
+  readonly #named: WrappingKeys;
 
   constructor(env: object) {
     this.#keks = keksIn(env);
+    this.#named = wrappingKeysIn(env);
   }
 
   /** The numbers of the configured wrapping keys, ascending. */
@@ -44,10 +49,14 @@ export class Vault {
     return [...this.#keks.keys()];
   }
 
+  /** The name of the data key for new values of a project. Throws `no_wrapping_key` if there is no key. */
+  dataKeyOf(project: string): string {
+    return dataKeyOf(project, this.#newest());
+  }
+
   /** Makes a data key, wrapped by the newest wrapping key. Throws `no_wrapping_key` if there is none. */
   async makeDataKey(id: string): Promise<Extract<SecretEvent, { type: "data_key_made" }>> {
-    const kek = this.numbers.at(-1);
-    if (kek === undefined) throw noKey();
+    const kek = this.#newest();
     const made = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
     return { type: "data_key_made", id, kek, wrapped: await this.#wrap(made, id, kek) };
   }
@@ -56,6 +65,19 @@ export class Vault {
   async rewrap({ key, kek }: Rewrap["body"]): Promise<SecretEvent> {
     const wrapped = await this.#wrap(await this.#unwrap(key), key.id, kek);
     return { type: "data_key_rewrapped", id: key.id, from: key.kek, kek, wrapped };
+  }
+
+  /** Seals a text with the newest wrapping key. Rejects if either wrapping key cannot be used. */
+  async reseal({ of, id, sealed }: Reseal["body"]): Promise<ResealedEvent> {
+    const context = contextOfSealed(of, id);
+    const text = await open(this.#named, context, JSON.parse(sealed));
+    return {
+      type: "resealed",
+      of,
+      id,
+      sealed,
+      resealed: JSON.stringify(await seal(this.#named, context, text)),
+    };
   }
 
   /** Encrypts a value. Throws `no_wrapping_key` if the data key cannot be unwrapped. */
@@ -87,6 +109,12 @@ export class Vault {
       const why = `DROVER_KEK_${row.kek} is not the key that has wrapped the secrets`;
       throw new DroverError("no_wrapping_key", `${why}; put the former one back`);
     }
+  }
+
+  #newest(): number {
+    const kek = this.numbers.at(-1);
+    if (kek === undefined) throw noKey();
+    return kek;
   }
 
   #kek(number: number): Key {

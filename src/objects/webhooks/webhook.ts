@@ -94,7 +94,8 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     const { record, deliveries } = this.#existing();
     const row = deliveries.get(deliveryKey(number));
     if (row === undefined) throw new Error(`delivery ${number} is gone`);
-    const opened = await signingSecrets(this.env, record.settings.secrets, this.#shell.now());
+    const { secrets: stored } = record.settings;
+    const opened = await signingSecrets(this.env, record.id, stored, this.#shell.now());
     if ("problem" in opened) return { type: "unsigned", number, ...opened };
     const { secrets } = opened;
     const allowLocal = allowsLocalWebhooks(this.env);

@@ -3,12 +3,11 @@ import { importPKCS8, type JWTPayload, SignJWT } from "jose";
 import type { Objects, SigningKeys } from "../../objects/rpc.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import { contextOfSealed } from "../../signing/contexts.ts";
 import { NoWrappingKey, open, type WrappingKeys } from "../../signing/envelope.ts";
 
 /** The algorithm of every token: the one that everybody who verifies tokens knows. */
 export const OWN_ALGORITHM = "RS256";
-/** What the private key in a row is sealed as (`objects/registry/key-calls.ts`). */
-const KEY_CONTEXT = "signing-key";
 /** How long the edge uses what the registry has said of the keys. A key is published before it signs. */
 const KEPT_MS: Millis = 300_000;
 
@@ -60,7 +59,7 @@ export class OwnKeys {
 
 async function privateKey({ kid, sealed }: SigningKeys["signer"], keys: WrappingKeys) {
   try {
-    const pem = new TextDecoder().decode(await open(keys, `${KEY_CONTEXT} ${kid}`, sealed));
+    const pem = new TextDecoder().decode(await open(keys, contextOfSealed("signing_key", kid), sealed));
     return await importPKCS8(pem, OWN_ALGORITHM);
   } catch (error) {
     throw error instanceof NoWrappingKey ? new DroverError("no_wrapping_key", error.message) : error;

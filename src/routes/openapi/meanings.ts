@@ -41,6 +41,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   project_exists: "a project has this name already",
   project_in_use: "something of the project is left, or a pool names it",
   webhook_exists: "a webhook has this name already",
+  secret_exists: "a secret for another use has this name already",
   token_ended: "the token was revoked, or has expired",
   expired_run: "the run has been deleted; its id cannot be used again yet",
   expired_logs: "the logs of the run have been deleted: the pool's retention is over",

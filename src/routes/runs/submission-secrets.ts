@@ -29,7 +29,7 @@ export async function checkSecrets(
   const stored = await storedBefore(objects, candidates, who);
   const details = refused.slice(0, MAX_FIELD_ERRORS).map(({ secret, pointer }) => ({
     pointer,
-    detail: `names the secret "${secret}", which does not exist: set it first`,
+    detail: `names the secret "${secret}", and no secret for runs has this name: set it first`,
   }));
   throw new DroverError("unknown_secret", `${details[0]?.pointer} ${details[0]?.detail}`, {
     fields: details,

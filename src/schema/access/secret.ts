@@ -17,6 +17,10 @@ function bytesIn(base64: string): number {
   return (base64.length / BASE64_CHARS) * BASE64_BYTES - padding;
 }
 
+/** Who can name a secret: runs, or the configuration of a pool for its provider (secrets.md#uses). */
+export const SecretUse = z.enum(["run", "provider"]).meta({ id: "SecretUse" });
+export type SecretUse = z.infer<typeof SecretUse>;
+
 /** `PUT /v1/secrets/{name}`: the value as text, or as base64 for other bytes. */
 export const SecretValue = z
   .strictObject({
@@ -32,6 +36,9 @@ export const SecretValue = z
       .refine((text) => bytesIn(text) <= MAX_SECRET_BYTES, TOO_LARGE)
       .optional()
       .describe("instead of `value`: the bytes of the value"),
+    use: SecretUse.optional().describe(
+      "who can name it: tasks of runs, or pools for their providers; by default as before, or `run`",
+    ),
   })
   .refine(({ value, base64 }) => (value === undefined) !== (base64 === undefined), {
     path: ["value"],
@@ -44,6 +51,7 @@ export const Secret = z
   .object({
     name: z.string(),
     project: z.string(),
+    use: SecretUse.describe("who can name it; this stays until the secret is removed"),
     version: z.int().describe("counts the values that were set"),
     createdAt: InstantText,
     createdBy: z.string(),

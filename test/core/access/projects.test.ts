@@ -86,6 +86,7 @@ describe("a project (projects.md#what-exists)", () => {
     ...{
       type: "secret_set" as const,
       secret: { project: "ml", name: "key" },
+      use: "run" as const,
       version: 1,
       bytes: 8,
       by: "admin",

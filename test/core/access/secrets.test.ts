@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { wrappingKeys } from "../../../src/core/registry/keys/wrapping-keys.ts";
 import { type RegistryEvent, registryMachine } from "../../../src/core/registry/machine.ts";
 import { partOf } from "../../../src/core/registry/projects.ts";
-import { refusalOfSecret, secretViews, wrappingKeys } from "../../../src/core/registry/secrets.ts";
+import { refusalOfSecret, secretViews } from "../../../src/core/registry/secrets.ts";
 import { RunSpec } from "../../../src/schema/run/run-spec.ts";
 import { MAX_SECRETS_BYTES, MAX_TASK_SECRETS } from "../../../src/shared/limits.ts";
 import { applied } from "../support/applied.ts";
@@ -13,6 +14,7 @@ const wrapped = { iv: "iv", ct: "ct" };
 const set = (version: number, by = "ann"): RegistryEvent => ({
   type: "secret_set",
   secret: { project: "default", name: "token" },
+  use: "run",
   version,
   bytes: 8,
   sealed: { key: "1", ...wrapped },
@@ -67,7 +69,7 @@ describe("all secrets together have a bound (secrets.md#limits)", () => {
     ],
     ["another value in such a project", "ml", "big", part, undefined],
   ])("%s", (_what, project, name, bytes, refusal) => {
-    const answer = refusalOfSecret(state, { project, name }, bytes);
+    const answer = refusalOfSecret(state, { secret: { project, name }, use: undefined, bytes });
     expect(answer?.code).toBe(refusal === undefined ? undefined : "busy");
     expect(answer?.message ?? "").toContain(refusal ?? "");
   });

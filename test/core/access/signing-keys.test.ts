@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { registryEntry } from "../../../src/core/registry/audit.ts";
-import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
 import {
   KEY_KEPT_MS,
   KEY_LEAD_MS,
   KEY_SIGNS_MS,
   keyOwed,
   signingKeysAt,
-} from "../../../src/core/registry/signing-keys.ts";
+} from "../../../src/core/registry/keys/signing-keys.ts";
+import { type RegistryState, registryMachine } from "../../../src/core/registry/machine.ts";
 import { applied } from "../support/applied.ts";
 import { registryOf } from "../support/registry.ts";
 

@@ -1,10 +1,10 @@
 import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
+import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/keys/signing-keys.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../../src/core/registry/pools.ts";
 import type { ProjectRow } from "../../../src/core/registry/projects.ts";
 import { type DataKeyRow, isLiveRow, type SecretRow } from "../../../src/core/registry/secrets.ts";
 import type { SessionRow } from "../../../src/core/registry/sessions.ts";
-import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/signing-keys.ts";
 import { isLiveToken, type TokenRow } from "../../../src/core/registry/tokens.ts";
 import { isLiveRule, type TrustRow } from "../../../src/core/registry/trust.ts";
 import type { WebhookRow } from "../../../src/core/registry/webhooks.ts";

@@ -87,11 +87,62 @@ describe("the settings of an endpoint (webhooks.md#endpoints)", () => {
       { sealed: "s2", until: null },
       { sealed: "s1", until: 1_001 },
     ]);
-    const again = told(created("ci"), rotated("s2", 1_000), rotated("s3", 500));
-    expect(owed(again)[0]?.settings?.secrets.map(({ sealed }) => sealed)).toEqual(["s3", "s2"]);
-    expect(owed(told(created("ci"), rotated("s2", 0)))[0]?.settings?.secrets).toEqual([
-      { sealed: "s2", until: null },
-    ]);
+  });
+
+  test.each<[string, [sealed: string, overlapMs: number][], [sealed: string, until: number | null][]]>([
+    [
+      "leaves the oldest its overlap: the answer of the first may be lost",
+      [
+        ["s2", 1_000],
+        ["s3", 2_000],
+      ],
+      [
+        ["s3", null],
+        ["s2", 2_002],
+        ["s1", 1_001],
+      ],
+    ],
+    [
+      "ends all others earlier, if its own overlap is shorter",
+      [
+        ["s2", 1_000],
+        ["s3", 500],
+      ],
+      [
+        ["s3", null],
+        ["s2", 502],
+        ["s1", 502],
+      ],
+    ],
+    [
+      "ends all others at once, without an overlap",
+      [
+        ["s2", 1_000],
+        ["s3", 0],
+      ],
+      [["s3", null]],
+    ],
+    [
+      "leaves three old ones at most",
+      [
+        ["s2", 1_000],
+        ["s3", 1_000],
+        ["s4", 1_000],
+        ["s5", 1_000],
+      ],
+      [
+        ["s5", null],
+        ["s4", 1_004],
+        ["s3", 1_003],
+        ["s2", 1_002],
+      ],
+    ],
+  ])("a rotation in an overlap %s (webhooks.md#rotation)", (_what, rotations, expected) => {
+    const events = rotations.map(([sealed, overlapMs]): RegistryEvent => {
+      return { type: "webhook_rotated", id: "wh-ci", sealed, overlapMs, by: "admin" };
+    });
+    const { secrets = [] } = owed(told(created("ci"), ...events))[0]?.settings ?? {};
+    expect(secrets.map(({ sealed, until }) => [sealed, until])).toEqual(expected);
   });
 
   test("are null once it is deleted; its name is free at once, and its row goes last", () => {

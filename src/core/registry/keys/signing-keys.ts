@@ -1,6 +1,6 @@
 // With which key does Drover sign the tokens of its runs, and which keys does it publish (oidc.md#rotation)?
-import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
-import type { ReadonlyRows, Rows } from "../rows.ts";
+import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
+import type { ReadonlyRows, Rows } from "../../rows.ts";
 
 /** How long a key signs. */
 export const KEY_SIGNS_MS: Millis = 30 * 24 * 3_600_000;
