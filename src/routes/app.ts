@@ -87,7 +87,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
     c.res.headers.set("X-Request-Id", c.env.requestId);
     setSafeHeaders(c.res.headers);
   });
-  app.use("/ui/session", limitBody(MAX_BODY_BYTES), refuseLossyJson);
+  app.use("/ui/session", limitBody(MAX_OPEN_BODY_BYTES), refuseLossyJson);
   app.use("/v1/*", except([HOSTS, OIDC], needsToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS, OIDC], limitBody(MAX_BODY_BYTES), refuseLossyJson));
   app.use(OIDC, limitBody(MAX_OPEN_BODY_BYTES), refuseLossyJson);

@@ -7,7 +7,7 @@ import type { Millis } from "./machine.ts";
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** The largest request body of the client API. A batch of a thousand ordinary specs fits. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** The largest body of a caller who has only a token of an issuer or of an attempt. */
+/** The largest body of a caller without a token of this Drover: for tokens of others, and browser codes. */
 export const MAX_OPEN_BODY_BYTES = 64 * 1024;
 /** How many runs one batch can have (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;

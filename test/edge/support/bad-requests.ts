@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
+import { MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { signedBy, strangeSecret } from "../../support/signed.ts";
 import { BAD_FIELDS, type BadRequest } from "./bad-fields.ts";
 import { BAD_QUERIES } from "./bad-queries.ts";
@@ -65,6 +65,17 @@ const HTTP: BadRequest[] = [
     headers: json,
     ...tooLarge,
   },
+  ...["/ui/session", "/v1/oidc/exchange"].map(
+    (path): BadRequest => ({
+      name: `a body over 64 KiB of a stranger, at ${path}`,
+      method: "POST",
+      path,
+      body: `{"x":"${"x".repeat(MAX_OPEN_BODY_BYTES)}"}`,
+      headers: json,
+      anonymous: true,
+      ...tooLarge,
+    }),
+  ),
   { name: "an unknown route", method: "GET", path: "/v1/nothing", status: 404, code: "not_found" },
   { name: "an unknown route outside", method: "GET", path: "/nothing", status: 404, code: "not_found" },
   {

@@ -87,6 +87,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       lifetime: "30m",
     },
   ],
+  "POST /v1/projects": () => [{ name: `fuzz-${crypto.randomUUID().slice(0, 8)}` }],
   "POST /v1/oidc/exchange": () => [
     { token: "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpLmV4YW1wbGUuY29tL2IifQ.AAAA", rule: "ci" },
   ],

@@ -193,7 +193,8 @@ function wireOf(operation: Operation, draft: Draft): Wire {
 /** How large the body of an operation may be. */
 function limitOf({ path }: Operation): number {
   if (path.startsWith("/v1/hosts")) return MAX_REPORT_BYTES;
-  return path.startsWith("/v1/oidc/") ? MAX_OPEN_BODY_BYTES : MAX_BODY_BYTES;
+  const isOpen = path.startsWith("/v1/oidc/") || path === "/ui/session";
+  return isOpen ? MAX_OPEN_BODY_BYTES : MAX_BODY_BYTES;
 }
 
 function expectedOfBody({ schemas }: Document, operation: Operation, site: Site, text: string): Expectation {

@@ -39,6 +39,8 @@ export class World {
   #tokens: string[] = [];
   /** The first one is never deleted. */
   #webhooks: string[] = ["kept"];
+  /** The projects that were made here; nothing belongs to them. */
+  #projects: string[] = [];
   /** The host for each path: a join makes reports of an earlier start stale. */
   readonly #speakers = new Map<string, { calls: number; host: Promise<HttpHost> }>();
   /** It holds the run `held`, and gets no request that could end it. */
@@ -144,6 +146,9 @@ export class World {
       const some = operation.startsWith("DELETE") ? this.#webhooks.slice(1) : this.#webhooks;
       return some.length === 0 ? "nobody" : from(...some);
     }
+    if (operation.includes("/v1/projects/")) {
+      return this.#projects.length === 0 ? "nobody" : from(...this.#projects);
+    }
     if (operation.includes("/v1/trust-rules/")) return from("ci", "other");
     if (operation.includes("/v1/secrets/")) return from("one", "two", "nobody");
     if (name === "name") return from(...POOLS);
@@ -184,6 +189,8 @@ export class World {
       this.#tokens = [...this.#tokens.slice(0, MAX_WAITING), body.id];
     if (operation === "POST /v1/webhooks" && status === 201)
       this.#webhooks = [...this.#webhooks.slice(0, MAX_WAITING), body.name];
+    if (operation === "POST /v1/projects" && status === 201)
+      this.#projects = [...this.#projects.slice(-5), body.name];
     if (operation === "PUT /v1/pools/{name}" && status < 300) this.pools.add(body.name);
     while (this.#waiting.length > MAX_WAITING) await this.#abortOldest();
   }
