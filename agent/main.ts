@@ -127,7 +127,8 @@ async function openHostFiles(stateDir: string) {
   const journal = new Journal(stateDir, boot);
   const allocs = new AllocDirs(stateDir);
   const ids = [...new Set([...store.found(), ...journal.begun()])];
-  const secrets = await AttemptSecrets.open(stateDir, await hostKeyIn(stateDir));
+  const withSecrets = store.found().filter((id) => journal.hasSecrets(id));
+  const secrets = await AttemptSecrets.open(stateDir, await hostKeyIn(stateDir), withSecrets);
   const secretFiles = new SecretFiles(stateDir);
   return { store, allocs, boot, journal, groups: new Groups(stateDir), ids, secrets, secretFiles };
 }

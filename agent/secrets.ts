@@ -51,10 +51,16 @@ export class AttemptSecrets {
     makePrivateDir(this.#dir);
   }
 
-  /** Opens the sealed values of all attempts, before any output of theirs is read. */
-  static async open(stateDir: string, key: HostKey): Promise<AttemptSecrets> {
+  /**
+   * Opens the sealed values of all attempts, before any output of theirs is read. `expected`: attempts that
+   * have secrets, as their journals say. If a file of theirs is gone, its values are lost
+   * (secrets.md#handed).
+   */
+  static async open(stateDir: string, key: HostKey, expected: readonly string[]): Promise<AttemptSecrets> {
     const secrets = new AttemptSecrets(stateDir, key);
-    for (const id of secrets.#found()) secrets.#values.set(id, await secrets.#read(id));
+    for (const id of new Set([...secrets.#found(), ...expected])) {
+      secrets.#values.set(id, await secrets.#read(id));
+    }
     return secrets;
   }
 
@@ -105,7 +111,8 @@ export class AttemptSecrets {
 
   async #read(id: string): Promise<Values> {
     try {
-      const text = readIfThere(this.#fileOf(id)) ?? "";
+      const text = readIfThere(this.#fileOf(id));
+      if (text === undefined) throw new Error("the file of its sealed values is gone");
       return await this.#open(id, JSON.parse(text) as SealedFile); // the file is the agent's own
     } catch (error) {
       say(`cannot open the secrets of ${id}, and masks all of its output: ${errorText(error)}`);
