@@ -281,7 +281,10 @@ describe("where there is no memory for files (secrets.md#files)", () => {
     expect(statSync(join(dir, "KEY")).mode & 0o777).toBe(0o400);
     await tasks.forget(ID);
     expect(existsSync(join(stateDir, "secrets"))).toBe(false);
-    expect(secrets.secretsOf(ID)).toEqual([]);
+    // Its run may have something left here, so the value is known until that is gone (redaction.md#secrets).
+    expect(secrets.secretsOf("build-17")).toHaveLength(1);
+    tasks.keepRuns(new Set(["build-18"]));
+    expect(secrets.secretsOf("build-17")).toEqual([]);
   });
 
   test("a link to a directory that others may write is not followed", () => {
