@@ -19,6 +19,9 @@ const NAMED_IN_SHELL: Record<string, string> = {
  */
 const UNESCAPED = ["-_.!~*'()", "-_.~", "-_.~/", "-_.*"];
 
+/** After how many characters `openssl base64` and `base64` begin a new line, if nobody says otherwise. */
+const LINE_CHARS = [64, 76];
+
 /**
  * The forms in which encoders write a value (redaction.md#needles). `text`: the value as text; undefined if
  * the value is not UTF-8, so that it has no form in JSON.
@@ -41,14 +44,22 @@ export function utf8Of(value: string): string | undefined {
 
 /**
  * The forms inside the quotes of a JSON string: the shortest form; the form in ASCII only; the ASCII form
- * with `\/` for `/`; and the form that is safe in HTML.
+ * with `\/` for `/`; and the form that is safe in HTML; each with hex digits in either case.
  */
 function jsonForms(text: string): string[] {
   const plain = JSON.stringify(text).slice(1, -1);
   const ascii = plain.replace(/[\u0080-\uffff]/g, unicodeEscape);
   const html = plain.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
   const forms = [plain, ascii, ascii.replaceAll("/", "\\/"), html];
-  return forms.map((form) => Buffer.from(form, "utf8").toString("latin1"));
+  const both = forms.flatMap((form) => [form, withUpperDigits(form)]);
+  return both.map((form) => Buffer.from(form, "utf8").toString("latin1"));
+}
+
+/** The form with upper-case digits in its `\u` escapes. `\\` is an escape of its own, whatever follows. */
+function withUpperDigits(form: string): string {
+  return form.replace(/\\(?:u(.{4})|.)/g, (whole, digits?: string) =>
+    digits === undefined ? whole : `\\u${digits.toUpperCase()}`,
+  );
 }
 
 function unicodeEscape(char: string): string {
@@ -94,6 +105,19 @@ function base64Forms(value: string): string[] {
     const form = whole.slice(first, Math.floor(((before + value.length) * 8) / 6));
     return [form, form.replaceAll("+", "-").replaceAll("/", "_")];
   });
+}
+
+/**
+ * The lines in which `openssl base64` and `base64` print a value that is encoded alone, if there are several.
+ * Such a line does not depend on the bytes around the value, so a line that ends with padding is a form, too.
+ */
+export function base64Lines(value: string): string[] {
+  const whole = bytesOf(value).toString("base64");
+  return LINE_CHARS.filter((width) => whole.length > width).flatMap((width) =>
+    Array.from({ length: Math.ceil(whole.length / width) }, (_, n) =>
+      whole.slice(n * width, (n + 1) * width),
+    ),
+  );
 }
 
 function hexForms(value: string): string[] {
