@@ -14,10 +14,27 @@ const NAMED_IN_SHELL: Record<string, string> = {
   "\\": "\\\\",
 };
 
+/** How an encoder writes each byte. */
+type Spelling = readonly Uint8Array[];
+/** The longest spelling of a byte: the octal escape of a shell. */
+const LONGEST_SPELLING = 4;
+const NOTHING = new Uint8Array(0);
+
+/** `$'…'` with raw bytes above 127, and without. */
+const IN_SHELL = spelling((char) => (/[ -&(-[\]-~\x80-\xff]/.test(char) ? char : inShell(char)));
+const IN_SHELL_ASCII = spelling((char) => (/[ -&(-[\]-~]/.test(char) ? char : inShell(char)));
+
 /**
  * The characters, besides letters and digits, that percent encoders do not escape. Encoders differ in them.
  */
 const UNESCAPED = ["-_.!~*'()", "-_.~", "-_.~/", "-_.*"];
+/** Percent encoders: hex digits in either case, and a space as `%20` or, as in HTML forms, as a plus. */
+const PERCENT = UNESCAPED.flatMap((unescaped) =>
+  ["%20", "+"].flatMap((space) => [
+    spelling((char) => (char === " " ? space : inPercent(char, unescaped, hexOf(char)))),
+    spelling((char) => (char === " " ? space : inPercent(char, unescaped, hexOf(char).toUpperCase()))),
+  ]),
+);
 
 /** After how many characters `openssl base64` and `base64` begin a new line, if nobody says otherwise. */
 const LINE_CHARS = [64, 76];
@@ -51,7 +68,7 @@ function jsonForms(text: string): string[] {
   const ascii = plain.replace(/[\u0080-\uffff]/g, unicodeEscape);
   const html = plain.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
   const forms = [plain, ascii, ascii.replaceAll("/", "\\/"), html];
-  const both = forms.flatMap((form) => [form, withUpperDigits(form)]);
+  const both = [...new Set(forms)].flatMap((form) => [form, withUpperDigits(form)]);
   return both.map((form) => Buffer.from(form, "utf8").toString("latin1"));
 }
 
@@ -68,30 +85,41 @@ function unicodeEscape(char: string): string {
 
 /** The forms in the quotes of a shell: `'\''` of bash, `'"'"'` of dash, `$'…'` with and without raw bytes. */
 function shellForms(value: string): string[] {
-  const named = value.replace(/[^ -~\x80-\xff]|['\\]/g, (char) => NAMED_IN_SHELL[char] ?? octalEscape(char));
   return [
     value.replaceAll("'", "'\\''"),
     value.replace(/'+/g, `'"$&"'`),
-    named,
-    named.replace(/[\x80-\xff]/g, octalEscape),
+    spelt(value, IN_SHELL),
+    spelt(value, IN_SHELL_ASCII),
   ];
 }
 
-function octalEscape(char: string): string {
-  return `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`;
+/** An escape in `$'…'`. */
+function inShell(char: string): string {
+  return NAMED_IN_SHELL[char] ?? `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`;
 }
 
-/**
- * The percent-encoded forms: hex digits in either case, and a space as `%20` or, as in HTML forms, as a plus.
- */
 function percentForms(value: string): string[] {
-  return UNESCAPED.flatMap((unescaped) => {
-    const escaped = value.replace(/[^A-Za-z0-9]/g, (char) =>
-      unescaped.includes(char) ? char : `%${hexOf(char).toUpperCase()}`,
-    );
-    const lower = escaped.replace(/%../g, (digits) => digits.toLowerCase());
-    return [escaped, lower].flatMap((form) => [form, form.replaceAll("%20", "+")]);
-  });
+  return PERCENT.map((one) => spelt(value, one));
+}
+
+function inPercent(char: string, unescaped: string, digits: string): string {
+  return /[A-Za-z0-9]/.test(char) || unescaped.includes(char) ? char : `%${digits}`;
+}
+
+function spelling(of: (char: string) => string): Spelling {
+  return Array.from({ length: 256 }, (_, byte) => bytesOf(of(String.fromCharCode(byte))));
+}
+
+/** A value as an encoder writes it. A value may be long, so this makes no string or array for each byte. */
+function spelt(value: string, by: Spelling): string {
+  const bytes = bytesOf(value);
+  const written = new Uint8Array(bytes.length * LONGEST_SPELLING);
+  let to = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const chars = by[bytes[at] ?? 0] ?? NOTHING;
+    for (let n = 0; n < chars.length; n += 1, to += 1) written[to] = chars[n] ?? 0;
+  }
+  return Buffer.from(written.buffer, 0, to).toString("latin1");
 }
 
 /**

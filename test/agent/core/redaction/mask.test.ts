@@ -137,6 +137,50 @@ describe("however the reads are cut (redaction.md#re-reading)", () => {
   });
 });
 
+describe("secrets that are long, or many (redaction.md#needles)", () => {
+  /** Two letters, so that long secrets repeat themselves and one another. */
+  const long = fc
+    .string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 4 })
+    .chain((part) =>
+      fc
+        .tuple(
+          fc.integer({ min: 60, max: 300 }),
+          fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 3 }),
+        )
+        .map(([length, end]) => part.repeat(length).slice(0, length) + end),
+    );
+  /** They begin alike, and go on with any byte. */
+  const many = fc.tuple(fc.constantFrom("ab", "ba"), fc.nat({ max: 255 }), fc.constantFrom("abab", "bbbb"));
+  const secrets = fc.tuple(
+    fc.array(long, { maxLength: 3 }).map((texts) => texts.map(bytesOf)),
+    fc
+      .array(many, { minLength: 1, maxLength: 40 })
+      .map((all) =>
+        all.map(([head, byte, tail]) => Buffer.concat([bytesOf(head), Buffer.from([byte]), bytesOf(tail)])),
+      ),
+  );
+
+  test("they are masked like a search for each needle", () => {
+    const output = fc.array(fc.tuple(fc.nat(), fc.nat(), fc.nat({ max: 400 })), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(secrets, output, ([some, others], cuts) => {
+        const values = [...some, ...others];
+        const needles = needlesOf(values);
+        const parts = cuts.map(([which, from, length]) => {
+          const needle = needles[which % needles.length] ?? new Uint8Array();
+          return needle.subarray(from % 3 === 0 ? 0 : from % needle.length).subarray(0, length);
+        });
+        const bytes = Uint8Array.from(Buffer.concat(parts));
+        const expected = maskedSlowly(bytes, values);
+        expect(maskedPart(maskerFor(...values), bytes, 0, bytes.length)).toEqual(expected);
+      }),
+    );
+  });
+});
+
 describe("what is held back at the end (redaction.md#hold-back)", () => {
   test.each([
     ["nothing, if no needle begins there", "listening on port 80", 0],

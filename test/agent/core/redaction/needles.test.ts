@@ -10,6 +10,7 @@ import {
 } from "../../../../agent/core/redaction/needles.ts";
 
 const textOf = (needle: Uint8Array) => Buffer.from(needle).toString("utf8");
+const latin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 const needlesIn = (...values: string[]) => needlesOf(values.map((value) => Buffer.from(value))).map(textOf);
 
 /** A quote, a backslash, a space, a slash, a plus, an umlaut, and what HTML escapes. */
@@ -48,7 +49,10 @@ describe("a secret is found in each of its forms (redaction.md#needles)", () => 
 
   test("base64 and base64url behind any bytes and before any, without what depends on them", () => {
     const bytes = () => fc.uint8Array({ minLength: 0, maxLength: 7 });
-    const secret = fc.uint8Array({ minLength: 8, maxLength: 30 });
+    // The final line end of a secret is in no encoded form.
+    const secret = fc
+      .uint8Array({ minLength: 8, maxLength: 30 })
+      .filter((all) => !/[\r\n]$/.test(latin1(all)));
     fc.assert(
       fc.property(bytes(), secret, bytes(), (before, value, after) => {
         const needles = needlesOf([value]).map((needle) => Buffer.from(needle).toString("latin1"));
