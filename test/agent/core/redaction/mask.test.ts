@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Masker, maskerOf } from "../../../../agent/core/redaction/mask.ts";
 import { LONGEST_NEEDLE_BYTES, needlesOf } from "../../../../agent/core/redaction/needles.ts";
 import { maskedText, withMaskedTexts } from "../../../../agent/core/redaction/texts.ts";
+import { maskedSlowly } from "../../support/slow-mask.ts";
 
 const bytesOf = (text: string) => Uint8Array.from(Buffer.from(text));
 
@@ -17,18 +18,6 @@ function masked(text: string, ...secrets: string[]): string {
   const bytes = bytesOf(text);
   maskerFor(...secrets).mask(bytes);
   return Buffer.from(bytes).toString();
-}
-
-/** The same, found by looking for each needle at each place. */
-function maskedSlowly(output: Uint8Array, secrets: Uint8Array[]): Uint8Array {
-  const after = Uint8Array.from(output);
-  for (const needle of needlesOf(secrets)) {
-    const { length } = needle;
-    for (let at = 0; at + length <= output.length; at += 1) {
-      if (Buffer.compare(output.subarray(at, at + length), needle) === 0) after.fill(0x2a, at, at + length);
-    }
-  }
-  return after;
 }
 
 /** What is sent of an output from `from` up to `to`, as `Streams.read` reads it. */
