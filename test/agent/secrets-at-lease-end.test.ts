@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { findMemoryDir, removeMemoryDir } from "../../posix/memory-dir.ts";
+import { findMemoryDir } from "../../posix/memory-dir.ts";
 import { type Bench, run } from "./support/bench.ts";
 import { ID, kill, LEASE_MS, leaseTest, leaseUntil, leftOfLease } from "./support/leases.ts";
 
@@ -26,17 +26,21 @@ async function deadAgent(bench: Bench): Promise<string> {
 }
 
 describe("the watchdog removes the files of secrets at the end of the lease (secrets.md#files)", () => {
-  leaseTest("with the agent's own means", async ({ leased: bench, expect }) => {
+  leaseTest("with the agent's own means", async ({ leased: bench, expect, onTestFinished }) => {
     const dir = await deadAgent(bench);
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     await leftOfLease(bench, leaseUntil(bench));
     await expect.poll(() => existsSync(dir), PATIENCE).toBe(false);
   });
 
-  leaseTest("with its bare hands, if Node cannot do it", async ({ leased: bench, expect }) => {
-    const dir = await deadAgent(bench);
-    writeFileSync(join(bench.dir, "drover-agent.mjs"), "process.exit(1);\n");
-    await leftOfLease(bench, leaseUntil(bench));
-    await expect.poll(() => readdirSync(dir), PATIENCE).toEqual([]);
-    removeMemoryDir(linkOf(bench));
-  });
+  leaseTest(
+    "with its bare hands, if Node cannot do it",
+    async ({ leased: bench, expect, onTestFinished }) => {
+      const dir = await deadAgent(bench);
+      onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+      writeFileSync(join(bench.dir, "drover-agent.mjs"), "process.exit(1);\n");
+      await leftOfLease(bench, leaseUntil(bench));
+      await expect.poll(() => readdirSync(dir), PATIENCE).toEqual([]);
+    },
+  );
 });
