@@ -1,6 +1,6 @@
 // What masks the output of each attempt on this machine?
 import { runOf } from "../core/attempts/placements.ts";
-import { MASKS_ALL, type Masker, maskerOf } from "../core/redaction/mask.ts";
+import { joined, MASKS_ALL, type Masker, maskerOf } from "../core/redaction/mask.ts";
 import { maskedText } from "../core/redaction/texts.ts";
 
 /**
@@ -10,12 +10,33 @@ import { maskedText } from "../core/redaction/texts.ts";
 export type SecretsOf = (run: string) => readonly Uint8Array[] | "lost";
 
 /**
+ * A masker is built again with more values rather than beside another one if that one has at most so many
+ * bytes: this takes some milliseconds.
+ */
+const SOON_BUILT_BYTES = 4_096;
+
+/** A masker of some of a run's values. */
+interface Layer {
+  values: readonly Uint8Array[];
+  bytes: number;
+  masker: Masker | undefined;
+}
+
+/** What is built for a run. `for`: the values that it was last asked for. */
+interface Built {
+  for: readonly Uint8Array[];
+  layers: readonly Layer[];
+  masker: Masker | undefined;
+}
+
+/**
  * The maskers of runs with secrets: all attempts of a run share one, since a task may print what another task
- * has written for it. A masker is kept until its run is over here or its secrets change.
+ * has written for it. A masker is kept until its run is over here; a value that its run does not name any
+ * more is masked until then.
  */
 export class Maskers {
   readonly #secretsOf: SecretsOf;
-  readonly #built = new Map<string, { secrets: readonly Uint8Array[]; masker: Masker | undefined }>();
+  readonly #built = new Map<string, Built>();
 
   constructor(secretsOf: SecretsOf) {
     this.#secretsOf = secretsOf;
@@ -29,11 +50,12 @@ export class Maskers {
     const run = runOf(id);
     const secrets = this.#secretsOf(run);
     if (secrets === "lost") return MASKS_ALL;
-    if (secrets.length === 0) return undefined;
-    const built = this.#built.get(run);
-    if (built !== undefined && areSame(built.secrets, secrets)) return built.masker;
-    const masker = maskerOf(secrets);
-    this.#built.set(run, { secrets: [...secrets], masker });
+    const before = this.#built.get(run);
+    if (before === undefined && secrets.length === 0) return undefined;
+    if (before !== undefined && areSame(before.for, secrets)) return before.masker;
+    const layers = withValues(before?.layers ?? [], secrets);
+    const masker = joined(layers.flatMap((layer) => layer.masker ?? []));
+    this.#built.set(run, { for: [...secrets], layers, masker });
     return masker;
   }
 
@@ -49,10 +71,31 @@ export class Maskers {
   }
 }
 
+/**
+ * The layers with those values that no layer has yet. A layer takes in the one before it unless that one is
+ * much larger. So a value is built again only a few times, however many others come one by one.
+ */
+function withValues(layers: readonly Layer[], secrets: readonly Uint8Array[]): readonly Layer[] {
+  const known = layers.flatMap(({ values }) => values);
+  let fresh = secrets.filter((secret) => !known.some((one) => isSame(one, secret)));
+  if (fresh.length === 0) return layers;
+  const left = [...layers];
+  for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
+    if (last.bytes > Math.max(SOON_BUILT_BYTES, 2 * bytesOf(fresh))) break;
+    fresh = [...last.values, ...fresh];
+    left.pop();
+  }
+  return [...left, { values: fresh, bytes: bytesOf(fresh), masker: maskerOf(fresh) }];
+}
+
+function bytesOf(values: readonly Uint8Array[]): number {
+  return values.reduce((sum, { length }) => sum + length, 0);
+}
+
 function areSame(some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
   return some.length === others.length && some.every((one, index) => isSame(one, others[index]));
 }
 
 function isSame(one: Uint8Array, other: Uint8Array | undefined): boolean {
-  return one === other || (other !== undefined && Buffer.compare(one, other) === 0);
+  return one === other || (one.length === other?.length && Buffer.compare(one, other) === 0);
 }

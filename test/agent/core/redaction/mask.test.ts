@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Masker, maskerOf } from "../../../../agent/core/redaction/mask.ts";
+import { type Masker, maskerOf, maskIn } from "../../../../agent/core/redaction/mask.ts";
 import { LONGEST_NEEDLE_BYTES, needlesOf } from "../../../../agent/core/redaction/needles.ts";
 import { maskedText, withMaskedTexts } from "../../../../agent/core/redaction/texts.ts";
 import { maskedSlowly } from "../../support/slow-mask.ts";
@@ -16,7 +16,7 @@ function maskerFor(...secrets: (string | Uint8Array)[]): Masker {
 /** The output as it is sent. */
 function masked(text: string, ...secrets: string[]): string {
   const bytes = bytesOf(text);
-  maskerFor(...secrets).mask(bytes);
+  maskIn(maskerFor(...secrets), bytes);
   return Buffer.from(bytes).toString();
 }
 
@@ -24,7 +24,7 @@ function masked(text: string, ...secrets: string[]): string {
 function maskedPart(masker: Masker, output: Uint8Array, from: number, to: number): Uint8Array {
   const start = Math.max(0, from - masker.context);
   const around = output.slice(start, to + masker.context);
-  masker.mask(around);
+  maskIn(masker, around);
   return around.subarray(from - start, to - start);
 }
 

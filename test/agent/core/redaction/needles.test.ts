@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { maskerOf } from "../../../../agent/core/redaction/mask.ts";
+import { maskerOf, maskIn } from "../../../../agent/core/redaction/mask.ts";
 import {
   LONGEST_NEEDLE_BYTES,
   needlesOf,
@@ -94,7 +94,8 @@ function printedBy(command: string[], input: Uint8Array): string | undefined {
 /** The output with each needle of the value masked. */
 function masked(output: string, value: Uint8Array): string {
   const bytes = Buffer.from(output, "latin1");
-  maskerOf([value])?.mask(bytes);
+  const masker = maskerOf([value]);
+  if (masker !== undefined) maskIn(masker, bytes);
   return bytes.toString("latin1");
 }
 
