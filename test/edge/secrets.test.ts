@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { errorCode } from "../../posix/errors.ts";
 import { MEMORY_ROOTS } from "../../posix/memory-dir.ts";
 import { childrenOf, listPids } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
@@ -55,10 +56,18 @@ function formsOf(value: string): Map<string, Buffer> {
 
 /** All files below a directory, as they are now, but for those to which a link leads elsewhere. */
 function filesIn(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .filter((file) => existsSync(file) && realpathSync(file).startsWith(realpathSync(dir)));
+  for (;;) {
+    try {
+      return readdirSync(dir, { recursive: true, withFileTypes: true })
+        .filter((one) => one.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name))
+        .filter((file) => existsSync(file) && realpathSync(file).startsWith(realpathSync(dir)));
+    } catch (error) {
+      // Something was removed while it was read: again, so that nothing is left out.
+      if (errorCode(error) !== "ENOENT") throw error;
+      if (!existsSync(dir)) return [];
+    }
+  }
 }
 
 /** Where a value is found, in which form. */
