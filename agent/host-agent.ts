@@ -2,6 +2,7 @@
 import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
+import { runsOf } from "./core/attempts/placements.ts";
 import { LONGEST_TIMER_MS } from "./core/bounds.ts";
 import type { EventOf, HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
@@ -104,6 +105,8 @@ export class HostAgent {
   #apply(event: HostEvent, at: Instant): void {
     const before = this.#state;
     this.#state = hostMachine.apply(before, event, at);
+    const isCleared = event.type === "cleared" || event.type === "kept";
+    if (isCleared) this.#options.supervisor.keepRuns(runsOf(this.#state));
     this.#steps += 1;
     const violations = this.#steps % CHECK_EVERY === 0 ? check(hostMachine, before, this.#state, at) : [];
     // Even a broken state is kept: a wrong state can be mended, but a lost one cannot.

@@ -68,6 +68,11 @@ export class Journal {
     });
   }
 
+  /** Whether the journal of an attempt, from any boot, says that the attempt has secrets. */
+  hasSecrets(id: string): boolean {
+    return this.#stampedIn<AttemptJournal>(this.#fileOf(id))?.content.hasSecrets === true;
+  }
+
   /** The lease of this host, if it was written in this boot. */
   readLease(): LeaseJournal | undefined {
     const lease = this.#read<LeaseJournal>(this.#leaseFile);
@@ -130,12 +135,15 @@ export class Journal {
   }
 
   #read<Content extends object>(file: string): Content | "other boot" | undefined {
+    const stamped = this.#stampedIn<Content>(file);
+    return stamped === undefined || stamped.boot === this.#boot ? stamped?.content : "other boot";
+  }
+
+  #stampedIn<Content>(file: string): Stamped<Content> | undefined {
     try {
       const text = readIfThere(file);
-      if (text === undefined) return undefined;
       // The file is the agent's own and is written atomically, so its content has the right type.
-      const { boot, content } = JSON.parse(text) as Stamped<Content>;
-      return boot === this.#boot ? content : "other boot";
+      return text === undefined ? undefined : (JSON.parse(text) as Stamped<Content>);
     } catch (error) {
       say(`cannot read ${file}: ${errorText(error)}`);
       return undefined;

@@ -127,7 +127,8 @@ async function openHostFiles(stateDir: string) {
   const journal = new Journal(stateDir, boot);
   const allocs = new AllocDirs(stateDir);
   const ids = [...new Set([...store.found(), ...journal.begun()])];
-  const secrets = await AttemptSecrets.open(stateDir, await hostKeyIn(stateDir));
+  const withSecrets = store.found().filter((id) => journal.hasSecrets(id));
+  const secrets = await AttemptSecrets.open(stateDir, await hostKeyIn(stateDir), withSecrets);
   const secretFiles = new SecretFiles(stateDir);
   return { store, allocs, boot, journal, groups: new Groups(stateDir), ids, secrets, secretFiles };
 }
@@ -165,15 +166,16 @@ async function startAgent(
     instance,
     noticeCommand: notice,
     secrets: {
+      keepRuns: (runs) => taskSecrets.keepRuns(runs),
       ended: (id) => taskSecrets.ended(id),
       forget(id) {
         identities.forget(id);
         return taskSecrets.forget(id);
       },
     },
-    secretsOf: (id) => {
-      const values = secrets.secretsOf(id);
-      const own = identities.secretsOf(id);
+    secretsOf: (run) => {
+      const values = secrets.secretsOf(run);
+      const own = identities.secretsOf(run);
       return values === "lost" || own.length === 0 ? values : [...values, ...own];
     },
     tell: (event) => agent.tell(event),
@@ -215,7 +217,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   const watchdog = watchdogOf(settings);
   ensureWatchdog(watchdog);
   const files = await openHostFiles(stateDir);
-  files.secrets.prune(files.ids);
+  files.secrets.prune(files.ids, files.allocs.found());
   await files.secretFiles.prune(files.ids);
   files.store.prune();
   await files.allocs.prune();

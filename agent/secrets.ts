@@ -6,6 +6,7 @@ import type { HostSecrets } from "../src/schema/access/secret.ts";
 import { errorText } from "../src/shared/words.ts";
 import { contextOfHanded } from "../src/signing/contexts.ts";
 import { type HostKey, makeHostKey, unseal } from "../src/signing/seal.ts";
+import { runOf } from "./core/attempts/placements.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
 import { say } from "./say.ts";
 
@@ -38,12 +39,18 @@ export async function hostKeyIn(stateDir: string): Promise<HostKey> {
 
 /**
  * The secret values of attempts. They are in memory only; the sealed values are in files, so that the next
- * start of the agent masks exactly what this one masks (redaction.md#secrets).
+ * start of the agent masks exactly what this one masks (redaction.md#secrets). The values of a forgotten
+ * attempt stay known while this host has something of its run: it may have shared them.
  */
 export class AttemptSecrets {
   readonly #dir: string;
   readonly #key: HostKey;
-  readonly #values = new Map<string, Values>();
+  /** By run and attempt. */
+  readonly #runs = new Map<string, Map<string, Values>>();
+  /** What `secretsOf` answers, by run, until that changes. */
+  readonly #known = new Map<string, readonly Uint8Array[] | "lost">();
+  /** Attempts that are forgotten, and whose values are known for the sake of others. */
+  readonly #retired = new Set<string>();
 
   private constructor(stateDir: string, key: HostKey) {
     this.#dir = join(stateDir, SEALED_DIR);
@@ -51,10 +58,16 @@ export class AttemptSecrets {
     makePrivateDir(this.#dir);
   }
 
-  /** Opens the sealed values of all attempts, before any output of theirs is read. */
-  static async open(stateDir: string, key: HostKey): Promise<AttemptSecrets> {
+  /**
+   * Opens the sealed values of all attempts, before any output of theirs is read. `expected`: attempts that
+   * have secrets, as their journals say. If a file of theirs is gone, its values are lost
+   * (secrets.md#handed).
+   */
+  static async open(stateDir: string, key: HostKey, expected: readonly string[]): Promise<AttemptSecrets> {
     const secrets = new AttemptSecrets(stateDir, key);
-    for (const id of secrets.#found()) secrets.#values.set(id, await secrets.#read(id));
+    for (const id of new Set([...secrets.#found(), ...expected])) {
+      secrets.#note(id, await secrets.#read(id));
+    }
     return secrets;
   }
 
@@ -64,17 +77,21 @@ export class AttemptSecrets {
   }
 
   /**
-   * What must not leave this machine in the output of an attempt. Answers from memory. `lost`: the attempt
-   * has secrets that cannot be opened, so nothing of its output may leave (redaction.md#secrets).
+   * What must not leave this machine in the output of a run's attempts. Answers from memory, with the same
+   * array until that changes. `lost`: an attempt of the run has secrets that cannot be opened, so nothing of
+   * the run's output may leave (redaction.md#secrets).
    */
-  readonly secretsOf = (id: string): readonly Uint8Array[] | "lost" => {
-    const values = this.#values.get(id);
-    return values === undefined || values === "lost" ? (values ?? NONE) : [...values.values()];
-  };
+  secretsOf(run: string): readonly Uint8Array[] | "lost" {
+    const of = this.#runs.get(run);
+    if (of === undefined) return NONE;
+    const known = this.#known.get(run) ?? together(of.values());
+    this.#known.set(run, known);
+    return known;
+  }
 
   /** The values of an attempt by the names of its task; undefined if they are not known. */
   valuesOf(id: string): ReadonlyMap<string, Uint8Array> | undefined {
-    const values = this.#values.get(id);
+    const values = this.#runs.get(runOf(id))?.get(id);
     return values === "lost" ? undefined : values;
   }
 
@@ -83,19 +100,61 @@ export class AttemptSecrets {
     const file = { worker, items: sealed.items };
     const values = await this.#open(id, file);
     writeAtomically(this.#fileOf(id), JSON.stringify(file));
-    this.#values.set(id, values);
+    this.#retired.delete(id);
+    this.#note(id, values);
+    this.#deleteRepeated(runOf(id));
   }
 
-  /** Deletes what is known of an attempt that is deleted. */
+  /** The attempt is deleted. Its values stay known as long as its run needs them. */
   forget(id: string): void {
-    rmSync(this.#fileOf(id), { force: true });
-    this.#values.delete(id);
+    if (this.#runs.get(runOf(id))?.has(id) !== true) return;
+    this.#retired.add(id);
+    this.#deleteRepeated(runOf(id));
   }
 
-  /** Deletes what is known of all attempts that are not in `ids`. */
-  prune(ids: readonly string[]): void {
-    const kept = new Set(ids);
-    for (const id of this.#found()) if (!kept.has(id)) this.forget(id);
+  /** Deletes what is known of all runs but these. */
+  keepRuns(runs: ReadonlySet<string>): void {
+    for (const [run, of] of this.#runs) if (!runs.has(run)) for (const id of of.keys()) this.#delete(id);
+  }
+
+  /** What an earlier start has left: attempts that are not in `ids` are forgotten. */
+  prune(ids: readonly string[], placements: readonly string[]): void {
+    this.keepRuns(new Set([...ids, ...placements].map(runOf)));
+    const left = new Set(ids);
+    for (const of of [...this.#runs.values()]) {
+      for (const id of of.keys()) if (!left.has(id)) this.forget(id);
+    }
+  }
+
+  /** Deletes the forgotten attempts of a run whose values other attempts of it have, too. */
+  #deleteRepeated(run: string): void {
+    const of = this.#runs.get(run) ?? new Map<string, Values>();
+    for (const id of [...of.keys()].filter((one) => this.#retired.has(one))) {
+      const others = [...of].filter(([other]) => other !== id).map(([, values]) => values);
+      if (isIn(of.get(id), others)) this.#delete(id);
+    }
+  }
+
+  #note(id: string, values: Values): void {
+    const run = runOf(id);
+    this.#runs.set(run, (this.#runs.get(run) ?? new Map<string, Values>()).set(id, values));
+    this.#known.delete(run);
+  }
+
+  #delete(id: string): void {
+    const run = runOf(id);
+    const of = this.#runs.get(run);
+    of?.delete(id);
+    if (of?.size === 0) this.#runs.delete(run);
+    this.#known.delete(run);
+    this.#retired.delete(id);
+    try {
+      rmSync(this.#fileOf(id), { force: true });
+    } catch (error) {
+      say(
+        `cannot delete the sealed secrets of ${id}, and leaves that to its next start: ${errorText(error)}`,
+      );
+    }
   }
 
   #found(): string[] {
@@ -105,7 +164,8 @@ export class AttemptSecrets {
 
   async #read(id: string): Promise<Values> {
     try {
-      const text = readIfThere(this.#fileOf(id)) ?? "";
+      const text = readIfThere(this.#fileOf(id));
+      if (text === undefined) throw new Error("the file of its sealed values is gone");
       return await this.#open(id, JSON.parse(text) as SealedFile); // the file is the agent's own
     } catch (error) {
       say(`cannot open the secrets of ${id}, and masks all of its output: ${errorText(error)}`);
@@ -124,6 +184,27 @@ export class AttemptSecrets {
   #fileOf(id: string): string {
     return join(this.#dir, keyOf(id) + SUFFIX);
   }
+}
+
+/** All values, each once. */
+function together(attempts: Iterable<Values>): readonly Uint8Array[] | "lost" {
+  const different = new Map<string, Uint8Array>();
+  for (const values of attempts) {
+    if (values === "lost") return values;
+    for (const value of values.values()) different.set(textOf(value), value);
+  }
+  return [...different.values()];
+}
+
+/** Whether others have each of these values. What is lost cannot be compared. */
+function isIn(values: Values | undefined, others: readonly Values[]): boolean {
+  if (values === undefined || values === "lost") return false;
+  const theirs = others.flatMap((one) => (one === "lost" ? [] : [...one.values()])).map(textOf);
+  return [...values.values()].every((value) => theirs.includes(textOf(value)));
+}
+
+function textOf(value: Uint8Array): string {
+  return Buffer.from(value).toString("latin1");
 }
 
 const NONE: readonly Uint8Array[] = [];

@@ -13,7 +13,8 @@ import type { AttemptState, HostState, StickyState } from "./types.ts";
  */
 const JOURNAL_FIELDS = [
   ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
-  ...(["startedAt", "endedAt", "exit", "startError", "collected", "secretsOnDisk"] as const),
+  ...(["startedAt", "endedAt", "exit", "startError", "collected"] as const),
+  ...(["hasSecrets", "secretsOnDisk"] as const),
 ] as const;
 
 /** The journal of an attempt. */

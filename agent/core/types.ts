@@ -89,6 +89,8 @@ export interface AttemptState {
   notBefore?: Instant | undefined;
   /** Its secrets, artifacts and snapshot are in place (`needsPreparation`). */
   prepared?: true;
+  /** Its task has secrets: the next start of the agent must find their sealed values (secrets.md#handed). */
+  hasSecrets?: true;
   /** The files of its secrets are on a disk (secrets.md#files). */
   secretsOnDisk?: true | undefined;
   startedAt?: Instant | undefined;

@@ -1,47 +1,95 @@
 // What masks the output of each attempt on this machine?
-import { MASKS_ALL, type Masker, maskerOf } from "../core/redaction/mask.ts";
+import { runOf } from "../core/attempts/placements.ts";
+import { joined, MASKS_ALL, type Masker, maskerOf } from "../core/redaction/mask.ts";
 import { maskedText } from "../core/redaction/texts.ts";
 
 /**
- * The secret values that the agent knows of an attempt. Most attempts have none. `lost`: the attempt has
+ * The secret values that the agent knows of a run's attempts. Most runs have none. `lost`: one of them has
  * secrets that the agent does not know any more (redaction.md#secrets).
  */
-export type SecretsOf = (attemptId: string) => readonly Uint8Array[] | "lost";
+export type SecretsOf = (run: string) => readonly Uint8Array[] | "lost";
 
 /**
- * The maskers of attempts with secrets. A masker is kept until its attempt is forgotten or its secrets
- * change.
+ * A masker is built again with more values rather than beside another one if that one has at most so many
+ * bytes: this takes some milliseconds.
+ */
+const SOON_BUILT_BYTES = 4_096;
+
+/** A masker of some of a run's values. */
+interface Layer {
+  values: readonly Uint8Array[];
+  bytes: number;
+  masker: Masker | undefined;
+}
+
+/** What is built for a run. `for`: the values that it was last asked for. */
+interface Built {
+  for: readonly Uint8Array[];
+  layers: readonly Layer[];
+  masker: Masker | undefined;
+}
+
+/**
+ * The maskers of runs with secrets: all attempts of a run share one, since a task may print what another task
+ * has written for it. A masker is kept until its run is over here; a value that its run does not name any
+ * more is masked until then.
  */
 export class Maskers {
   readonly #secretsOf: SecretsOf;
-  readonly #built = new Map<string, { secrets: readonly Uint8Array[]; masker: Masker | undefined }>();
+  readonly #built = new Map<string, Built>();
 
   constructor(secretsOf: SecretsOf) {
     this.#secretsOf = secretsOf;
   }
 
-  /** The masker of an attempt with all values that are known now; undefined if nothing is to be masked. */
+  /**
+   * The masker of an attempt or of a placement, with all values that are known now; undefined if nothing is
+   * to be masked.
+   */
   of(id: string): Masker | undefined {
-    const secrets = this.#secretsOf(id);
+    const run = runOf(id);
+    const secrets = this.#secretsOf(run);
     if (secrets === "lost") return MASKS_ALL;
-    if (secrets.length === 0) return undefined;
-    const built = this.#built.get(id);
-    if (built !== undefined && areSame(built.secrets, secrets)) return built.masker;
-    const masker = maskerOf(secrets);
-    this.#built.set(id, { secrets: [...secrets], masker });
+    const before = this.#built.get(run);
+    if (before === undefined && secrets.length === 0) return undefined;
+    if (before !== undefined && areSame(before.for, secrets)) return before.masker;
+    const layers = withValues(before?.layers ?? [], secrets);
+    const masker = joined(layers.flatMap((layer) => layer.masker ?? []));
+    this.#built.set(run, { for: [...secrets], layers, masker });
     return masker;
   }
 
-  /** A text about an attempt, with the attempt's secrets masked (redaction.md#texts). */
+  /** A text about an attempt or a placement, with the secrets of its run masked (redaction.md#texts). */
   maskText(id: string, text: string): string {
     const masker = this.of(id);
     return masker === undefined ? text : maskedText(masker, text);
   }
 
-  /** Drops the masker and the secrets of an attempt that is deleted. */
-  forget(id: string): void {
-    this.#built.delete(id);
+  /** Drops the maskers of all runs but these. */
+  keepRuns(runs: ReadonlySet<string>): void {
+    for (const run of this.#built.keys()) if (!runs.has(run)) this.#built.delete(run);
   }
+}
+
+/**
+ * The layers with those values that no layer has yet. A layer takes in the one before it unless that one is
+ * much larger. So a value is built again only a few times, however many others come one by one.
+ */
+function withValues(layers: readonly Layer[], secrets: readonly Uint8Array[]): readonly Layer[] {
+  const known = layers.flatMap(({ values }) => values);
+  let fresh = secrets.filter((secret) => !known.some((one) => isSame(one, secret)));
+  if (fresh.length === 0) return layers;
+  const left = [...layers];
+  for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
+    if (last.bytes > Math.max(SOON_BUILT_BYTES, 2 * bytesOf(fresh))) break;
+    fresh = [...last.values, ...fresh];
+    left.pop();
+  }
+  return [...left, { values: fresh, bytes: bytesOf(fresh), masker: maskerOf(fresh) }];
+}
+
+function bytesOf(values: readonly Uint8Array[]): number {
+  return values.reduce((sum, { length }) => sum + length, 0);
 }
 
 function areSame(some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
@@ -49,5 +97,5 @@ function areSame(some: readonly Uint8Array[], others: readonly Uint8Array[]): bo
 }
 
 function isSame(one: Uint8Array, other: Uint8Array | undefined): boolean {
-  return one === other || (other !== undefined && Buffer.compare(one, other) === 0);
+  return one === other || (one.length === other?.length && Buffer.compare(one, other) === 0);
 }

@@ -3,6 +3,7 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
+import { maskIn } from "../core/redaction/mask.ts";
 import { STREAMS } from "../core/reports/logs.ts";
 import type { Maskers } from "./maskers.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
@@ -77,7 +78,7 @@ export class Streams {
     if (masker === undefined) return readPart(file, from, bytes);
     const start = Math.max(0, from - masker.context);
     const around = readPart(file, start, from + bytes + masker.context - start);
-    masker.mask(around);
+    maskIn(masker, around);
     return around.subarray(from - start, from - start + bytes);
   }
 

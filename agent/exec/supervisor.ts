@@ -1,7 +1,7 @@
 // How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
 import type { DriverName } from "../../src/schema/run/task.ts";
-import { placementOf } from "../core/attempts/placements.ts";
+import { runOf } from "../core/attempts/placements.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { HostMessage, MessageOf } from "../core/messages.ts";
@@ -49,8 +49,8 @@ export interface SupervisorOptions {
   instance: string | undefined;
   /** The command that asks the provider whether it will take the machine back. */
   noticeCommand: string | undefined;
-  secrets: Pick<TaskSecrets, "ended" | "forget">;
-  /** The secret values that must not leave this machine in the output of an attempt. */
+  secrets: Pick<TaskSecrets, "ended" | "forget" | "keepRuns">;
+  /** The secret values that must not leave this machine in the output of a run's attempts. */
   secretsOf: SecretsOf;
   /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
@@ -113,6 +113,7 @@ export class Supervisor {
     }
     const stop = new AbortController();
     this.#inFlight.set(key, { kind: message.kind, stop });
+    // Placements of a run can share data, so they share a queue. No attempt has the id of a run.
     const queue = "placement" in message ? runOf(message.placement) : message.to;
     const done = this.#inOrder(queue, async () => this.#masked(await this.#act(message, stop.signal)));
     return done.finally(() => this.#inFlight.delete(key));
@@ -124,6 +125,12 @@ export class Supervisor {
     for (const [key, { kind, stop }] of this.#inFlight) {
       if (TRANSFERS.includes(kind) && !keys.has(key)) stop.abort();
     }
+  }
+
+  /** Drops the secret values of all runs but these, of which this host still has something. */
+  keepRuns(runs: ReadonlySet<string>): void {
+    this.#options.secrets.keepRuns(runs);
+    this.#maskers.keepRuns(runs);
   }
 
   async #act(message: LocalMessage, stop: AbortSignal): Promise<HostEvent> {
@@ -143,7 +150,6 @@ export class Supervisor {
         // The output first: until it is gone, it must be masked after a crash, too.
         await store.forget(message.id);
         await this.#options.secrets.forget(message.id);
-        this.#maskers.forget(message.id);
         return { type: "forgotten", id: message.id };
       case "collect":
       case "begin":
@@ -275,13 +281,8 @@ export class Supervisor {
    * (redaction.md#texts).
    */
   #masked(event: HostEvent): HostEvent {
-    const idsOf = (placement: string) =>
-      this.#options.store.found().filter((id) => placementOf(id) === placement);
-    const ofAttempt = (id: string, text: string) => this.#maskers.maskText(id, text);
-    return withMaskedTexts(event, {
-      ofAttempt,
-      ofPlacement: (placement, text) => idsOf(placement).reduce((masked, id) => ofAttempt(id, masked), text),
-    });
+    const mask = (of: string, text: string) => this.#maskers.maskText(of, text);
+    return withMaskedTexts(event, { ofAttempt: mask, ofPlacement: mask });
   }
 
   /** Carries out calls with the same id one after the other. */
@@ -296,14 +297,6 @@ export class Supervisor {
     this.#queues.set(id, settled);
     return done;
   }
-}
-
-/**
- * The key of the queue for a placement: its run's id, since placements of a run can share data. No attempt
- * has this id.
- */
-function runOf(placement: string): string {
-  return placement.slice(0, placement.indexOf("/"));
 }
 
 /** At most one message with the same key is in flight. */

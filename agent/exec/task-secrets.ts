@@ -73,6 +73,11 @@ export class TaskSecrets {
     return this.#options.files.remove(id);
   }
 
+  /** Drops the values of all runs but these. */
+  keepRuns(runs: ReadonlySet<string>): void {
+    this.#options.secrets.keepRuns(runs);
+  }
+
   /** The attempt's data are deleted. */
   async forget(id: string): Promise<void> {
     await this.ended(id);

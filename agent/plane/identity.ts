@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { readIfThere } from "../../posix/files.ts";
 import { requestToken } from "../../src/signing/attempt-token.ts";
 import { keyOf } from "../../src/signing/mac.ts";
+import { runOf } from "../core/attempts/placements.ts";
 
 /** Where an attempt asks, and the token that it sends there. The token is a secret of the attempt. */
 export interface Identity {
@@ -31,8 +32,8 @@ export function identityIn(stateDir: string, base: string, attempt: string): Ide
  */
 export class Identities {
   readonly #of: (attempt: string) => Identity | undefined;
-  /** By attempt: the token as bytes; null: it was not needed yet. */
-  readonly #tokens = new Map<string, readonly Uint8Array[] | null>();
+  /** By run and attempt: the token as bytes; null: it was not needed yet. */
+  readonly #tokens = new Map<string, Map<string, Uint8Array | null>>();
 
   /**
    * `recovered`: attempts of earlier starts of the agent. Nobody knows whether they have an identity, so each
@@ -40,29 +41,40 @@ export class Identities {
    */
   constructor(identityOf: (attempt: string) => Identity | undefined, recovered: readonly string[]) {
     this.#of = identityOf;
-    for (const id of recovered) this.#tokens.set(id, null);
+    for (const id of recovered) this.#note(id, null);
   }
 
   /** The identity for an attempt that is about to start; undefined if this machine is not enrolled. */
   readonly give = (id: string): Identity | undefined => {
-    this.#tokens.set(id, null);
+    this.#note(id, null);
     return this.#of(id);
   };
 
-  /** The secret values of an attempt's identity. Answers from memory after the first time. */
-  secretsOf(id: string): readonly Uint8Array[] {
-    const known = this.#tokens.get(id);
-    if (known === undefined) return NONE;
-    if (known !== null) return known;
-    const token = this.#of(id)?.token;
-    if (token === undefined) return NONE;
-    const values = [new TextEncoder().encode(token)];
-    this.#tokens.set(id, values);
-    return values;
+  /** The secret values of the identities of a run's attempts. Answers from memory after the first time. */
+  secretsOf(run: string): readonly Uint8Array[] {
+    const tokens = this.#tokens.get(run);
+    if (tokens === undefined) return NONE;
+    return [...tokens].flatMap(([id, known]) => known ?? this.#tokenOf(id) ?? NONE);
   }
 
+  /** The token of an attempt that is over is worth nothing. */
   forget(id: string): void {
-    this.#tokens.delete(id);
+    const tokens = this.#tokens.get(runOf(id));
+    tokens?.delete(id);
+    if (tokens?.size === 0) this.#tokens.delete(runOf(id));
+  }
+
+  #tokenOf(id: string): Uint8Array | undefined {
+    const token = this.#of(id)?.token;
+    if (token === undefined) return undefined;
+    const value = new TextEncoder().encode(token);
+    this.#note(id, value);
+    return value;
+  }
+
+  #note(id: string, token: Uint8Array | null): void {
+    const run = runOf(id);
+    this.#tokens.set(run, (this.#tokens.get(run) ?? new Map()).set(id, token));
   }
 }
 

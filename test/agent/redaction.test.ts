@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { maskerOf } from "../../agent/core/redaction/mask.ts";
+import { maskerOf, maskIn } from "../../agent/core/redaction/mask.ts";
 import { PUNCH_STEP_BYTES } from "../../agent/core/reports/chunks.ts";
 import { MAX_LOG_CHUNK_BYTES } from "../../src/shared/limits.ts";
 import { buildAgentWithSecrets, envOfSecrets, giveSecrets } from "./support/agent-with-secrets.ts";
@@ -58,7 +58,8 @@ function fullOfSecrets(bytes: number): Buffer {
 /** The whole of an output as it must be stored. */
 function masked(output: Buffer): Buffer {
   const after = Buffer.from(output);
-  maskerOf([Buffer.from(SECRET)])?.mask(after);
+  const masker = maskerOf([Buffer.from(SECRET)]);
+  if (masker !== undefined) maskIn(masker, after);
   return after;
 }
 

@@ -112,8 +112,8 @@ beforeEach(() => {
     stateDir: dir,
     instance: undefined,
     noticeCommand: undefined,
-    secrets: { ended: async () => undefined, forget: async () => undefined },
-    secretsOf: (id) => (secrets[id] ?? []).map((value) => Buffer.from(value)),
+    secrets: { ended: async () => undefined, forget: async () => undefined, keepRuns: () => undefined },
+    secretsOf: (run) => (secrets[run] ?? []).map((value) => Buffer.from(value)),
     tell: (event) => void log.push(event.type),
   });
 });
@@ -219,7 +219,7 @@ describe("whatever the driver", () => {
 
 describe("what is told of an attempt has none of its secrets (redaction.md#texts)", () => {
   beforeEach(() => {
-    secrets = { [ID]: ["who-is-it", "control plane"] };
+    secrets = { "build-17": ["who-is-it", "control plane"] };
   });
 
   test.each([
@@ -239,10 +239,12 @@ describe("what is told of an attempt has none of its secrets (redaction.md#texts
     expect(saved).toMatchObject({ outcome: { error } });
   });
 
-  test("another attempt has secrets of its own", async () => {
-    const other = "build-17/main/1.2";
+  test.each([
+    ["another run has secrets of its own", "build-18/main/1.1", "who-is-it?"],
+    ["another attempt of the run shares them", "build-17/other/1.2", "*********?"],
+  ])("%s", async (_, other, text) => {
     exec.starts = () => Promise.reject(new StartFault("user_not_found", "who-is-it?"));
-    expect(await start(other, COMMAND)).toMatchObject({ startError: { text: "who-is-it?" } });
+    expect(await start(other, COMMAND)).toMatchObject({ startError: { text } });
   });
 });
 

@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { errorCode } from "../../posix/errors.ts";
 import { MEMORY_ROOTS } from "../../posix/memory-dir.ts";
+import { childrenOf, listPids } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
 import type { Json } from "./support/edge.ts";
 import { type Server, startServer } from "./support/server.ts";
@@ -11,8 +13,13 @@ import { type Server, startServer } from "./support/server.ts";
 // Drover has stored or logged. The search is proved by a value that is no secret, which it does find.
 
 let server: Server;
+/** The processes of the Worker. */
+let runtime: number[];
 beforeAll(async () => {
+  const before = runtimes();
   server = await startServer();
+  runtime = runtimes().filter((pid) => !before.includes(pid));
+  expect(runtime).toHaveLength(1);
 });
 afterAll(() => server.stop());
 
@@ -49,10 +56,18 @@ function formsOf(value: string): Map<string, Buffer> {
 
 /** All files below a directory, as they are now, but for those to which a link leads elsewhere. */
 function filesIn(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .filter((file) => existsSync(file) && realpathSync(file).startsWith(realpathSync(dir)));
+  for (;;) {
+    try {
+      return readdirSync(dir, { recursive: true, withFileTypes: true })
+        .filter((one) => one.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name))
+        .filter((file) => existsSync(file) && realpathSync(file).startsWith(realpathSync(dir)));
+    } catch (error) {
+      // Something was removed while it was read: again, so that nothing is left out.
+      if (errorCode(error) !== "ENOENT") throw error;
+      if (!existsSync(dir)) return [];
+    }
+  }
 }
 
 /** Where a value is found, in which form. */
@@ -73,10 +88,13 @@ function readIfThere(file: string): Buffer {
 }
 
 /** The arguments of all processes. */
-const argumentFiles = () =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => `/proc/${pid}/cmdline`);
+const argumentFiles = () => listPids().map((pid) => `/proc/${pid}/cmdline`);
+
+/** The processes of workerd that this process has started. */
+const runtimes = () =>
+  childrenOf(process.pid)
+    .map(({ pid }) => pid)
+    .filter((pid) => readIfThere(`/proc/${pid}/cmdline`).includes("workerd"));
 
 /** Directories in memory that belong to Drover. */
 const memoryDirs = () =>
@@ -128,10 +146,27 @@ test("after a run with three secrets nothing that Drover stores or logs has any 
   // While it runs, its secrets are on no disk but in what it has written itself, and in nobody's arguments.
   const isOutput = (file: string) => /\/attempts\/[^/]+\/std(out|err)$/.test(file);
   const during = filesIn(server.stateDir).filter((file) => !isOutput(file));
-  expect(memoryDirs().flatMap((dir) => filesIn(dir)).length).toBeGreaterThanOrEqual(2);
+  // Tests beside this one have such directories, too: its own are those with its values.
+  const ownDirs = memoryDirs().filter((dir) =>
+    Object.values(SECRETS).some((value) => found(value, filesIn(dir)).length > 0),
+  );
+  expect(ownDirs.flatMap((dir) => filesIn(dir)).length).toBeGreaterThanOrEqual(2);
+  const isJournal = (file: string) => /\/agent\/journal\/[^/]+\.json$/.test(file);
+  expect(during.filter(isJournal)).toHaveLength(1);
   for (const value of Object.values(SECRETS))
     expect(found(value, [...during, ...argumentFiles()])).toEqual([]);
-  writeFileSync(join(started, "..", "go"), "");
+
+  // Between its end and the answer of the control plane, which is suspended, the machine has all of it.
+  for (const pid of runtime) process.kill(pid, "SIGSTOP");
+  try {
+    writeFileSync(join(started, "..", "go"), "");
+    const hasExit = (file: string) => isJournal(file) && readIfThere(file).includes('"exit":');
+    await until("the end is in the journal", () => filesIn(server.stateDir).some(hasExit) || undefined);
+    const ended = filesIn(server.stateDir).filter((file) => !isOutput(file));
+    for (const value of Object.values(SECRETS)) expect(found(value, ended)).toEqual([]);
+  } finally {
+    for (const pid of runtime) process.kill(pid, "SIGCONT");
+  }
   const run: Json = await server.json(200, "GET", `/v1/runs/${id}?wait=60s`);
   expect(run).toMatchObject({ state: "complete", exitCode: 0 });
 
@@ -149,11 +184,12 @@ test("after a run with three secrets nothing that Drover stores or logs has any 
 
   // What the command has written itself is on its machine until the attempt is forgotten.
   await until("the attempt is forgotten", () => !filesIn(server.stateDir).some(isOutput) || undefined);
-  expect(memoryDirs().flatMap((dir) => filesIn(dir))).toEqual([]);
-  const files = filesIn(server.stateDir);
+  expect(ownDirs.filter((dir) => existsSync(dir))).toEqual([]);
+  const files = [...filesIn(server.stateDir), ...memoryDirs().flatMap((dir) => filesIn(dir))];
   expect(files.some((file) => file.endsWith(".sqlite"))).toBe(true);
   expect(files.some((file) => file.endsWith("worker.log"))).toBe(true);
-  expect(files.some((file) => file.includes("/journal/") || file.includes("/agent/"))).toBe(true);
+  // The journal of the attempt is gone with it. What else the agent has is still there.
+  expect(files.some((file) => file.endsWith("/agent/host-key.json"))).toBe(true);
   for (const value of Object.values(SECRETS))
     expect(found(value, [...files, ...argumentFiles()])).toEqual([]);
   // The search sees what is there: a variable is stored with its run.

@@ -1,9 +1,10 @@
-import { existsSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { makeCgroup } from "../../local/loopback/cgroup.ts";
 import { LoopbackCloud } from "../../local/loopback/cloud.ts";
 import { killInstancesBelow } from "../../local/loopback/marks.ts";
+import { openMemoryDir } from "../../posix/memory-dir.ts";
 import { creation, runs, startCloud } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 
@@ -72,6 +73,27 @@ describe("the loopback cloud keeps the provider contract (host-protocol.md#provi
     await until("its directory is gone", () => !existsSync(join(dir, "instances", id)));
     expect((await call("DELETE", `/instances/${id}`)).status).toBe(200);
   });
+
+  it.each(["destroyed", "killed"])(
+    "removes what a machine that is %s has left in memory of its secrets (secrets.md#files)",
+    async (end) => {
+      const { create, written, call, state, dir } = await startCloud();
+      const { id } = await create("w1", "echo $$ >first.pid; sleep 1000\n");
+      const first = Number(await written(id, "first.pid"));
+      const link = join(dir, "instances", id, "agent", "secrets");
+      mkdirSync(join(link, ".."), { recursive: true });
+      const { path, onDisk } = openMemoryDir(link);
+      onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+      expect(onDisk).toBe(false);
+      // As an agent leaves them that is killed with its machine.
+      mkdirSync(join(path, "build-17_main_1.1", "files"), { recursive: true });
+      writeFileSync(join(path, "build-17_main_1.1", "files", "KEY"), "correct-horse", { mode: 0o400 });
+      if (end === "killed") process.kill(first, "SIGKILL");
+      else await call("DELETE", `/instances/${id}`);
+      await until("it is terminated", async () => (await state(id)) === "terminated");
+      expect(existsSync(path)).toBe(false);
+    },
+  );
 
   it("ends even what forgot its environment and its parents, where the machine has cgroups", async () => {
     const probe = makeCgroup("drover-test-probe");

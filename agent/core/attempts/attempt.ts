@@ -30,7 +30,7 @@ export function newAttempt(
     id,
     wanted,
     ...(sticky === undefined ? {} : { sticky }),
-    ...(task === undefined ? {} : { task, plan: planOf(task), outputs: task.outputs }),
+    ...(task === undefined ? {} : { task, ...ofTask(task) }),
     main: task === undefined ? "over" : "waiting",
     timedOut: false,
     kill: { tries: 0, failed: 0, error: null },
@@ -52,6 +52,12 @@ export function mapAttempts(
 /** Whether the attempt waits for its time to start. */
 export function isWaiting({ notBefore, stop }: AttemptState): boolean {
   return notBefore !== undefined && stop === undefined;
+}
+
+/** What an attempt knows of its task for as long as it exists, also when the task itself is not needed. */
+export function ofTask(task: TaskSpec): Pick<AttemptState, "plan" | "outputs" | "hasSecrets"> {
+  const of = { plan: planOf(task), outputs: task.outputs };
+  return task.secrets === undefined ? of : { ...of, hasSecrets: true };
 }
 
 /** How a task is to be stopped: with its `killSignal` and its `killTimeout`. */

@@ -4,7 +4,7 @@ import type { Instant } from "../../../src/shared/machine.ts";
 import type { EventOf } from "../events.ts";
 import { reportAnswered } from "../reports/exchange.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
-import { isWaiting, newAttempt, ownStop, planOf, stopAttempt } from "./attempt.ts";
+import { isWaiting, newAttempt, ofTask, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
 import { withDrops } from "./sticky.ts";
 
@@ -93,7 +93,7 @@ function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): At
     return begins && !ended && order.timedOut === true ? { ...stopped, timedOut: true } : stopped;
   }
   const { timeoutMs, task } = order;
-  const next = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
+  const next = task === undefined ? wanted : { ...wanted, ...ofTask(task) };
   if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return next;
   return { ...next, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
 }

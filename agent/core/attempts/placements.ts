@@ -8,6 +8,16 @@ export function placementOf(id: string): string {
   return `${id.slice(0, id.indexOf("/"))}/${id.slice(attempt, id.indexOf(".", attempt))}`;
 }
 
+/** The run of an attempt or of a placement. */
+export function runOf(id: string): string {
+  return id.slice(0, id.indexOf("/"));
+}
+
+/** The runs of which this host has an attempt or a directory. */
+export function runsOf({ placements }: Pick<HostState, "placements">): Set<string> {
+  return new Set(placements.map(runOf));
+}
+
 /** Adds the placements of all attempts to the placements that may have directories. */
 export function withPlacements(state: HostState): HostState {
   const known = new Set(state.placements);

@@ -5,49 +5,62 @@ import { needlesOf } from "./needles.ts";
 /** The byte that replaces each byte of a secret: `*`. */
 export const STAR = 0x2a;
 
-/** Masks the secrets of an attempt. What it masks depends only on the bytes and on the secrets. */
+/** Masks secrets. What it masks depends only on the bytes and on the secrets. */
 export interface Masker {
   /**
    * How many bytes before and after a stretch can decide what is masked in the stretch. At most this many
    * bytes are held back at the end of a growing stream (redaction.md#hold-back).
    */
   readonly context: number;
-  /** Masks in place each needle that lies completely within these bytes. */
-  mask(bytes: Uint8Array): void;
+  /** Where needles lie that are completely within these bytes, as ranges that may overlap. */
+  find(bytes: Uint8Array): Range[];
   /** How many bytes at the end of these bytes may be the beginning of a needle. */
   openBytes(bytes: Uint8Array): number;
 }
 
-/**
- * The masker of an attempt with these secrets; undefined if nothing is to be masked (redaction.md#needles).
- */
+/** From a byte up to another one, which is not in the range. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
+/** The masker of these secrets; undefined if nothing is to be masked (redaction.md#needles). */
 export function maskerOf(secrets: readonly Uint8Array[]): Masker | undefined {
   const needles = needlesOf(secrets);
   if (needles.length === 0) return undefined;
   const automaton = new Automaton(needles);
   return {
     context: automaton.longest - 1,
-    mask: (bytes) => {
-      for (const { from, to } of masked(automaton, bytes)) bytes.fill(STAR, from, to);
-    },
+    find: (bytes) => union(automaton, bytes),
     openBytes: (bytes) => automaton.openBytes(bytes),
+  };
+}
+
+/** Masks what one of these maskers masks; undefined if there is none. */
+export function joined(maskers: readonly Masker[]): Masker | undefined {
+  const [first] = maskers;
+  if (first === undefined || maskers.length === 1) return first;
+  return {
+    context: Math.max(...maskers.map(({ context }) => context)),
+    find: (bytes) => maskers.flatMap((one) => one.find(bytes)),
+    openBytes: (bytes) => Math.max(...maskers.map((one) => one.openBytes(bytes))),
   };
 }
 
 /** Masks everything: the masker of an attempt whose secrets are not known any more (redaction.md#secrets). */
 export const MASKS_ALL: Masker = {
   context: 0,
-  mask: (bytes) => void bytes.fill(STAR),
+  find: ({ length }) => [{ from: 0, to: length }],
   openBytes: () => 0,
 };
 
-interface Range {
-  from: number;
-  to: number;
+/** Masks in place each needle that lies completely within these bytes (redaction.md#equal-length). */
+export function maskIn(masker: Masker, bytes: Uint8Array): void {
+  for (const { from, to } of masker.find(bytes)) bytes.fill(STAR, from, to);
 }
 
-/** The union of all matches, as ranges that do not touch (redaction.md#equal-length). */
-function masked(automaton: Automaton, bytes: Uint8Array): Range[] {
+/** The union of all matches, as ranges that do not touch. */
+function union(automaton: Automaton, bytes: Uint8Array): Range[] {
   const ranges: Range[] = [];
   automaton.scan(bytes, (to, length) => {
     let from = to - length;

@@ -1,6 +1,6 @@
 // Which byte strings stand for the secrets of an attempt?
 import { SHORTEST_MASKED_BYTES } from "../../../src/shared/limits.ts";
-import { encodedForms, utf8Of } from "./forms.ts";
+import { base64Lines, encodedForms, utf8Of } from "./forms.ts";
 
 /**
  * The least length of a needle. A shorter secret, or a shorter form of a secret, would mask unrelated words.
@@ -38,7 +38,10 @@ function formsOf(value: string): string[] {
   const core = value.replace(/[\r\n]+$/, "");
   const unix = core.replaceAll("\r\n", "\n");
   const lines = unix.split("\n").map((line) => line.replace(/^[\t\r ]+|[\t\r ]+$/g, ""));
-  return [value, core, unix, unix.replaceAll("\n", "\r\n"), ...lines, ...encodedForms(core, utf8Of(core))];
+  // As `printf`, `echo` and `cat` give the value to a program.
+  const encodedAlone = [...new Set([core, `${core}\n`, value])].flatMap(base64Lines);
+  const encoded = [...encodedForms(core, utf8Of(core)), ...encodedAlone];
+  return [value, core, unix, unix.replaceAll("\n", "\r\n"), ...lines, ...encoded];
 }
 
 function piecesOf(form: string): string[] {

@@ -1,7 +1,7 @@
 // Which texts of an event may quote a task, and how are they masked?
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
 import type { HostEvent } from "../events.ts";
-import { type Masker, STAR } from "./mask.ts";
+import { type Masker, maskIn, STAR } from "./mask.ts";
 import { SHORTEST_NEEDLE_BYTES } from "./needles.ts";
 
 /** Masks the texts about an attempt, or about all attempts of a placement. */
@@ -17,7 +17,7 @@ export interface TextMask {
 export function maskedText(masker: Masker, text: string): string {
   const before = Buffer.from(text, "utf8");
   const after = Uint8Array.from(before);
-  masker.mask(after);
+  maskIn(masker, after);
   const open = masker.openBytes(before);
   if (open >= SHORTEST_NEEDLE_BYTES) after.fill(STAR, after.length - open);
   let at = 0;

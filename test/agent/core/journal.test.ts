@@ -10,7 +10,7 @@ import {
 import { reportOfAttempt } from "../../../agent/core/reports/report.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import type { Exit } from "../../../src/schema/run/run.ts";
-import { busyHost, Driven, EXIT, ID, LEASE_MS, run, SETUP, stop } from "./drive.ts";
+import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 /** The journal of a host, as it comes back from the disk. */
 function journaled(state: HostState): AttemptJournal {
@@ -103,6 +103,28 @@ describe("the next start of the agent (tasks.md#restore)", () => {
       const host = restarted(busyHost(), { kind }).tell({ type: "joined", setup: SETUP });
       expect(host.order([run()]).owed()).not.toContain("start");
     }
+  });
+});
+
+describe("the journal says that an attempt has secrets (secrets.md#handed)", () => {
+  const secrets = { KEY: { secret: "deploy", as: "file" as const } };
+
+  test("from its orders on, and for as long as it exists", () => {
+    expect(journaled(idleHost().order([run(ID, { task: { secrets } })]).state).hasSecrets).toBe(true);
+    const host = busyHost({ task: { secrets } });
+    expect(journaled(host.state).hasSecrets).toBe(true);
+    const next = restarted(host).tell({ type: "joined", setup: SETUP });
+    expect(journaled(next.order([]).state).hasSecrets).toBe(true);
+  });
+
+  test("also if only later orders say so", () => {
+    const host = new Driven({ attempts: [{ id: ID, main: { kind: "lost" } }] });
+    host.tell({ type: "joined", setup: SETUP }).order([run(ID, { task: { secrets } })]);
+    expect(journaled(host.state).hasSecrets).toBe(true);
+  });
+
+  test("not of one that has none", () => {
+    expect(journaled(busyHost().state).hasSecrets).toBeUndefined();
   });
 });
 

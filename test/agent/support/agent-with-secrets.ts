@@ -12,12 +12,14 @@ export class AttemptSecrets {
   static async open() {
     return new AttemptSecrets();
   }
-  secretsOf = (id) => {
+  secretsOf = (run) => {
     const file = process.env.SECRETS_FILE;
     const known = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-    return (known[id] ?? []).map((value) => Buffer.from(value, "base64"));
+    const ofRun = Object.entries(known).filter(([id]) => id.startsWith(run + "/"));
+    return ofRun.flatMap(([, values]) => values.map((value) => Buffer.from(value, "base64")));
   };
   forget() {}
+  keepRuns() {}
   prune() {}
 }`;
 

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Masker, maskerOf } from "../../../../agent/core/redaction/mask.ts";
+import { type Masker, maskerOf, maskIn } from "../../../../agent/core/redaction/mask.ts";
 import { LONGEST_NEEDLE_BYTES, needlesOf } from "../../../../agent/core/redaction/needles.ts";
 import { maskedText, withMaskedTexts } from "../../../../agent/core/redaction/texts.ts";
+import { maskedSlowly } from "../../support/slow-mask.ts";
 
 const bytesOf = (text: string) => Uint8Array.from(Buffer.from(text));
 
@@ -15,27 +16,15 @@ function maskerFor(...secrets: (string | Uint8Array)[]): Masker {
 /** The output as it is sent. */
 function masked(text: string, ...secrets: string[]): string {
   const bytes = bytesOf(text);
-  maskerFor(...secrets).mask(bytes);
+  maskIn(maskerFor(...secrets), bytes);
   return Buffer.from(bytes).toString();
-}
-
-/** The same, found by looking for each needle at each place. */
-function maskedSlowly(output: Uint8Array, secrets: Uint8Array[]): Uint8Array {
-  const after = Uint8Array.from(output);
-  for (const needle of needlesOf(secrets)) {
-    const { length } = needle;
-    for (let at = 0; at + length <= output.length; at += 1) {
-      if (Buffer.compare(output.subarray(at, at + length), needle) === 0) after.fill(0x2a, at, at + length);
-    }
-  }
-  return after;
 }
 
 /** What is sent of an output from `from` up to `to`, as `Streams.read` reads it. */
 function maskedPart(masker: Masker, output: Uint8Array, from: number, to: number): Uint8Array {
   const start = Math.max(0, from - masker.context);
   const around = output.slice(start, to + masker.context);
-  masker.mask(around);
+  maskIn(masker, around);
   return around.subarray(from - start, to - start);
 }
 
@@ -132,6 +121,50 @@ describe("however the reads are cut (redaction.md#re-reading)", () => {
         const whole = Buffer.from(maskedPart(maskerFor(...secrets), output, 0, output.length));
         const left = needlesOf(secrets).filter((needle) => whole.includes(Buffer.from(needle)));
         expect(left).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe("secrets that are long, or many (redaction.md#needles)", () => {
+  /** Two letters, so that long secrets repeat themselves and one another. */
+  const long = fc
+    .string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 4 })
+    .chain((part) =>
+      fc
+        .tuple(
+          fc.integer({ min: 60, max: 300 }),
+          fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 3 }),
+        )
+        .map(([length, end]) => part.repeat(length).slice(0, length) + end),
+    );
+  /** They begin alike, and go on with any byte. */
+  const many = fc.tuple(fc.constantFrom("ab", "ba"), fc.nat({ max: 255 }), fc.constantFrom("abab", "bbbb"));
+  const secrets = fc.tuple(
+    fc.array(long, { maxLength: 3 }).map((texts) => texts.map(bytesOf)),
+    fc
+      .array(many, { minLength: 1, maxLength: 40 })
+      .map((all) =>
+        all.map(([head, byte, tail]) => Buffer.concat([bytesOf(head), Buffer.from([byte]), bytesOf(tail)])),
+      ),
+  );
+
+  test("they are masked like a search for each needle", () => {
+    const output = fc.array(fc.tuple(fc.nat(), fc.nat(), fc.nat({ max: 400 })), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(secrets, output, ([some, others], cuts) => {
+        const values = [...some, ...others];
+        const needles = needlesOf(values);
+        const parts = cuts.map(([which, from, length]) => {
+          const needle = needles[which % needles.length] ?? new Uint8Array();
+          return needle.subarray(from % 3 === 0 ? 0 : from % needle.length).subarray(0, length);
+        });
+        const bytes = Uint8Array.from(Buffer.concat(parts));
+        const expected = maskedSlowly(bytes, values);
+        expect(maskedPart(maskerFor(...values), bytes, 0, bytes.length)).toEqual(expected);
       }),
     );
   });

@@ -1,0 +1,46 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe } from "vitest";
+import { findMemoryDir } from "../../posix/memory-dir.ts";
+import { type Bench, run } from "./support/bench.ts";
+import { ID, kill, LEASE_MS, leaseTest, leaseUntil, leftOfLease } from "./support/leases.ts";
+
+// The agent is dead and nobody starts it again: who removes the files of its secrets?
+
+const linkOf = (bench: Bench) => join(bench.stateDir, "secrets");
+const PATIENCE = { timeout: LEASE_MS + 20_000 };
+
+/** A killed agent, whose task has a secret as a file. Resolves with the directory of such files. */
+async function deadAgent(bench: Bench): Promise<string> {
+  const agent = bench.start();
+  bench.plane.secrets[ID] = { KEY: Buffer.from("correct-horse-battery-staple") };
+  const script = 'trap "" TERM; wc -c <"$DROVER_SECRETS_DIR/KEY"; sleep 300 & wait';
+  const secrets = { KEY: { secret: "deploy", as: "file" as const } };
+  const order = run(ID, ["sh", "-c", script], { secrets, killTimeoutMs: 100 });
+  bench.plane.order([order], { reportWithinMs: 500 });
+  await bench.plane.until("it has its secret", () => bench.plane.stored(ID).toString().trim() === "28");
+  await kill(agent);
+  const { path, onDisk } = findMemoryDir(linkOf(bench)) ?? { path: "", onDisk: true };
+  if (onDisk || readdirSync(path).length !== 1) throw new Error("the secret is in no file in memory");
+  return path;
+}
+
+describe("the watchdog removes the files of secrets at the end of the lease (secrets.md#files)", () => {
+  leaseTest("with the agent's own means", async ({ leased: bench, expect, onTestFinished }) => {
+    const dir = await deadAgent(bench);
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    await leftOfLease(bench, leaseUntil(bench));
+    await expect.poll(() => existsSync(dir), PATIENCE).toBe(false);
+  });
+
+  leaseTest(
+    "with its bare hands, if Node cannot do it",
+    async ({ leased: bench, expect, onTestFinished }) => {
+      const dir = await deadAgent(bench);
+      onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+      writeFileSync(join(bench.dir, "drover-agent.mjs"), "process.exit(1);\n");
+      await leftOfLease(bench, leaseUntil(bench));
+      await expect.poll(() => readdirSync(dir), PATIENCE).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,115 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { removeMemoryDir } from "../../posix/memory-dir.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
+import { type Bench, openBench, run } from "./support/bench.ts";
+
+// Tasks of one run share a directory: what one of them has as a secret, another one may print.
+
+const SETUP = "build-17/setup/1.1";
+const MAIN = "build-17/main/1.1";
+const OTHER = "build-18/main/1.1";
+const VALUE = "correct-horse-battery-staple";
+const STARS = "*".repeat(VALUE.length);
+const USES: NonNullable<TaskSpec["secrets"]> = { WORD: { secret: "deploy", as: "env" } };
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await openBench();
+  bench.plane.secrets[SETUP] = { WORD: Buffer.from(VALUE) };
+});
+afterEach(async () => {
+  const { faults } = bench.plane;
+  removeMemoryDir(join(bench.stateDir, "secrets"));
+  await bench.close();
+  expect(faults).toEqual([]);
+});
+
+const fileOf = (name: string) => join(bench.dir, name);
+const stored = (id: string) => bench.plane.stored(id).toString();
+const sealedFiles = () => readdirSync(join(bench.stateDir, "sealed"));
+/** What a task does once the test says so. */
+const then = (script: string) => `while ! [ -e ${fileOf("go")} ]; do sleep 0.02; done; ${script}`;
+const go = () => writeFileSync(fileOf("go"), "");
+
+/** Gives its secret to all tasks of its run, and ends. */
+const setup = run(SETUP, ["sh", "-c", 'echo "$WORD" >"$DROVER_ALLOC_DIR/data/word"'], { secrets: USES });
+/** Has no secret, and prints what it was given. */
+const main = () => run(MAIN, ["sh", "-c", `echo waits; ${then('cat "$DROVER_ALLOC_DIR/data/word"')}`]);
+
+describe("an attempt is masked with the values of all attempts of its run (redaction.md#secrets)", () => {
+  test("what a task of the run has written for the others; another run is sent as it is", async () => {
+    bench.start();
+    bench.plane.order([setup, main(), run(OTHER, ["echo", VALUE])]);
+    await bench.plane.untilState(SETUP, "exited");
+    go();
+    await bench.plane.untilStored(MAIN);
+    await bench.plane.untilStored(OTHER);
+    expect(stored(MAIN)).toBe(`waits\n${STARS}\n`);
+    expect(stored(OTHER)).toBe(`${VALUE}\n`);
+  });
+
+  test("also if it is forgotten meanwhile, and the agent was killed since", async () => {
+    const first = bench.start();
+    bench.plane.order([setup]);
+    await bench.plane.untilState(SETUP, "exited");
+    bench.plane.order([main()]);
+    await bench.plane.until("it waits", () => stored(MAIN) === "waits\n");
+    await bench.plane.until("the other is forgotten", () => bench.plane.attempt(SETUP) === undefined);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    bench.start();
+    go();
+    await bench.plane.untilStored(MAIN);
+    expect(stored(MAIN)).toBe(`waits\n${STARS}\n`);
+    expect(sealedFiles()).toHaveLength(1);
+    bench.plane.order([]);
+    await bench.plane.until("the values go with the last attempt", () => sealedFiles().length === 0);
+  });
+
+  test("also before it starts: it may be ordered when the agent is started again", async () => {
+    const first = bench.start();
+    bench.plane.order([setup]);
+    await bench.plane.untilState(SETUP, "exited");
+    first.child.kill("SIGKILL");
+    await first.ended;
+    // Its folder is deleted, as if the agent had died right after that.
+    rmSync(join(bench.stateDir, "attempts", SETUP.replaceAll("/", "_")), { recursive: true });
+    rmSync(join(bench.stateDir, "journal", `${SETUP.replaceAll("/", "_")}.json`));
+    go();
+    bench.plane.order([main()]);
+    bench.start();
+    await bench.plane.untilStored(MAIN);
+    expect(stored(MAIN)).toBe(`waits\n${STARS}\n`);
+  });
+
+  test("if the values of one are lost, what the others print is masked whole", async () => {
+    const first = bench.start();
+    bench.plane.order([setup, main(), run(OTHER, ["sh", "-c", then("echo plain")])]);
+    await bench.plane.until("it waits", () => stored(MAIN) === "waits\n");
+    await bench.plane.untilState(SETUP, "exited");
+    first.child.kill("SIGKILL");
+    await first.ended;
+    for (const name of sealedFiles()) rmSync(join(bench.stateDir, "sealed", name));
+    bench.start();
+    go();
+    await bench.plane.untilStored(MAIN);
+    await bench.plane.untilStored(OTHER);
+    expect(stored(MAIN)).toBe(`waits\n${"*".repeat(VALUE.length + 1)}`);
+    expect(stored(OTHER)).toBe("plain\n");
+  });
+
+  test("the same values again take no more room: one file for all attempts that are over", async () => {
+    const again = (n: number) => `build-17/setup/1.${n}`;
+    bench.start();
+    for (const n of [1, 2, 3]) {
+      bench.plane.secrets[again(n)] = { WORD: Buffer.from(VALUE) };
+      bench.plane.order([run(again(n), ["sh", "-c", "echo $WORD"], { secrets: USES })]);
+      await bench.plane.untilStored(again(n));
+    }
+    await bench.plane.until("the others are forgotten", () => sealedFiles().length === 1);
+    expect([1, 2, 3].map((n) => stored(again(n)))).toEqual(Array(3).fill(`${STARS}\n`));
+    expect(existsSync(join(bench.stateDir, "sealed", "build-17_setup_1.3.json"))).toBe(true);
+  });
+});
