@@ -22,7 +22,8 @@ import {
 } from "./access/session-cookie.ts";
 import { refuseSessionExcess } from "./access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { holderWith, refuseFlood, refuseHaste } from "./http/auth.ts";
+import { holderWith } from "./http/auth.ts";
+import { judged, refuseHaste } from "./http/limits.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
@@ -135,10 +136,12 @@ export function sessionRoutes(app: EdgeApp): void {
 
 /** Ends the session with this secret, if there is one. */
 async function endOwn(c: EdgeContext, id: string, digest: string): Promise<void> {
-  const giveBack = refuseFlood(c, c.var.access);
-  const grant = await c.env.objects.registry().sessionGrant(id, digest);
-  if (grant?.digest !== digest) return;
-  giveBack();
+  const guess = { kind: c.var.access.guesses.signOut, secret: digest };
+  const grant = await judged(c, guess, async () => {
+    const found = await c.env.objects.registry().sessionGrant(id, digest);
+    return found?.digest === digest ? found : undefined;
+  });
+  if (grant === undefined) return;
   const { token, owner } = grant;
   const holder = token === null ? adminCaller(owner.secret) : callerOf(token, owner.secret, null);
   await c.env.objects.registry().endSession(id, sessionCaller(holder).by);
@@ -154,11 +157,12 @@ async function redeemed(c: EdgeContext, code: string): Promise<string> {
       "this is not a code of a session; copy it again, or make another one",
     );
   }
-  const giveBack = refuseFlood(c, c.var.access);
-  const { text, digest } = newSecret(SESSION_PREFIX, parsed.id);
-  await c.env.objects.registry().redeemSession(parsed.id, contentDigest(code), digest);
-  giveBack();
-  return text;
+  const guess = { kind: c.var.access.guesses.code, secret: contentDigest(code) };
+  return judged(c, guess, async () => {
+    const { text, digest } = newSecret(SESSION_PREFIX, parsed.id);
+    await c.env.objects.registry().redeemSession(parsed.id, guess.secret, digest);
+    return text;
+  });
 }
 
 /** The secret of a session that a token has started. */

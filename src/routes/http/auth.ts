@@ -2,13 +2,12 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
 import type { PoolRef, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
-import { isFrom, placeOf } from "../../schema/access/networks.ts";
+import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
 import { DroverError, type ErrorCode } from "../../shared/errors.ts";
-import type { RateVerdict } from "../../shared/time/rate.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
-import type { Access, RateLimiter } from "../access/access.ts";
+import type { Access } from "../access/access.ts";
 import { adminCaller, type Caller, callerOf, sessionCaller } from "../access/caller.ts";
 import { withinProject } from "../access/chosen-project.ts";
 import type { GrantDirectory } from "../access/grant-directory.ts";
@@ -18,8 +17,8 @@ import { selectedPools } from "../walls/pool-directory.ts";
 import { limitsRuns, mayUsePool } from "../walls/run-limits.ts";
 import { standingOf, standings } from "../walls/standing.ts";
 import { walledObjects } from "../walls/walls.ts";
+import { addressOf, judged, refuseHaste } from "./limits.ts";
 import { hasCode } from "./problem.ts";
-import { rateHeaders } from "./rate-headers.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
@@ -56,15 +55,6 @@ function setWalls(c: EdgeContext, caller: Caller, confirm: () => Promise<void>):
   }
   if (caller.by !== "admin" || project !== null)
     c.set("objects", walledObjects(c.env.objects, caller, standings(all, project), confirm));
-}
-
-/** Counts a caller's request. Returns the headers about the rest. Code: `too_many_requests`. */
-export function refuseHaste(c: EdgeContext, { requests }: Access, caller: Caller): [string, string][] {
-  const verdict = requests.take(caller.token ?? caller.by, c.env.now());
-  const rate = rateHeaders(requests.policy, verdict, c.env.now());
-  if (verdict.allowed) return rate;
-  for (const [name, value] of rate) c.header(name, value);
-  throw tooMany("this token makes too many requests", requests, verdict);
 }
 
 /** The codes of refusals that the audit log hears of (audit.md#denied). */
@@ -140,11 +130,12 @@ async function ownerWith(c: EdgeContext, access: Access, text: string): Promise<
 /**
  * The holder of a secret, by what is remembered or by a look-up. A secret that was valid a moment ago is
  * looked up whatever others at its address have sent; other secrets count as wrong until the look-up shows
- * that they are valid (access.md#rate-limits). Undefined: the secret is not valid. Code: `too_many_requests`.
+ * that they are valid (access.md#rate-limits). Requests that come with the same secret meanwhile share the
+ * look-up. Undefined: the secret is not valid. Code: `too_many_requests`.
  */
 async function valid<Grant>(
   c: EdgeContext,
-  { wrongTokens }: Access,
+  { guesses }: Access,
   directory: GrantDirectory<Grant>,
   { id, digest }: { id: string; digest: string },
   holder: (grant: Grant | null | undefined) => Caller | undefined,
@@ -152,24 +143,12 @@ async function valid<Grant>(
   const remembered = directory.remembered(id, c.env.now());
   const known = holder(remembered);
   if (known !== undefined) return known;
-  if (directory.hasKnown(id, digest)) return holder(await directory.grant(id, c.env, digest));
-  const giveBack = refuseFlood(c, { wrongTokens });
+  if (directory.hasKnown(id, digest)) return holder(await directory.shared(id, c.env, digest));
+  const guess = { kind: guesses.token, secret: digest };
   // What is remembered may be from before a rotation. That nothing is valid under this id is remembered, too.
-  if (remembered === null) return undefined;
-  const found = holder(await directory.lookUp(id, c.env, digest));
-  if (found !== undefined) giveBack();
-  return found;
-}
-
-/**
- * Counts a secret that may be wrong for its address (access.md#rate-limits). Call the result once the secret
- * turns out to be right. Code: `too_many_requests`.
- */
-export function refuseFlood(c: EdgeContext, { wrongTokens }: Pick<Access, "wrongTokens">): () => void {
-  const place = placeOf(addressOf(c));
-  const verdict = wrongTokens.take(place, c.env.now());
-  if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", wrongTokens, verdict);
-  return () => wrongTokens.giveBack(place);
+  if (remembered === null) return judged(c, guess, async () => undefined);
+  const isShared = () => directory.isAsked(digest, c.env.now());
+  return judged(c, guess, async () => holder(await directory.shared(id, c.env, digest)), isShared);
 }
 
 /** The owner of a session with this grant; undefined if the session, or the owner's secret, is not valid. */
@@ -199,22 +178,11 @@ function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeC
   return callerOf(grant, digest, secret.until);
 }
 
-/** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
-export function addressOf(c: EdgeContext): string {
-  return c.req.header("cf-connecting-ip") ?? "";
-}
-
 const WHAT_IS_WRONG = {
   typo: "this token has a typing error: its checksum does not match; copy it again",
   cut: "this token is incomplete, or has something added: it must be drv_ and 48 letters and digits",
   other: "this token is not valid here; it may belong to another Drover",
 };
-
-/** The error for a request beyond a rate limit. `what`: who sends too much of what. */
-export function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
-  const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
-  return new DroverError("too_many_requests", text, { retryAfterMs });
-}
 
 /**
  * Compares digests in constant time. An empty secret matches nothing, so a Worker without a token refuses
