@@ -22,7 +22,7 @@ import {
 } from "./access/session-cookie.ts";
 import { refuseSessionExcess } from "./access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { holderWith } from "./http/auth.ts";
+import { holderWith, refuseElsewhere } from "./http/auth.ts";
 import { judged, refuseHaste } from "./http/limits.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
@@ -168,6 +168,7 @@ async function redeemed(c: EdgeContext, code: string): Promise<string> {
 /** The secret of a session that a token has started. */
 async function started(c: EdgeContext, token: string): Promise<string> {
   const caller = await holderWith(c, c.var.access, token);
+  await refuseElsewhere(c, caller);
   refuseHaste(c, c.var.access, caller);
   const { id, text, digest } = newSecret(SESSION_PREFIX);
   await c.env.objects.registry().startSession(id, ownerOf(caller), digest);

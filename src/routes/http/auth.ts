@@ -1,11 +1,10 @@
 // Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
-import { routePath } from "hono/route";
 import type { PoolRef, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
-import { DroverError, type ErrorCode } from "../../shared/errors.ts";
+import { DroverError } from "../../shared/errors.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
 import type { Access } from "../access/access.ts";
 import { adminCaller, type Caller, callerOf, sessionCaller } from "../access/caller.ts";
@@ -17,8 +16,8 @@ import { selectedPools } from "../walls/pool-directory.ts";
 import { limitsRuns, mayUsePool } from "../walls/run-limits.ts";
 import { standingOf, standings } from "../walls/standing.ts";
 import { walledObjects } from "../walls/walls.ts";
+import { noteDenied } from "./denied.ts";
 import { addressOf, judged, refuseHaste } from "./limits.ts";
-import { hasCode } from "./problem.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
@@ -34,13 +33,15 @@ export function requireToken(access: Access) {
     if (cookie !== undefined) refuseCrossSite(c);
     const text = cookie ?? bearerOf(c);
     const identify = () => (cookie === undefined ? holderWith(c, access, text) : ownerWith(c, access, text));
-    const caller = await withinProject(c, access, await identify());
+    const holder = await identify();
+    await refuseElsewhere(c, holder);
+    const caller = await withinProject(c, access, holder);
     c.set("caller", caller);
     setWalls(c, caller, async () => void (await identify()));
     if (caller.by === "admin") return next();
     const rate = refuseHaste(c, access, caller);
     await next();
-    await noteDenied(c, access);
+    await noteDenied(c, caller, c.error);
     for (const [name, value] of rate) c.res.headers.set(name, value);
   });
 }
@@ -57,21 +58,18 @@ function setWalls(c: EdgeContext, caller: Caller, confirm: () => Promise<void>):
     c.set("objects", walledObjects(c.env.objects, caller, standings(all, project), confirm));
 }
 
-/** The codes of refusals that the audit log hears of (audit.md#denied). */
-const DENIALS: readonly ErrorCode[] = ["missing_scope", "beyond_limits"];
-
-/** Tells the audit log of a refused request. A log that cannot be reached does not change the answer. */
-async function noteDenied(c: EdgeContext, { denials }: Access): Promise<void> {
-  const code = DENIALS.find((one) => hasCode(c.error, one));
-  if (code === undefined) return;
-  const { by, project } = c.var.caller;
-  const count = denials.count(by, c.env.now());
-  if (count === 0) return;
-  const request = `${c.req.method} ${routePath(c, -1)}`;
-  await c.env.objects
-    .registry()
-    .noteDenied({ by, project, code, request, count })
-    .catch((error: unknown) => console.warn({ event: "denial_not_recorded", by, error: String(error) }));
+/**
+ * Refuses a caller whose token is not accepted from where the request comes (access.md#limits), and tells the
+ * audit log. Code: `beyond_limits`.
+ */
+export async function refuseElsewhere(c: EdgeContext, caller: Caller): Promise<void> {
+  const { sources } = caller.limits;
+  const address = addressOf(c);
+  if (sources === undefined || isFrom(sources, address)) return;
+  const from = address === "" ? "an unknown address" : address;
+  const error = new DroverError("beyond_limits", `this token is not accepted from ${from}`);
+  await noteDenied(c, caller, error);
+  throw error;
 }
 
 /** Refuses callers without the scope that an operation needs (access.md#scopes). Code: `missing_scope`. */
@@ -160,20 +158,11 @@ function ownerOf(grant: SessionGrant | null | undefined, digest: string, c: Edge
   return adminToken !== "" && isSame(secret, contentDigest(adminToken)) ? adminCaller(secret) : undefined;
 }
 
-/**
- * The holder of a token with this grant; undefined if the secret is not one of its valid ones. Throws
- * `beyond_limits` if the token is not accepted from there.
- */
+/** The holder of a token with this grant; undefined if the secret is not one of its valid ones. */
 function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeContext): Caller | undefined {
   const secret = grant?.digests.find((one) => isSame(one.digest, digest));
   if (!grant || secret === undefined || (secret.until !== null && secret.until <= c.env.now())) {
     return undefined;
-  }
-  const { sources } = grant.limits;
-  const address = addressOf(c);
-  if (sources !== undefined && !isFrom(sources, address)) {
-    const from = address === "" ? "an unknown address" : address;
-    throw new DroverError("beyond_limits", `this token is not accepted from ${from}`);
   }
   return callerOf(grant, digest, secret.until);
 }
