@@ -488,6 +488,25 @@ describe("an issuer (oidc.md#keys)", () => {
     expect((await exchange()).status).toBe(200);
   });
 
+  test("that is away for a key that nobody knows is still good by the keys that are remembered", async () => {
+    await trust();
+    const now = Date.now();
+    await exchange();
+    at(now + MINUTE + 1_000);
+    issuer.instead.set(DISCOVERY, (_, res) => void res.writeHead(503).end());
+    const madeUp = () => exchange({}, { key: "first", kid: "made-up" });
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(await madeUp()).toMatchObject({ status: 503, body: { code: "issuer_unavailable" } });
+      expect(await exchange()).toMatchObject({ status: 200 });
+    }
+    expect(issuer.asked).toEqual([DISCOVERY, JWKS, DISCOVERY]);
+    at(now + 10 * MINUTE + 1_000);
+    expect(await exchange()).toMatchObject({ status: 503, body: { code: "issuer_unavailable" } });
+    issuer.instead.clear();
+    at(now + 11 * MINUTE);
+    expect(await exchange()).toMatchObject({ status: 200 });
+  });
+
   test("that does not listen is unavailable", async () => {
     await trust();
     const token = await issuer.token(URL_HERE);
