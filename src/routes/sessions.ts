@@ -34,7 +34,6 @@ const offer = operation({
   method: "post",
   path: "/v1/sessions",
   operationId: "createSessionCode",
-  codes: ["busy"],
   summary: "Make a code with which a browser starts a session of this caller",
   description: "The code works once, within a minute. The session may do what the token of this request may.",
   responses: { 201: jsonAnswer("the code", SessionCode, ["Location"]) },
@@ -68,7 +67,7 @@ const signIn = operation({
   method: "post",
   path: "/ui/session",
   operationId: "signIn",
-  codes: ["unauthorized", "beyond_limits", "cross_site", "too_many_requests", "busy", "unavailable"],
+  codes: ["unauthorized", "beyond_limits", "cross_site", "too_many_requests", "unavailable"],
   summary: "Start a browser session by a code or a token; the answer sets its cookie",
   request: { body: jsonBody(SignIn) },
   responses: {
