@@ -170,6 +170,30 @@ describe("first uses that come at once (access.md#rate-limits)", () => {
     }
   });
 
+  test("do not wait for ever for a request that the platform has ended", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout"] });
+    const edge = createEdge();
+    const caller = as(edge, makeToken(edge, ["runs:read"]), AT);
+    const { registry } = edge.objects;
+    let calls = 0;
+    const never = new Promise<never>(() => undefined);
+    edge.objects.registry = () =>
+      new Proxy(registry(), {
+        get(target, name) {
+          if (name !== "grant") return Reflect.get(target, name);
+          calls += 1;
+          return calls === 1 ? () => never : Reflect.get(target, name);
+        },
+      });
+    void caller.send("GET", "/v1/caller");
+    const others = times(10, () => statusOf(caller.send("GET", "/v1/caller")));
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(calls).toBe(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(counted(await Promise.all(others))).toEqual({ 200: 10 });
+    expect(calls).toBe(2);
+  });
+
   test("after a revocation do not wait for a look-up from before it (access.md#cache)", async () => {
     const edge = createEdge();
     const { id, token } = await edge.json(201, "POST", "/v1/tokens", { name: "ci", preset: "viewer" });

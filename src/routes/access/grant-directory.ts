@@ -90,7 +90,11 @@ export class GrantDirectory<Grant> {
     if (open === undefined || !this.#isOpen(open, registry.now())) return this.#lookUp(id, registry, digest);
     const turn = new Turn(LONGEST_JUDGMENT_MS);
     while (open.outcome === undefined && !turn.isOver) await turn.pause();
-    if (open.outcome === undefined) return this.shared(id, registry, digest);
+    if (open.outcome === undefined) {
+      // The platform has ended that request. Of those that wait for it, the first to notice looks up.
+      const known = this.remembered(id, registry.now());
+      return known === undefined ? this.shared(id, registry, digest) : known;
+    }
     if ("error" in open.outcome) throw open.outcome.error;
     return open.outcome.grant;
   }
