@@ -12,6 +12,8 @@ import { StrangerError } from "../errors.ts";
 const ANSWER_WITHIN_MS = 30_000;
 const MOST_BYTES = 4_096;
 const NONCE_BYTES = 24;
+/** An answer that says "not now". Who answers is not known, so nothing is sent, and it is asked again. */
+const BUSY = /^HTTP\/1\.1 (?:429|503) /;
 
 /**
  * Connects to a local Drover and makes it prove that it knows the token. The proof holds for this connection,
@@ -50,6 +52,7 @@ function exchange(socket: Socket, request: string): Promise<string | undefined> 
     let answer = "";
     const onData = (bytes: Buffer) => {
       answer += bytes.toString("latin1");
+      if (BUSY.test(answer)) return onError(failure("it answers that it is busy", "ECONNREFUSED"));
       const body = bodyOf(answer);
       if (body !== "more") finish(() => resolve(body));
     };

@@ -1,11 +1,13 @@
 // How does a local Drover prove that it is the right one? It proves that it knows the token, without
 // revealing the token.
 import { z } from "zod";
+import type { TokenGrant } from "../objects/rpc.ts";
 import { TokenId } from "../schema/access/token.ts";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
 import { base64Url, keyOfText, mac } from "../signing/mac.ts";
-import type { EdgeApp } from "./edge.ts";
+import type { EdgeApp, EdgeContext } from "./edge.ts";
+import { judged } from "./http/limits.ts";
 import { OPEN, operation } from "./openapi/operation.ts";
 import { jsonAnswer } from "./openapi/params.ts";
 
@@ -28,7 +30,7 @@ const proof = operation({
   ...OPEN,
   path: "/proof",
   operationId: "getProof",
-  codes: ["not_found"],
+  codes: ["not_found", "too_many_requests", "unavailable"],
   summary: "Proves to a client that a local Drover is the right one",
   description:
     "On loopback there is no certificate, and another program may have taken the port. A client that " +
@@ -59,12 +61,27 @@ export function proofRoute(app: EdgeApp): void {
     const text = proofText(address, nonce);
     const proofBy = (key: string) => base64Url(mac(keyOfText(key), text));
     if (token === undefined) return c.json({ address, proof: proofBy(c.env.adminToken) }, 200);
-    const grant = await c.var.access.tokens.grant(token, c.env);
+    const grant = await grantOf(c, token);
     // For a token that is not valid, the key is random: nobody knows the key, so the proof matches no other
     // proof.
     const [key = crypto.randomUUID(), older] = (grant?.digests ?? []).map(({ digest }) => base64In(digest));
     return c.json({ address, proof: proofBy(key), ...(older && { older: proofBy(older) }) }, 200);
   });
+}
+
+/**
+ * The grant of a token, from memory or by a look-up, which counts for the address if the token is not known
+ * here (access.md#rate-limits). Code: `too_many_requests`.
+ */
+async function grantOf(c: EdgeContext, id: string): Promise<TokenGrant | null> {
+  const { tokens, guesses } = c.var.access;
+  const remembered = tokens.remembered(id, c.env.now());
+  if (remembered !== undefined) return remembered;
+  const lookUp = () => tokens.shared(id, c.env);
+  if (tokens.hasKnownId(id)) return lookUp();
+  const guess = { kind: guesses.proof, secret: id };
+  const isShared = () => tokens.isAsked(id, c.env.now());
+  return (await judged(c, guess, async () => (await lookUp()) ?? undefined, isShared)) ?? null;
 }
 
 /** The digest in a value of `Content-Digest`. */

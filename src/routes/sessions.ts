@@ -22,7 +22,8 @@ import {
 } from "./access/session-cookie.ts";
 import { refuseSessionExcess } from "./access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { holderWith, refuseFlood, refuseHaste } from "./http/auth.ts";
+import { holderWith, refuseElsewhere } from "./http/auth.ts";
+import { judged, refuseHaste } from "./http/limits.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
@@ -33,7 +34,6 @@ const offer = operation({
   method: "post",
   path: "/v1/sessions",
   operationId: "createSessionCode",
-  codes: ["busy"],
   summary: "Make a code with which a browser starts a session of this caller",
   description: "The code works once, within a minute. The session may do what the token of this request may.",
   responses: { 201: jsonAnswer("the code", SessionCode, ["Location"]) },
@@ -67,7 +67,7 @@ const signIn = operation({
   method: "post",
   path: "/ui/session",
   operationId: "signIn",
-  codes: ["unauthorized", "beyond_limits", "cross_site", "too_many_requests", "busy", "unavailable"],
+  codes: ["unauthorized", "beyond_limits", "cross_site", "too_many_requests", "unavailable"],
   summary: "Start a browser session by a code or a token; the answer sets its cookie",
   request: { body: jsonBody(SignIn) },
   responses: {
@@ -135,10 +135,12 @@ export function sessionRoutes(app: EdgeApp): void {
 
 /** Ends the session with this secret, if there is one. */
 async function endOwn(c: EdgeContext, id: string, digest: string): Promise<void> {
-  const giveBack = refuseFlood(c, c.var.access);
-  const grant = await c.env.objects.registry().sessionGrant(id, digest);
-  if (grant?.digest !== digest) return;
-  giveBack();
+  const guess = { kind: c.var.access.guesses.signOut, secret: digest };
+  const grant = await judged(c, guess, async () => {
+    const found = await c.env.objects.registry().sessionGrant(id, digest);
+    return found?.digest === digest ? found : undefined;
+  });
+  if (grant === undefined) return;
   const { token, owner } = grant;
   const holder = token === null ? adminCaller(owner.secret) : callerOf(token, owner.secret, null);
   await c.env.objects.registry().endSession(id, sessionCaller(holder).by);
@@ -154,16 +156,18 @@ async function redeemed(c: EdgeContext, code: string): Promise<string> {
       "this is not a code of a session; copy it again, or make another one",
     );
   }
-  const giveBack = refuseFlood(c, c.var.access);
-  const { text, digest } = newSecret(SESSION_PREFIX, parsed.id);
-  await c.env.objects.registry().redeemSession(parsed.id, contentDigest(code), digest);
-  giveBack();
-  return text;
+  const guess = { kind: c.var.access.guesses.code, secret: contentDigest(code) };
+  return judged(c, guess, async () => {
+    const { text, digest } = newSecret(SESSION_PREFIX, parsed.id);
+    await c.env.objects.registry().redeemSession(parsed.id, guess.secret, digest);
+    return text;
+  });
 }
 
 /** The secret of a session that a token has started. */
 async function started(c: EdgeContext, token: string): Promise<string> {
   const caller = await holderWith(c, c.var.access, token);
+  await refuseElsewhere(c, caller);
   refuseHaste(c, c.var.access, caller);
   const { id, text, digest } = newSecret(SESSION_PREFIX);
   await c.env.objects.registry().startSession(id, ownerOf(caller), digest);

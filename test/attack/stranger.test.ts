@@ -178,6 +178,14 @@ describe("X9: an answer that proves nothing", () => {
     ["no HTTP", () => "SSH-2.0-OpenSSH_9.6\r\n\r\n"],
     ["no end", () => "HTTP/1.1 200 OK\r\n".padEnd(100_000, "x: y\r\n")],
   ];
+  test.each(["429 Too Many Requests", "503 Service Unavailable"])(
+    "%s, for which the client asks again (access.md#rate-limits)",
+    async (status) => {
+      const outcome = outcomeOf((address, nonce) => answer(proofFor(address, nonce), status));
+      expect(await outcome).toContain("it answers that it is busy");
+    },
+  );
+
   test.each(FALSE)("%s", async (_, say) => {
     expect(await outcomeOf(say)).toContain("does not know your token");
   });

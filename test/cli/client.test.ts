@@ -418,6 +418,23 @@ test.each<
   expect(delayMs).toBeLessThanOrEqual(most ?? 0);
 });
 
+test.each<[retryAfter: string, delayMs: number | undefined]>([
+  ["7", 7_000],
+  ["60", 60_000],
+  ["61", undefined],
+])(
+  "a 429 with Retry-After %s is waited out, for a minute at most (access.md#rate-limits)",
+  async (...row) => {
+    const [retryAfter, delayMs] = row;
+    plane.on("GET", /./, (_seen, res) => problem(res, 429, "too_many_requests", { retryAfter }));
+    const hasty = createClient({ url: plane.url, token: TOKEN, patience: { busyMs: 0 } });
+    const error = await rejection(hasty.pools.list());
+    expect(error).toMatchObject({ code: "too_many_requests", retryAfterMs: Number(retryAfter) * 1_000 });
+    expect(plane.seen.length).toBe(1);
+    expect(retryDelayMs(error, 1, 0, DEFAULT_PATIENCE)).toBe(delayMs);
+  },
+);
+
 test.each([
   [1, 0, 100],
   [1, 1, 200],

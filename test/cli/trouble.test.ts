@@ -119,6 +119,7 @@ test("a redirection is told and not followed", async () => {
 test.each([
   ["not now", 503, "unavailable"],
   ["the queue is full", 429, "busy"],
+  ["the token makes too many requests", 429, "too_many_requests"],
 ])(
   "a submission that is refused for the moment (%s) is made again, as the same run",
   async (_name, status, code) => {

@@ -398,6 +398,37 @@ describe("a request that a token may not make (audit.md#denied)", () => {
     ]);
   });
 
+  test("is told if it comes from a network that the token is not limited to (access.md#limits)", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const own = createEdge();
+    const token = makeToken(own, ["runs:read"], { sources: ["198.51.100.0/24"] }, { name: "ann" });
+    const elsewhere = as(own, token, { "cf-connecting-ip": "192.0.2.1" });
+    for (let tries = 0; tries < 3; tries += 1) await elsewhere.json(403, "GET", "/v1/runs/secret-name");
+    const denied = { project: "default", code: "beyond_limits" };
+    const read = { ...denied, by: "token:ann", request: "GET /v1/runs/:id" };
+    expect(own.denied).toEqual([{ ...read, count: 1 }]);
+    const session = { ...denied, by: "session:ann", request: "GET /v1/runs/:id" };
+    const there = { "content-type": "application/json", "cf-connecting-ip": "198.51.100.7" };
+    const signedIn = await own.send(
+      "POST",
+      "https://drover.test/ui/session",
+      there,
+      JSON.stringify({ token }),
+    );
+    const cookie = signedIn.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    const here = { cookie, "cf-connecting-ip": "192.0.2.1", "sec-fetch-site": "same-origin" };
+    expect((await own.send("GET", "https://drover.test/v1/runs/a", here)).status).toBe(403);
+    expect(own.denied).toEqual([
+      { ...read, count: 1 },
+      { ...session, count: 1 },
+    ]);
+    vi.setSystemTime(Date.now() + 60_000);
+    const from = { ...there, "cf-connecting-ip": "192.0.2.1" };
+    const answer = await own.send("POST", "https://drover.test/ui/session", from, JSON.stringify({ token }));
+    expect(answer.status).toBe(403);
+    expect(own.denied.at(-1)).toEqual({ ...read, request: "POST /ui/session", count: 3 });
+  });
+
   test("is not told if it only asks for what does not exist", async () => {
     const own = createEdge();
     await as(own, makeToken(own, ["runs:read"])).json(404, "GET", "/v1/runs/nobody");

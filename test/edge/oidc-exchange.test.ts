@@ -1,6 +1,6 @@
 import { createHmac, type webcrypto } from "node:crypto";
 import { exportSPKI, importJWK } from "jose";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { as } from "./support/callers.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 import { DISCOVERY, Issuer, JWKS } from "./support/issuer.ts";
@@ -170,6 +170,22 @@ describe("a token of a trusted issuer (oidc.md#exchange)", () => {
     expect((await send(token, { rule: "watch" })).body).toMatchObject({ rule: "watch", limits: {} });
   });
 
+  test("that is sent twice at the same instant is exchanged once", async () => {
+    await trust();
+    const token = await issuer.token(URL_HERE);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => send(token)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401, 401]);
+    const refused = answers.filter(({ status }) => status === 401);
+    for (const { body } of refused) expect(body.detail).toContain("was exchanged before");
+    expect((await edge.json(200, "GET", "/v1/tokens")).items).toHaveLength(1);
+  });
+
+  test("that names no key is judged by the only one of its kind", async () => {
+    await trust();
+    await issuer.add("second", "ES256");
+    expect((await exchange({}, { kid: undefined })).status).toBe(200);
+  });
+
   test.each(["ES256", "PS256", "EdDSA"])("may be signed with %s", async (alg) => {
     await trust();
     await issuer.rotate("other", alg);
@@ -301,6 +317,15 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
       () => issuer.token(URL_HERE, {}, { key: "first", kid: "second" }),
     ],
     [
+      "no key named, of an issuer with several",
+      401,
+      "does not say which key signed it (`kid`)",
+      async () => {
+        await issuer.add("second");
+        return issuer.token(URL_HERE, {}, { kid: undefined } as Json);
+      },
+    ],
+    [
       "a critical extension",
       401,
       "has a form that is not accepted",
@@ -363,6 +388,9 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
     const seen = [];
     for (let n = 0; n < 12; n += 1) seen.push((await from("hello")).status);
     expect(seen).toEqual([...Array(10).fill(401), 429, 429]);
+    const { headers: told } = await from("hello");
+    expect(told.get("ratelimit-policy")).toBe('"requests";q=10;w=60');
+    expect(told.get("ratelimit")).toBe('"requests";r=0;t=60');
     expect(calls()).toBe(before);
   });
 
@@ -398,6 +426,26 @@ describe("a bad token is refused, with what is wrong (oidc.md#verification)", ()
       }
       expect(left).toEqual([]);
     });
+  });
+});
+
+describe("a token that brings its own key (oidc.md#verification)", () => {
+  test.each<[string, (evil: Issuer) => object]>([
+    ["as `jwk`", ({ keys: [jwk] }) => ({ jwk })],
+    ["as `jku`", ({ url }) => ({ jku: `${url}${JWKS}` })],
+    ["as `x5u`", ({ url }) => ({ x5u: `${url}${JWKS}` })],
+    ["as `x5c`", () => ({ x5c: ["AAAA"] })],
+    ["by a name that is an address", ({ url }) => ({ kid: `${url}${JWKS}` })],
+  ])("%s is judged by the keys of its issuer, and nobody else is asked", async (_, header) => {
+    const evil = await Issuer.start();
+    onTestFinished(() => evil.stop());
+    await trust();
+    const forged = await evil.token(URL_HERE, { iss: issuer.url }, { key: "first", ...header(evil) });
+    expect(await send(forged)).toMatchObject({ status: 401, body: { code: "unauthorized" } });
+    expect(evil.asked).toEqual([]);
+    const odd = await issuer.token(URL_HERE, {}, { ...header(evil), kid: "first" });
+    expect((await send(odd)).status).toBe(200);
+    expect(evil.asked).toEqual([]);
   });
 });
 
@@ -486,6 +534,25 @@ describe("an issuer (oidc.md#keys)", () => {
     issuer.instead.clear();
     at(now + 11_000);
     expect((await exchange()).status).toBe(200);
+  });
+
+  test("that is away for a key that nobody knows is still good by the keys that are remembered", async () => {
+    await trust();
+    const now = Date.now();
+    await exchange();
+    at(now + MINUTE + 1_000);
+    issuer.instead.set(DISCOVERY, (_, res) => void res.writeHead(503).end());
+    const madeUp = () => exchange({}, { key: "first", kid: "made-up" });
+    for (let tries = 0; tries < 3; tries += 1) {
+      expect(await madeUp()).toMatchObject({ status: 503, body: { code: "issuer_unavailable" } });
+      expect(await exchange()).toMatchObject({ status: 200 });
+    }
+    expect(issuer.asked).toEqual([DISCOVERY, JWKS, DISCOVERY]);
+    at(now + 10 * MINUTE + 1_000);
+    expect(await exchange()).toMatchObject({ status: 503, body: { code: "issuer_unavailable" } });
+    issuer.instead.clear();
+    at(now + 11 * MINUTE);
+    expect(await exchange()).toMatchObject({ status: 200 });
   });
 
   test("that does not listen is unavailable", async () => {

@@ -191,7 +191,7 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
     case "session_started":
     case "session_used":
     case "session_ended":
-      foldSession(state.sessions, event, now);
+      foldSession(state.sessions, state, event, now);
       return state;
     case "secret_set":
     case "secret_removed":

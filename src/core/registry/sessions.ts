@@ -1,7 +1,6 @@
 // Which browser sessions exist, and what does each session stand for (sessions.md)?
 import type { Session } from "../../schema/access/session.ts";
 import { DEFAULT_PROJECT } from "../../shared/access/project.ts";
-import { DroverError } from "../../shared/errors.ts";
 import { LONGEST_SESSION_MS, SESSION_CODE_MS } from "../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -15,7 +14,10 @@ interface TokenTables {
   exchanged: ReadonlyRows<TokenRow>;
 }
 
-/** The most sessions that can exist at the same time, including codes that nobody has used yet. */
+/**
+ * The most sessions that can exist at the same time, including codes that nobody has used yet: another one
+ * ends one of whoever has the most.
+ */
 export const MAX_SESSIONS = 1_000;
 /** The most of these that one owner can have: another one replaces the oldest. */
 export const MAX_SESSIONS_OF_OWNER = 20;
@@ -66,15 +68,20 @@ export type SessionEvent =
   | { type: "session_ended"; id: string; by: string };
 
 /** Applies an event of a session to the table (sessions.md#life). */
-export function foldSession(sessions: Rows<SessionRow>, event: SessionEvent, now: Instant): void {
+export function foldSession(
+  sessions: Rows<SessionRow>,
+  tables: TokenTables,
+  event: SessionEvent,
+  now: Instant,
+): void {
   const { id } = event;
   switch (event.type) {
     case "session_offered":
-      makeRoom(sessions, event);
+      makeRoom(sessions, tables, event);
       sessions.set(id, newRow(event, "code", now), now);
       return;
     case "session_started":
-      makeRoom(sessions, event);
+      makeRoom(sessions, tables, event);
       sessions.set(id, newRow(event, "active", now), now);
       return;
     case "session_used": {
@@ -89,12 +96,46 @@ export function foldSession(sessions: Rows<SessionRow>, event: SessionEvent, now
   }
 }
 
-/** Ends the oldest session of an owner who has as many as are allowed, so that nobody can use up all. */
-function makeRoom(sessions: Rows<SessionRow>, { id, owner }: { id: string; owner: SessionOwner }): void {
-  const own = [...sessions.live()].filter((row) => row.token === owner.token && row.id !== id);
-  if (own.length < MAX_SESSIONS_OF_OWNER) return;
-  const [oldest] = own.sort((a, b) => a.startedAt - b.startedAt);
+/**
+ * Ends sessions and codes so that there is room for another one (sessions.md#life). An owner who has as many
+ * as are allowed makes room for itself. If all together are too many, room is made in the project that has
+ * the most, at the owner who has the most there: so nobody is locked out, whatever others do.
+ */
+function makeRoom(
+  sessions: Rows<SessionRow>,
+  tables: TokenTables,
+  { id, owner }: { id: string; owner: SessionOwner },
+): void {
+  const others = () => [...sessions.live()].filter((row) => row.id !== id);
+  const own = others().filter((row) => row.token === owner.token);
+  if (own.length >= MAX_SESSIONS_OF_OWNER) endOldest(sessions, own);
+  const all = others();
+  if (all.length < MAX_SESSIONS) return;
+  const ofProject = largest(all, (row) => projectOf(row, tables) ?? "");
+  endOldest(
+    sessions,
+    largest(ofProject, ({ token }) => token ?? ""),
+  );
+}
+
+/** The largest of the groups with the same key; of several, the one that has the oldest session. */
+function largest(rows: readonly SessionRow[], keyOfRow: (row: SessionRow) => string): SessionRow[] {
+  const groups = [...Map.groupBy([...rows].sort(byStart), keyOfRow).values()];
+  return groups.reduce((most, group) => (group.length > most.length ? group : most), []);
+}
+
+function endOldest(sessions: Rows<SessionRow>, rows: readonly SessionRow[]): void {
+  const [oldest] = [...rows].sort(byStart);
   if (oldest !== undefined) sessions.delete(oldest.id);
+}
+
+function byStart(a: SessionRow, b: SessionRow): number {
+  return a.startedAt - b.startedAt;
+}
+
+/** The project of the owner's token; null: the break-glass secret, which is in none. */
+function projectOf({ token }: SessionOwner, tables: TokenTables): string | null | undefined {
+  return token === null ? null : tableOf(tables, token).get(token)?.project;
 }
 
 function newRow(
@@ -162,23 +203,15 @@ export function offeredTo(
   return { token: row.token, secret: row.secret };
 }
 
-/** Why no session can be added; null: one can be added. */
-export function refusalOfNewSession(sessions: ReadonlyRows<SessionRow>): DroverError | null {
-  if ([...sessions.live()].length < MAX_SESSIONS) return null;
-  const text = `there are ${MAX_SESSIONS} browser sessions already; end some with \`drover sessions end\``;
-  return new DroverError("busy", text);
-}
-
 /** The active sessions, latest start first. */
 export function sessionViews(
   sessions: ReadonlyRows<SessionRow>,
   tables: TokenTables,
   project: string | null,
 ): Session[] {
-  const projectOf = ({ token }: SessionRow) =>
-    token === null ? DEFAULT_PROJECT : tableOf(tables, token).get(token)?.project;
+  const shownIn = (row: SessionRow) => (row.token === null ? DEFAULT_PROJECT : projectOf(row, tables));
   return [...sessions.live()]
-    .filter((row) => row.state === "active" && (project === null || projectOf(row) === project))
+    .filter((row) => row.state === "active" && (project === null || shownIn(row) === project))
     .sort((a, b) => b.startedAt - a.startedAt)
     .map(({ id, token, startedAt, usedAt, until }) => ({
       id,

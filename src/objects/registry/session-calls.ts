@@ -2,7 +2,6 @@
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
 import {
   offeredTo,
-  refusalOfNewSession,
   type SessionGrant,
   type SessionOwner,
   sessionGrantOf,
@@ -27,7 +26,6 @@ export class SessionCalls {
   }
 
   offer(id: string, owner: SessionOwner, digest: string): void {
-    this.#refuseMore();
     this.#registry.enter({ type: "session_offered", id, owner, digest });
   }
 
@@ -42,7 +40,6 @@ export class SessionCalls {
   }
 
   start(id: string, owner: SessionOwner, digest: string): void {
-    this.#refuseMore();
     this.#registry.enter({ type: "session_started", id, owner, digest });
   }
 
@@ -58,10 +55,5 @@ export class SessionCalls {
 
   end(id: string, by: string): void {
     this.#registry.enter({ type: "session_ended", id, by });
-  }
-
-  #refuseMore(): void {
-    const refusal = refusalOfNewSession(this.#registry.enter().sessions);
-    if (refusal !== null) throw refusal;
   }
 }

@@ -3,6 +3,8 @@
 import type { Objects, RegistryApi, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
+import { LONGEST_JUDGMENT_MS } from "./rate-limiter.ts";
+import { Turn } from "./turn.ts";
 
 /** How long the edge trusts that a token or a session is valid. A revocation can take this long. */
 const GRANT_KEPT_MS = 30_000;
@@ -30,11 +32,21 @@ interface Remembered<Grant> {
   generation: number;
 }
 
+/** A look-up that has begun, and what came of it. Requests share its outcome, and not its promise. */
+interface LookUp<Grant> {
+  begunAt: Instant;
+  /** The generation in which it began. */
+  generation: number;
+  outcome?: { grant: Grant | null } | { error: unknown };
+}
+
 /** The registry's answers about one kind of grant, each at most 30 s old. Each app has its own. */
 export class GrantDirectory<Grant> {
   readonly #kind: Kind<Grant>;
   readonly #grants = new BoundedMap<string, Remembered<Grant>>(MAX_REMEMBERED);
   #unknown = new BoundedMap<string, Instant>(MAX_REMEMBERED);
+  /** The look-ups that have not ended, by the digest of their secret, or by their id. */
+  readonly #asked = new BoundedMap<string, LookUp<Grant>>(MAX_REMEMBERED);
   /** Incremented whenever a grant is forgotten: a look-up that began earlier stores nothing. */
   #generation = 0;
   /** The generation since which all grants were not forgotten at once. */
@@ -57,14 +69,58 @@ export class GrantDirectory<Grant> {
     return known !== undefined && this.#kind.accepts(known.grant, digest);
   }
 
-  /** The grant, from memory or from the registry; null if there is no valid one. */
-  async grant(id: string, registry: Registry, digest?: string): Promise<Grant | null> {
-    const known = this.remembered(id, registry.now());
-    return known === undefined ? this.lookUp(id, registry, digest) : known;
+  /** Whether a secret of this id was valid at the latest look-up, however long ago. */
+  hasKnownId(id: string): boolean {
+    return this.#grants.get(id) !== undefined;
   }
 
-  /** Asks the registry, whatever is remembered. `digest`: the digest of the secret that the caller sent. */
-  async lookUp(id: string, { objects, now }: Registry, digest?: string): Promise<Grant | null> {
+  /** Whether another request looks up this very secret, or this id without a secret, just now. */
+  isAsked(digestOrId: string, now: Instant): boolean {
+    const open = this.#asked.get(digestOrId);
+    return open !== undefined && this.#isOpen(open, now);
+  }
+
+  /**
+   * Asks the registry, whatever is remembered, or waits for another request that does: many requests that
+   * come at once with one secret cost one look-up. Without `digest` no secret counts as used. Rejects as the
+   * look-up does.
+   */
+  async shared(id: string, registry: Registry, digest?: string): Promise<Grant | null> {
+    const open = this.#asked.get(digest ?? id);
+    if (open === undefined || !this.#isOpen(open, registry.now())) return this.#lookUp(id, registry, digest);
+    const turn = new Turn(LONGEST_JUDGMENT_MS);
+    while (open.outcome === undefined && !turn.isOver) await turn.pause();
+    if (open.outcome === undefined) {
+      // The platform has ended that request. Of those that wait for it, the first to notice looks up.
+      const known = this.remembered(id, registry.now());
+      return known === undefined ? this.shared(id, registry, digest) : known;
+    }
+    if ("error" in open.outcome) throw open.outcome.error;
+    return open.outcome.grant;
+  }
+
+  /** Whether the outcome of a look-up will be that of a look-up which begins now. */
+  #isOpen({ begunAt, generation }: LookUp<Grant>, now: Instant): boolean {
+    return generation === this.#generation && now - begunAt < LONGEST_JUDGMENT_MS;
+  }
+
+  async #lookUp(id: string, registry: Registry, digest?: string): Promise<Grant | null> {
+    const open: LookUp<Grant> = { begunAt: registry.now(), generation: this.#generation };
+    this.#asked.set(digest ?? id, open);
+    try {
+      const grant = await this.#ask(id, registry, digest);
+      open.outcome = { grant };
+      return grant;
+    } catch (error) {
+      open.outcome = { error };
+      throw error;
+    } finally {
+      if (this.#asked.get(digest ?? id) === open) this.#asked.delete(digest ?? id);
+    }
+  }
+
+  /** Asks the registry. `digest`: the digest of the secret that the caller sent. */
+  async #ask(id: string, { objects, now }: Registry, digest?: string): Promise<Grant | null> {
     const generation = this.#generation;
     const grant = await this.#kind.ask(objects.registry(), id, digest);
     if (generation !== this.#generation) return grant;

@@ -1,14 +1,12 @@
 // Does a request carry a valid token or session, and does this allow the request (access.md)?
 import { createMiddleware } from "hono/factory";
-import { routePath } from "hono/route";
 import type { PoolRef, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
-import { isFrom, placeOf } from "../../schema/access/networks.ts";
+import { isFrom } from "../../schema/access/networks.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { parseToken, SESSION_PREFIX } from "../../shared/access/token-text.ts";
-import { DroverError, type ErrorCode } from "../../shared/errors.ts";
-import type { RateVerdict } from "../../shared/time/rate.ts";
+import { DroverError } from "../../shared/errors.ts";
 import { contentDigest, isSame } from "../../signing/mac.ts";
-import type { Access, RateLimiter } from "../access/access.ts";
+import type { Access } from "../access/access.ts";
 import { adminCaller, type Caller, callerOf, sessionCaller } from "../access/caller.ts";
 import { withinProject } from "../access/chosen-project.ts";
 import type { GrantDirectory } from "../access/grant-directory.ts";
@@ -18,8 +16,8 @@ import { selectedPools } from "../walls/pool-directory.ts";
 import { limitsRuns, mayUsePool } from "../walls/run-limits.ts";
 import { standingOf, standings } from "../walls/standing.ts";
 import { walledObjects } from "../walls/walls.ts";
-import { hasCode } from "./problem.ts";
-import { rateHeaders } from "./rate-headers.ts";
+import { noteDenied } from "./denied.ts";
+import { addressOf, judged, refuseHaste } from "./limits.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
@@ -35,13 +33,15 @@ export function requireToken(access: Access) {
     if (cookie !== undefined) refuseCrossSite(c);
     const text = cookie ?? bearerOf(c);
     const identify = () => (cookie === undefined ? holderWith(c, access, text) : ownerWith(c, access, text));
-    const caller = await withinProject(c, access, await identify());
+    const holder = await identify();
+    await refuseElsewhere(c, holder);
+    const caller = await withinProject(c, access, holder);
     c.set("caller", caller);
     setWalls(c, caller, async () => void (await identify()));
     if (caller.by === "admin") return next();
     const rate = refuseHaste(c, access, caller);
     await next();
-    await noteDenied(c, access);
+    await noteDenied(c, caller, c.error);
     for (const [name, value] of rate) c.res.headers.set(name, value);
   });
 }
@@ -58,30 +58,18 @@ function setWalls(c: EdgeContext, caller: Caller, confirm: () => Promise<void>):
     c.set("objects", walledObjects(c.env.objects, caller, standings(all, project), confirm));
 }
 
-/** Counts a caller's request. Returns the headers about the rest. Code: `too_many_requests`. */
-export function refuseHaste(c: EdgeContext, { requests }: Access, caller: Caller): [string, string][] {
-  const verdict = requests.take(caller.token ?? caller.by, c.env.now());
-  const rate = rateHeaders(requests.policy, verdict, c.env.now());
-  if (verdict.allowed) return rate;
-  for (const [name, value] of rate) c.header(name, value);
-  throw tooMany("this token makes too many requests", requests, verdict);
-}
-
-/** The codes of refusals that the audit log hears of (audit.md#denied). */
-const DENIALS: readonly ErrorCode[] = ["missing_scope", "beyond_limits"];
-
-/** Tells the audit log of a refused request. A log that cannot be reached does not change the answer. */
-async function noteDenied(c: EdgeContext, { denials }: Access): Promise<void> {
-  const code = DENIALS.find((one) => hasCode(c.error, one));
-  if (code === undefined) return;
-  const { by, project } = c.var.caller;
-  const count = denials.count(by, c.env.now());
-  if (count === 0) return;
-  const request = `${c.req.method} ${routePath(c, -1)}`;
-  await c.env.objects
-    .registry()
-    .noteDenied({ by, project, code, request, count })
-    .catch((error: unknown) => console.warn({ event: "denial_not_recorded", by, error: String(error) }));
+/**
+ * Refuses a caller whose token is not accepted from where the request comes (access.md#limits), and tells the
+ * audit log. Code: `beyond_limits`.
+ */
+export async function refuseElsewhere(c: EdgeContext, caller: Caller): Promise<void> {
+  const { sources } = caller.limits;
+  const address = addressOf(c);
+  if (sources === undefined || isFrom(sources, address)) return;
+  const from = address === "" ? "an unknown address" : address;
+  const error = new DroverError("beyond_limits", `this token is not accepted from ${from}`);
+  await noteDenied(c, caller, error);
+  throw error;
 }
 
 /** Refuses callers without the scope that an operation needs (access.md#scopes). Code: `missing_scope`. */
@@ -140,11 +128,12 @@ async function ownerWith(c: EdgeContext, access: Access, text: string): Promise<
 /**
  * The holder of a secret, by what is remembered or by a look-up. A secret that was valid a moment ago is
  * looked up whatever others at its address have sent; other secrets count as wrong until the look-up shows
- * that they are valid (access.md#rate-limits). Undefined: the secret is not valid. Code: `too_many_requests`.
+ * that they are valid (access.md#rate-limits). Requests that come with the same secret meanwhile share the
+ * look-up. Undefined: the secret is not valid. Code: `too_many_requests`.
  */
 async function valid<Grant>(
   c: EdgeContext,
-  { wrongTokens }: Access,
+  { guesses }: Access,
   directory: GrantDirectory<Grant>,
   { id, digest }: { id: string; digest: string },
   holder: (grant: Grant | null | undefined) => Caller | undefined,
@@ -152,24 +141,12 @@ async function valid<Grant>(
   const remembered = directory.remembered(id, c.env.now());
   const known = holder(remembered);
   if (known !== undefined) return known;
-  if (directory.hasKnown(id, digest)) return holder(await directory.grant(id, c.env, digest));
-  const giveBack = refuseFlood(c, { wrongTokens });
+  if (directory.hasKnown(id, digest)) return holder(await directory.shared(id, c.env, digest));
+  const guess = { kind: guesses.token, secret: digest };
   // What is remembered may be from before a rotation. That nothing is valid under this id is remembered, too.
-  if (remembered === null) return undefined;
-  const found = holder(await directory.lookUp(id, c.env, digest));
-  if (found !== undefined) giveBack();
-  return found;
-}
-
-/**
- * Counts a secret that may be wrong for its address (access.md#rate-limits). Call the result once the secret
- * turns out to be right. Code: `too_many_requests`.
- */
-export function refuseFlood(c: EdgeContext, { wrongTokens }: Pick<Access, "wrongTokens">): () => void {
-  const place = placeOf(addressOf(c));
-  const verdict = wrongTokens.take(place, c.env.now());
-  if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", wrongTokens, verdict);
-  return () => wrongTokens.giveBack(place);
+  if (remembered === null) return judged(c, guess, async () => undefined);
+  const isShared = () => directory.isAsked(digest, c.env.now());
+  return judged(c, guess, async () => holder(await directory.shared(id, c.env, digest)), isShared);
 }
 
 /** The owner of a session with this grant; undefined if the session, or the owner's secret, is not valid. */
@@ -181,27 +158,13 @@ function ownerOf(grant: SessionGrant | null | undefined, digest: string, c: Edge
   return adminToken !== "" && isSame(secret, contentDigest(adminToken)) ? adminCaller(secret) : undefined;
 }
 
-/**
- * The holder of a token with this grant; undefined if the secret is not one of its valid ones. Throws
- * `beyond_limits` if the token is not accepted from there.
- */
+/** The holder of a token with this grant; undefined if the secret is not one of its valid ones. */
 function holderOf(grant: TokenGrant | null | undefined, digest: string, c: EdgeContext): Caller | undefined {
   const secret = grant?.digests.find((one) => isSame(one.digest, digest));
   if (!grant || secret === undefined || (secret.until !== null && secret.until <= c.env.now())) {
     return undefined;
   }
-  const { sources } = grant.limits;
-  const address = addressOf(c);
-  if (sources !== undefined && !isFrom(sources, address)) {
-    const from = address === "" ? "an unknown address" : address;
-    throw new DroverError("beyond_limits", `this token is not accepted from ${from}`);
-  }
   return callerOf(grant, digest, secret.until);
-}
-
-/** The address that Cloudflare, or the door of a local Drover, has seen; empty if unknown. */
-export function addressOf(c: EdgeContext): string {
-  return c.req.header("cf-connecting-ip") ?? "";
 }
 
 const WHAT_IS_WRONG = {
@@ -209,12 +172,6 @@ const WHAT_IS_WRONG = {
   cut: "this token is incomplete, or has something added: it must be drv_ and 48 letters and digits",
   other: "this token is not valid here; it may belong to another Drover",
 };
-
-/** The error for a request beyond a rate limit. `what`: who sends too much of what. */
-export function tooMany(what: string, { policy }: RateLimiter, { retryAfterMs }: RateVerdict): DroverError {
-  const text = `${what}: ${policy.quota} in ${policy.windowMs / 1_000} s are allowed`;
-  return new DroverError("too_many_requests", text, { retryAfterMs });
-}
 
 /**
  * Compares digests in constant time. An empty secret matches nothing, so a Worker without a token refuses

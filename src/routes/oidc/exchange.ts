@@ -9,6 +9,7 @@ import { contentDigest, digestBytes } from "../../signing/mac.ts";
 import { earlier } from "../access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { invalid } from "../http/invalid.ts";
+import { hasCode } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { accepts, limitsFrom, nameFrom, shownClaims } from "./claims.ts";
@@ -46,26 +47,46 @@ export function exchangeRoute(app: EdgeApp, memory: ExchangeMemory): void {
   app.openapi(exchange, async (c) => c.json(await exchanged(c, memory, c.req.valid("json")), 200));
 }
 
+/**
+ * The token for a token of an issuer, by the rule that accepts it. The remembered rules may be from before a
+ * change, so they are asked for again before a refusal, and once more if the registry refuses the chosen rule
+ * because it has changed (oidc.md#exchange).
+ */
 async function exchanged(
   c: EdgeContext,
   { issuers, keys }: ExchangeMemory,
   { token, ...wanted }: z.output<typeof ExchangeRequest>,
 ) {
   const { issuer } = readJwt(token);
-  const { project } = wanted;
-  const ofProject = (rules: readonly TrustRow[]) => rules.filter((rule) => rule.project === project);
-  const known = ofProject(await issuers.rulesOf(issuer, c.env));
-  if (known.length === 0) {
-    throw refused(
-      `is from ${shown(issuer)}, which no trust rule names; \`drover trust list\` shows the rules`,
-    );
-  }
+  const rulesOf = async (newerThanMs?: number) =>
+    (await issuers.rulesOf(issuer, c.env, newerThanMs)).filter(({ project }) => project === wanted.project);
+  const remembered = await rulesOf();
+  if (remembered.length === 0 && (await rulesOf(FRESH_RULES_MS)).length === 0) throw unknownIssuer(issuer);
   const verified = await verifiedBy(c, keys, token, issuer);
-  const chosen =
-    chosenRule(known, verified, wanted.rule) ??
-    chosenRule(ofProject(await issuers.rulesOf(issuer, c.env, FRESH_RULES_MS)), verified, wanted.rule);
-  if (chosen === undefined) throw notTrusted(issuer, known, verified);
-  return give(c, token, chosen, verified);
+  const [first, ...others] = fittingRules(remembered, verified, wanted.rule);
+  const given = first && others.length === 0 ? await givenUnlessChanged(first) : undefined;
+  if (given !== undefined) return given;
+  const rules = await rulesOf(FRESH_RULES_MS);
+  if (rules.length === 0) throw unknownIssuer(issuer);
+  return give(c, token, onlyRule(issuer, rules, verified, wanted.rule), verified);
+
+  /** The token by a remembered rule; undefined if the registry refuses it because the rule has changed. */
+  async function givenUnlessChanged(rule: TrustRow) {
+    try {
+      return await give(c, token, rule, verified);
+    } catch (error) {
+      if (!hasCode(error, "unavailable")) throw error;
+      const isThere = (await rulesOf(0)).some(({ version }) => version === rule.version);
+      if (isThere) throw error;
+      return undefined;
+    }
+  }
+}
+
+function unknownIssuer(issuer: string): DroverError {
+  return refused(
+    `is from ${shown(issuer)}, which no trust rule names; \`drover trust list\` shows the rules`,
+  );
 }
 
 /** The claims of a token, by the keys of its issuer, which are read again once if it names an unknown key. */
@@ -85,21 +106,32 @@ async function verifiedBy(
   throw refused(`names a key that ${shown(issuer)} does not publish (\`kid\`)`);
 }
 
-/**
- * The rule that accepts a token; undefined if none does. Throws `invalid_request` if several do and the
- * request does not say which.
- */
-function chosenRule(
+/** The rules that accept a token, of those that the request means. */
+function fittingRules(
   rules: readonly TrustRow[],
   { claims, audience }: VerifiedJwt,
   wanted: string | undefined,
-): TrustRow | undefined {
-  const fitting = rules.filter(
+): TrustRow[] {
+  return rules.filter(
     (rule) =>
       (wanted === undefined || rule.name === wanted) && rule.audience === audience && accepts(rule, claims),
   );
-  if (fitting.length <= 1) return fitting[0];
-  const names = fitting.map(({ name }) => name).join(", ");
+}
+
+/**
+ * The one rule that accepts a token. Throws `invalid_request` if several do and the request does not say
+ * which, and refuses the token if none does.
+ */
+function onlyRule(
+  issuer: string,
+  rules: readonly TrustRow[],
+  verified: VerifiedJwt,
+  wanted: string | undefined,
+): TrustRow {
+  const [first, ...others] = fittingRules(rules, verified, wanted);
+  if (first === undefined) throw notTrusted(issuer, rules, verified);
+  if (others.length === 0) return first;
+  const names = [first, ...others].map(({ name }) => name).join(", ");
   throw invalid([{ pointer: "/rule", detail: `is required: the rules ${names} accept this token` }]);
 }
 

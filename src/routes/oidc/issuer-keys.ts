@@ -28,10 +28,13 @@ const KeySet = z.object({
     .max(100),
 });
 
+/** What an issuer answers: its keys, or why they could not be read. */
+type Found = { keys: JSONWebKeySet } | { why: string };
+
+/** What is remembered of an issuer. A failure does not replace keys: these are good until their own time. */
 interface Known {
-  at: Instant;
-  /** The keys, or why they could not be read. */
-  found: { keys: JSONWebKeySet } | { why: string };
+  latest?: { at: Instant; keys: JSONWebKeySet };
+  failure?: { at: Instant; why: string };
 }
 
 /** Why an answer of an issuer is not used. */
@@ -52,23 +55,26 @@ export class IssuerKeys {
   /**
    * The keys of an issuer, from memory for 10 min, else by discovery. `again`: a token names another key, so
    * the issuer is asked once more if the latest answer is a minute old; undefined if it is not. Throws
-   * `issuer_unavailable`.
+   * `issuer_unavailable`, which for `again` says nothing about the keys that are remembered.
    */
   async of(issuer: string, asking: Asking, again = false): Promise<JSONWebKeySet | undefined> {
-    const known = this.#known.get(issuer);
+    const known = this.#known.get(issuer) ?? {};
+    const { latest, failure } = known;
     const now = asking.now();
-    if (known !== undefined && "why" in known.found) {
-      const waitMs = known.at + FAILED_MS - now;
-      if (waitMs > 0) throw unavailable(issuer, known.found.why, waitMs);
-    } else if (known !== undefined) {
-      const keptMs = again ? REFETCH_MS : KEYS_KEPT_MS;
-      if (known.at + keptMs > now) return again || !("keys" in known.found) ? undefined : known.found.keys;
-    }
+    const isYoung = latest !== undefined && latest.at + (again ? REFETCH_MS : KEYS_KEPT_MS) > now;
+    if (isYoung) return again ? undefined : latest.keys;
+    if (failure !== undefined && failure.at + FAILED_MS > now)
+      throw unavailable(issuer, failure.why, failure.at + FAILED_MS - now);
     // Other requests may ask the same at the same time: a request of the platform cannot wait for another's.
     const found = await discovered(issuer, asking.network);
-    this.#known.set(issuer, { at: asking.now(), found });
-    if ("why" in found) throw unavailable(issuer, found.why, FAILED_MS);
-    return found.keys;
+    const at = asking.now();
+    if ("keys" in found) {
+      this.#known.set(issuer, { latest: { at, keys: found.keys } });
+      return found.keys;
+    }
+    // Meanwhile another request may have got keys.
+    this.#known.set(issuer, { ...this.#known.get(issuer), failure: { at, why: found.why } });
+    throw unavailable(issuer, found.why, FAILED_MS);
   }
 }
 
@@ -78,7 +84,7 @@ function unavailable(issuer: string, why: string, retryAfterMs: Millis): DroverE
 }
 
 /** Reads the keys of an issuer as OpenID Connect Discovery has it: a document that says where they are. */
-async function discovered(issuer: string, network: IssuerNetwork): Promise<Known["found"]> {
+async function discovered(issuer: string, network: IssuerNetwork): Promise<Found> {
   try {
     // A rule may be older than the present options of this Drover.
     const refusal = refusalOfIssuer(issuer, network.allowsLocal);

@@ -2,7 +2,7 @@
 import { createMiddleware } from "hono/factory";
 import { placeOf } from "../../schema/access/networks.ts";
 import type { EdgeTypes } from "../edge.ts";
-import { addressOf, tooMany } from "../http/auth.ts";
+import { addressOf, tooMany } from "../http/limits.ts";
 import { hasCode } from "../http/problem.ts";
 
 /**
@@ -14,7 +14,7 @@ export function countRefusals(kind: "issuer" | "attempt") {
   return createMiddleware<EdgeTypes>(async (c, next) => {
     const limiter = c.var.access.refused[kind];
     const { verdict, settle } = limiter.reserve(placeOf(addressOf(c)), c.env.now());
-    if (!verdict.allowed) throw tooMany("too many wrong tokens came from this address", limiter, verdict);
+    if (!verdict.allowed) throw tooMany(c, "too many wrong tokens came from this address", limiter, verdict);
     await next();
     settle(hasCode(c.error, "unauthorized") || hasCode(c.error, "not_trusted"));
   });

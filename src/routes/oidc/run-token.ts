@@ -9,7 +9,8 @@ import { isTerminal } from "../../shared/run-state.ts";
 import { iso } from "../../shared/time/instant.ts";
 import { type AttemptClaim, readRequestToken } from "../../signing/attempt-token.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { bearerOf, tooMany } from "../http/auth.ts";
+import { bearerOf } from "../http/auth.ts";
+import { tooMany } from "../http/limits.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer } from "../openapi/params.ts";
 import { issuerOf } from "./own-issuer.ts";
@@ -90,7 +91,7 @@ async function askerOf(c: EdgeContext): Promise<{ claim: AttemptClaim; status: R
   }
   const { runTokens } = c.var.access;
   const verdict = runTokens.take(text, c.env.now());
-  if (!verdict.allowed) throw tooMany("this attempt asks for too many tokens", runTokens, verdict);
+  if (!verdict.allowed) throw tooMany(c, "this attempt asks for too many tokens", runTokens, verdict);
   await c.env.objects.worker(claim.worker).confirmAttempt(claim);
   const { run = "", task } = parseAttemptId(claim.attempt) ?? {};
   const status = await c.env.objects.allocation(run).read();

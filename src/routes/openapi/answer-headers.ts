@@ -17,9 +17,10 @@ const HEADERS = {
   Location: "the path of the resource",
   RateLimit:
     "how many requests the token has left (`r`), and in how many seconds all of them (`t`), such as " +
-    '`"requests";r=99;t=7`',
+    '`"requests";r=99;t=7`; in a refusal of wrong secrets, what is left to the address',
   "RateLimit-Policy":
-    'how many requests a token has (`q`) in how many seconds (`w`), such as `"requests";q=100;w=60`',
+    'how many requests a token has (`q`) in how many seconds (`w`), such as `"requests";q=100;w=60`; in a ' +
+    "refusal of wrong secrets, how many of them an address has",
   "Repr-Digest": "the SHA-256 of the file (RFC 9530)",
   "Retry-After": "seconds after which the same request is worth sending again",
   "Set-Cookie": "the session's cookie, or its removal (docs/design/sessions.md)",

@@ -180,7 +180,8 @@ function derivedCodes(access: AccessRule, request: RouteConfig["request"]): Erro
 
 function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: AccessRule) {
   const headers = {
-    ...(access === "host" ? headersOf(...SIGNED) : needsToken(access) ? headersOf(...RATED) : {}),
+    ...(access === "host" ? headersOf(...SIGNED) : {}),
+    ...(needsToken(access) || codes.includes("too_many_requests") ? headersOf(...RATED) : {}),
     ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
     ...(codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
     ...(status === 416 ? headersOf("Content-Range") : {}),

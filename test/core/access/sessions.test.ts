@@ -5,7 +5,6 @@ import {
   MAX_SESSIONS,
   MAX_SESSIONS_OF_OWNER,
   offeredTo,
-  refusalOfNewSession,
   sessionEndsAt,
   sessionGrantOf,
   sessionViews,
@@ -187,12 +186,74 @@ test("an owner has at most 20 sessions and codes: another one ends the oldest (s
   expect(ids).not.toContain("s0");
 });
 
-test("there are at most 1,000 sessions and codes (sessions.md#life)", () => {
-  const { sessions } = registryOf(null);
-  const row = { token: null, secret: "", state: "active" as const, digest: "", startedAt: T0, usedAt: T0 };
-  for (let index = 1; index <= MAX_SESSIONS; index += 1) {
-    expect(refusalOfNewSession(sessions)).toBeNull();
-    sessions.set(`s${index}`, { ...row, id: `s${index}`, until: T0 + HOUR }, T0);
+describe("when there are 1,000 sessions and codes (sessions.md#life)", () => {
+  /** A registry in which each of these tokens has as many sessions as said, the earlier ones the older. */
+  function full(
+    owners: readonly { token: string | null; project?: string; sessions: number }[],
+    codes: 0 | 1 = 0,
+  ) {
+    const one = registry();
+    let now = T0;
+    for (const { token, project = "default", sessions } of owners) {
+      const secret = `sha-256=:${token}:`;
+      if (token !== null) {
+        const row = { id: token, name: token, project, payer: token, digest: secret, createdAt: T0 };
+        const more = { scopes: ["runs:read" as const], limits: {}, createdBy: "admin" };
+        one.at(T0, { type: "token_created", token: { ...row, ...more, parent: null, expiresAt: null } });
+      }
+      for (let index = 0; index < sessions; index += 1) {
+        now += 1;
+        one.at(now, started(`${token}-${index}`, { token, secret }));
+      }
+    }
+    const at = (event: Event) => {
+      now += 1;
+      one.at(now, event);
+    };
+    if (codes === 1) at({ type: "session_offered", id: "code", owner: OWNER, digest: "code" });
+    const active = () => one.views(now).map(({ id }) => id);
+    expect(active()).toHaveLength(MAX_SESSIONS - codes);
+    const before = active();
+    /** Starts one session more. Returns those that it ends. */
+    const ends = (token: string | null, secret = `sha-256=:${token}:`) => {
+      at(started("new", { token, secret }));
+      const after = active();
+      expect(after).toContain("new");
+      expect(after).toHaveLength(MAX_SESSIONS);
+      return before.filter((id) => !after.includes(id));
+    };
+    return { at, active, ends };
   }
-  expect(refusalOfNewSession(sessions)).toMatchObject({ code: "busy" });
+  const many = (count: number, sessions: number, prefix = "t", project = "default") =>
+    Array.from({ length: count }, (_, n) => ({ token: `${prefix}${n}`.padEnd(10, "x"), project, sessions }));
+
+  test("whose owners have 20 each, the admin and a token without a session get one", () => {
+    expect(full(many(50, 20)).ends(null)).toEqual(["t0xxxxxxxx-0"]);
+    expect(full(many(50, 20)).ends("tokentoken", TOKEN_SECRET)).toEqual(["t0xxxxxxxx-0"]);
+  });
+
+  test("an owner with 20 replaces its own oldest one", () => {
+    expect(full(many(50, 20)).ends("t7xxxxxxxx")).toEqual(["t7xxxxxxxx-0"]);
+  });
+
+  test("room is made at the owner who has the most", () => {
+    const owners = [...many(97, 10, "a"), ...many(1, 18, "b"), ...many(1, 12, "c")];
+    expect(full(owners).ends(null)).toEqual(["b0xxxxxxxx-0"]);
+  });
+
+  test("room is made in the project that has the most, also if each token has a single one there", () => {
+    const owners = [
+      { token: null, sessions: 20 },
+      ...many(19, 20, "b", "team"),
+      ...many(600, 1, "a", "evil"),
+    ];
+    expect(full(owners).ends("tokentoken", TOKEN_SECRET)).toEqual(["a0xxxxxxxx-0"]);
+  });
+
+  test("a code that starts its session ends no other one", () => {
+    const { at, active } = full([...many(49, 20), ...many(1, 19, "u")], 1);
+    const before = active();
+    at(started("code"));
+    expect(active().toSorted()).toEqual(["code", ...before].toSorted());
+  });
 });

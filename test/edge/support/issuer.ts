@@ -56,9 +56,15 @@ export class Issuer {
 
   /** Signs with another key from now on, and publishes only that one. */
   async rotate(kid: string, alg = "RS256"): Promise<void> {
+    this.keys.length = 0;
+    await this.add(kid, alg);
+  }
+
+  /** Publishes one key more. */
+  async add(kid: string, alg = "RS256"): Promise<void> {
     const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
     this.#private.set(kid, privateKey);
-    this.keys.splice(0, this.keys.length, { ...(await exportJWK(publicKey)), kid, alg, use: "sig" });
+    this.keys.push({ ...(await exportJWK(publicKey)), kid, alg, use: "sig" });
   }
 
   /** A token with these claims, by default of a job and valid now. `undefined` drops a claim. */
