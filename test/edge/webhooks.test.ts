@@ -172,6 +172,33 @@ describe("a receiver that", () => {
     await well.down();
   });
 
+  test("takes longer than 20 s has answered if its status came, else gets the same id again", async () => {
+    receiver.answer = (res) => void res.writeHead(200).write("so far");
+    const { name } = await endpoint();
+    const [gone, late] = [new Receiver(), new Receiver()];
+    const others = [gone, late];
+    await Promise.all(others.map((one) => one.up()));
+    gone.answer = (res) => void res.writeHead(410).write("so far");
+    const answers: (() => void)[] = [];
+    late.answer = (res, got) => void answers.push(() => accept(res, got));
+    await endpoint({ name: "gone", url: gone.url });
+    await endpoint({ name: "late", url: late.url });
+    const id = await ended();
+    expect(await firstAttempt(name)).toMatchObject({
+      state: "delivered",
+      last: { status: 200, answer: "so far", problem: expect.stringContaining("did not end within 20s") },
+    });
+    await expect.poll(async () => (await read("gone")).disabled?.code, PATIENT).toBe("gone");
+    expect((await firstAttempt("late")).last?.problem).toBe("the receiver did not answer within 20s");
+    late.answer = accept;
+    for (const answer of answers) answer(); // too late: nobody hears it
+    await expect.poll(async () => (await deliveries("late"))[0]?.state, PATIENT).toBe("delivered");
+    expect(late.runs()).toEqual([id, id]);
+    expect(new Set(late.got.map((one) => one.id)).size).toBe(1);
+    expect(receiver.runs()).toEqual([id]);
+    await Promise.all(others.map((one) => one.down()));
+  });
+
   test("is gone (410) disables its endpoint at once; enabled again, it gets what waits", async () => {
     receiver.answer = refuse(410);
     const { name } = await endpoint();
