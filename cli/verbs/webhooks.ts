@@ -102,7 +102,7 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
   const rows = webhooks.map((one) => [
     nameIn(one.project, one.name, "/"),
     one.state,
-    String(one.waiting),
+    String(one.waiting ?? ""),
     one.url,
     one.types.join(" "),
     [...(one.pools ?? []).map((pool) => `pool ${pool}`), ...labelsOf(one)].join(", "),
@@ -113,10 +113,15 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
 }
 
 /** Why an endpoint is in its state, and what it has missed. */
-function reasonOf({ disabled, unsigned, failing, gap }: Webhook): string {
+function reasonOf(one: Webhook): string {
+  const { gap } = one;
   const missed = gap === null ? "" : `${gap.runs} ends missed, the latest noticed at ${gap.at}`;
-  const why = disabled?.text ?? unsigned?.text ?? failing?.text ?? "";
-  return [why, missed].filter((text) => text !== "").join("; ");
+  return [whyOf(one), missed].filter((text) => text !== "").join("; ");
+}
+
+/** Why an endpoint is in its state. Empty: nothing is wrong. */
+function whyOf({ unknown, disabled, unsigned, failing }: Webhook): string {
+  return unknown?.text ?? disabled?.text ?? unsigned?.text ?? failing?.text ?? "";
 }
 
 function addShow(webhooks: Command, io: Io): void {
@@ -141,11 +146,11 @@ function showView(one: Webhook): string {
     ["pools", one.pools?.join(" ") ?? "all"],
     ["labels", labelsOf(one).join(" ")],
     ["state", one.state],
-    ["why", disabled?.text ?? unsigned?.text ?? failing?.text],
+    ["why", whyOf(one)],
     ["since", disabled?.at ?? unsigned?.since ?? failing?.since],
     ["secret tried", disabled === null ? unsigned?.nextAt : undefined],
     ["paused until", one.pausedUntil ?? undefined],
-    ["waiting", `${one.waiting} deliveries`],
+    ["waiting", one.waiting === null ? undefined : `${one.waiting} deliveries`],
     ["unread", one.behind.join(" ")],
     ["missed", gap === null ? "" : `${gap.runs} ends, since their runs were deleted before they were read`],
     ["noticed", gap?.at],

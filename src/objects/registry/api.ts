@@ -16,7 +16,7 @@ import type { TrustRule } from "../../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
-import type { WebhookRef } from "./webhook-calls.ts";
+import type { KnownWebhook, WebhookRef } from "./webhook-calls.ts";
 
 /** Who makes a change, behind the wall of which project. Null: there is no wall (projects.md#callers). */
 export interface Acting {
@@ -126,9 +126,9 @@ export interface RegistryApi {
   /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
   rotateWebhook(webhook: Named, secret: string, overlapMs: number, by: string): Promise<string>;
   removeWebhook(webhook: Named, by: string): Promise<void>;
-  webhook(webhook: Named): Promise<WebhookRef>;
+  webhook(webhook: Named): Promise<KnownWebhook>;
   /** The endpoints of a project (null: of all), by name. */
-  webhooks(project: string | null): Promise<WebhookRef[]>;
+  webhooks(project: string | null): Promise<KnownWebhook[]>;
   /** The entries of the audit log about tokens and pools' configurations, newest first. */
   audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
   /** Records that requests of a caller were refused (audit.md#denied). */
