@@ -212,6 +212,18 @@ describe("a receiver that", () => {
     expect(await read(name)).toMatchObject({ state: "active", disabled: null });
   });
 
+  test("asks for a pause of a day gets a test all the same, at once (webhooks.md#tests)", async () => {
+    receiver.answer = refuse(429, { "retry-after": "86400" });
+    const { name } = await endpoint();
+    await ended();
+    await expect.poll(async () => (await read(name)).pausedUntil, PATIENT).not.toBeNull();
+    const test = () => up.json(200, "POST", `/v1/webhooks/${name}/test`);
+    expect(await test()).toMatchObject({ state: "failed", last: { status: 429 } });
+    receiver.answer = accept;
+    expect(await test()).toMatchObject({ state: "delivered", tries: 1, last: { status: 204 } });
+    expect(await read(name)).toMatchObject({ waiting: 1, pausedUntil: expect.any(String) });
+  });
+
   test("asks for a pause by 429 gets nothing before it is over", async () => {
     const times: number[] = [];
     receiver.answer = (res, got) => {
