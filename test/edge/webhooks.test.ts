@@ -205,6 +205,11 @@ describe("a receiver that", () => {
     const id = await ended();
     await expect.poll(async () => (await read(name)).state, PATIENT).toBe("disabled");
     expect((await read(name)).disabled).toMatchObject({ code: "gone", by: null });
+    const entry = async () => {
+      const { items } = await up.json(200, "GET", "/v1/audit?actor=drover&action=webhook.disable");
+      return items.find(({ target }: { target: { name: string } }) => target.name === name);
+    };
+    await expect.poll(entry, PATIENT).toMatchObject({ reason: expect.stringContaining("410") });
     const meanwhile = await ended();
     receiver.answer = accept;
     await up.json(200, "POST", `/v1/webhooks/${name}/enable`, {});

@@ -257,9 +257,13 @@ function hasSuccessor(state: Endpoint, row: DeliveryRow): boolean {
     .some((other) => other.number > row.number && subjectOf(other) === run);
 }
 
-/** Disables an endpoint that is gone, or has failed for five days (webhooks.md#disabling). */
+/**
+ * Disables an endpoint that is gone, or has failed for five days (webhooks.md#disabling). One that is
+ * disabled already keeps its reason: what was in flight says nothing of who disabled it.
+ */
 function disableIfHopeless(state: Endpoint, status: number | null, now: Instant): Endpoint {
-  const { failing } = state.record;
+  const { failing, disabled } = state.record;
+  if (disabled !== null) return state;
   if (status === 410) {
     const text = "the receiver answered 410, which asks to send nothing more; enable it to send again";
     return { ...state, record: disabledRecord(state.record, "gone", text, null, now) };
