@@ -119,11 +119,17 @@ export interface RegistryApi {
   sessions(project: string | null): Promise<Session[]>;
   /** Ends a session, or does nothing if there is no session with this id. */
   endSession(id: string, by: string): Promise<void>;
-  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`, `unknown_project`. */
+  /**
+   * Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`, `unknown_project`,
+   * `no_wrapping_key`.
+   */
   createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
   /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
   changeWebhook(webhook: Named, fields: WebhookFields, by: string): Promise<string>;
-  /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
+  /**
+   * Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. Code, too:
+   * `no_wrapping_key`.
+   */
   rotateWebhook(webhook: Named, secret: string, overlapMs: number, by: string): Promise<string>;
   removeWebhook(webhook: Named, by: string): Promise<void>;
   webhook(webhook: Named): Promise<KnownWebhook>;

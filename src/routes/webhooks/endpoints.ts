@@ -28,7 +28,7 @@ const create = operation({
   method: "post",
   path: "/v1/webhooks",
   operationId: "createWebhook",
-  codes: ["webhook_exists", "busy", "not_acknowledged"],
+  codes: ["webhook_exists", "busy", "not_acknowledged", "no_wrapping_key"],
   summary:
     "Create an endpoint; the answer shows the secret that signs its events, and nothing else ever does",
   description:
@@ -89,7 +89,7 @@ const rotate = operation({
   method: "post",
   path: "/v1/webhooks/{name}/rotate",
   operationId: "rotateWebhook",
-  codes: ["unknown_webhook", "not_acknowledged"],
+  codes: ["unknown_webhook", "not_acknowledged", "no_wrapping_key"],
   summary: "Give an endpoint another secret; for `overlap`, the one before signs as well",
   request: { params: WebhookParams, body: jsonBody(RotateWebhookRequest) },
   responses: { 200: jsonAnswer("the endpoint with its new secret", NewWebhook) },
