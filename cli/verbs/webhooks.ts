@@ -8,7 +8,7 @@ import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { duration, pair, positiveDuration, several, wholeNumber, words } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-import { asJson } from "../terminal/text.ts";
+import { asJson, printable } from "../terminal/text.ts";
 
 const CREATE_HELP = `
 Prints the secret by which the receiver verifies events. docs/webhooks.md has a receiver.
@@ -157,7 +157,7 @@ function showView(one: Webhook): string {
     ["created", `${one.createdAt} by ${one.createdBy}`],
   ];
   const shown = all.filter(([, text]) => text !== undefined && text !== "");
-  return shown.map(([label, text]) => `${label.padEnd(12)} ${text}\n`).join("");
+  return shown.map(([label, text = ""]) => `${label.padEnd(12)} ${printable(text)}\n`).join("");
 }
 
 function labelsOf({ labels }: Webhook): string[] {
@@ -185,7 +185,7 @@ function addTest(webhooks: Command, io: Io, exitWith: (code: number) => void): v
     .option("--json", "print JSON")
     .action(async (name: string, { json }: { json?: boolean }) => {
       const delivery = await connect(io).client.webhooks.test(name);
-      await io.stdout.write(json === true ? `${asJson(delivery)}\n` : `${outcomeOf(delivery)}\n`);
+      await io.stdout.write(json === true ? `${asJson(delivery)}\n` : `${printable(outcomeOf(delivery))}\n`);
       if (delivery.state !== "delivered") exitWith(1);
     });
 }
