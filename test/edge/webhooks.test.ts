@@ -1,8 +1,7 @@
-import { spawn } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Delivery, Webhook } from "../../src/schema/webhook/webhook.ts";
+import { startDocumented } from "./support/documented-receiver.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import { accept, isSignedBy, Receiver, refuse } from "./support/receiver.ts";
 
@@ -257,37 +256,14 @@ describe("a receiver that", () => {
 
 describe("the receiver of the documents", () => {
   test("takes what Drover signs, and nothing else (docs/webhooks.md)", async () => {
-    const document = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
-    const [, source = ""] = /<<'END'\n([\s\S]*?)\nEND\n/.exec(document) ?? [];
-    const { url } = receiver; // its port is free from now on
-    await receiver.down();
-    const file = join(home, "receiver.mjs");
-    writeFileSync(file, source.replace("listen(8080)", `listen(${new URL(url).port}, "127.0.0.1")`));
     const { secret } = await endpoint();
-    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: secret };
-    const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "inherit"] });
-    let said = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-    });
+    await receiver.down(); // its port is free from now on
+    const documented = await startDocumented(home, receiver.url, secret);
     try {
-      const headers = { "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(Date.now() / 1_000)}` };
-      const forged = () =>
-        fetch(url, { method: "POST", headers: { ...headers, "webhook-signature": "v1,AAAA" }, body: "{}" });
-      await expect
-        .poll(
-          () =>
-            forged().then(
-              ({ status }) => status,
-              () => 0,
-            ),
-          PATIENT,
-        )
-        .toBe(401);
       const id = await ended();
-      await expect.poll(() => said, PATIENT).toBe(`run.completed ${id} 0\n`);
+      await expect.poll(documented.said, PATIENT).toBe(`run.completed ${id} 0\n`);
     } finally {
-      child.kill();
+      documented.stop();
     }
   });
 });
