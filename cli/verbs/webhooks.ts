@@ -45,7 +45,9 @@ export function addWebhooks(program: Command, io: Io, exitWith: (code: number) =
   const webhooks = program
     .command("webhooks")
     .summary("send events of runs to receivers of yours")
-    .description("Endpoints are told of the ends of runs, signed, and again until they answer with 2xx.");
+    .description(
+      "Endpoints are told of the ends of runs, signed, and again for days if they do not answer with 2xx.",
+    );
   addCreate(webhooks, io);
   addList(webhooks, io);
   addShow(webhooks, io);

@@ -32,8 +32,10 @@ const create = operation({
   summary:
     "Create an endpoint; the answer shows the secret that signs its events, and nothing else ever does",
   description:
-    "From now on, the ends of runs are sent to it, signed by Standard Webhooks. Every event is sent again " +
-    "until the receiver answers with 2xx.",
+    "From now on, the ends of runs are sent to it, signed by Standard Webhooks. An event that the " +
+    "receiver does not answer with 2xx is sent again: ten attempts at most, over three to four days. Then " +
+    "it is `failed`, and can be replayed. While the receiver accepts nothing at all, attempts go on " +
+    "daily, until the endpoint is disabled after 5 days.",
   request: { body: jsonBody(WebhookRequest) },
   responses: { 201: jsonAnswer("it is told of what ends from now on", NewWebhook, ["Location"]) },
 });
