@@ -8,7 +8,7 @@ import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { duration, pair, positiveDuration, several, wholeNumber, words } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-import { asJson } from "../terminal/text.ts";
+import { asJson, printable } from "../terminal/text.ts";
 
 const CREATE_HELP = `
 Prints the secret by which the receiver verifies events. docs/webhooks.md has a receiver.
@@ -45,7 +45,9 @@ export function addWebhooks(program: Command, io: Io, exitWith: (code: number) =
   const webhooks = program
     .command("webhooks")
     .summary("send events of runs to receivers of yours")
-    .description("Endpoints are told of the ends of runs, signed, and again until they answer with 2xx.");
+    .description(
+      "Endpoints are told of the ends of runs, signed, and again for days if they do not answer with 2xx.",
+    );
   addCreate(webhooks, io);
   addList(webhooks, io);
   addShow(webhooks, io);
@@ -102,7 +104,7 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
   const rows = webhooks.map((one) => [
     nameIn(one.project, one.name, "/"),
     one.state,
-    String(one.waiting),
+    String(one.waiting ?? ""),
     one.url,
     one.types.join(" "),
     [...(one.pools ?? []).map((pool) => `pool ${pool}`), ...labelsOf(one)].join(", "),
@@ -113,10 +115,15 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
 }
 
 /** Why an endpoint is in its state, and what it has missed. */
-function reasonOf({ disabled, unsigned, failing, gap }: Webhook): string {
+function reasonOf(one: Webhook): string {
+  const { gap } = one;
   const missed = gap === null ? "" : `${gap.runs} ends missed, the latest noticed at ${gap.at}`;
-  const why = disabled?.text ?? unsigned?.text ?? failing?.text ?? "";
-  return [why, missed].filter((text) => text !== "").join("; ");
+  return [whyOf(one), missed].filter((text) => text !== "").join("; ");
+}
+
+/** Why an endpoint is in its state. Empty: nothing is wrong. */
+function whyOf({ unknown, disabled, unsigned, failing }: Webhook): string {
+  return unknown?.text ?? disabled?.text ?? unsigned?.text ?? failing?.text ?? "";
 }
 
 function addShow(webhooks: Command, io: Io): void {
@@ -141,18 +148,18 @@ function showView(one: Webhook): string {
     ["pools", one.pools?.join(" ") ?? "all"],
     ["labels", labelsOf(one).join(" ")],
     ["state", one.state],
-    ["why", disabled?.text ?? unsigned?.text ?? failing?.text],
+    ["why", whyOf(one)],
     ["since", disabled?.at ?? unsigned?.since ?? failing?.since],
     ["secret tried", disabled === null ? unsigned?.nextAt : undefined],
     ["paused until", one.pausedUntil ?? undefined],
-    ["waiting", `${one.waiting} deliveries`],
+    ["waiting", one.waiting === null ? undefined : `${one.waiting} deliveries`],
     ["unread", one.behind.join(" ")],
     ["missed", gap === null ? "" : `${gap.runs} ends, since their runs were deleted before they were read`],
     ["noticed", gap?.at],
     ["created", `${one.createdAt} by ${one.createdBy}`],
   ];
   const shown = all.filter(([, text]) => text !== undefined && text !== "");
-  return shown.map(([label, text]) => `${label.padEnd(12)} ${text}\n`).join("");
+  return shown.map(([label, text = ""]) => `${label.padEnd(12)} ${printable(text)}\n`).join("");
 }
 
 function labelsOf({ labels }: Webhook): string[] {
@@ -180,7 +187,7 @@ function addTest(webhooks: Command, io: Io, exitWith: (code: number) => void): v
     .option("--json", "print JSON")
     .action(async (name: string, { json }: { json?: boolean }) => {
       const delivery = await connect(io).client.webhooks.test(name);
-      await io.stdout.write(json === true ? `${asJson(delivery)}\n` : `${outcomeOf(delivery)}\n`);
+      await io.stdout.write(json === true ? `${asJson(delivery)}\n` : `${printable(outcomeOf(delivery))}\n`);
       if (delivery.state !== "delivered") exitWith(1);
     });
 }

@@ -10,7 +10,7 @@ const config = unstable_readConfig({ config: join(ROOT, "wrangler.toml") });
 test("P21: what is yours of a deployment stands in a file that git ignores", () => {
   expect(config.vars).toEqual({});
   const yours = [...read(".dev.vars.example").matchAll(/^(\w+)=""$/gm)].map(([, name]) => name);
-  expect(yours).toEqual(["DROVER_ADMIN_TOKEN", "DROVER_SIGNING_KEY", "DROVER_URL"]);
+  expect(yours).toEqual(["DROVER_ADMIN_TOKEN", "DROVER_SIGNING_KEY", "DROVER_KEK_1", "DROVER_URL"]);
   expect(read(".gitignore").split("\n")).toContain(".dev.vars");
 });
 

@@ -1,8 +1,7 @@
-import { spawn } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Delivery, Webhook } from "../../src/schema/webhook/webhook.ts";
+import { startDocumented } from "./support/documented-receiver.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import { accept, isSignedBy, Receiver, refuse } from "./support/receiver.ts";
 
@@ -172,17 +171,61 @@ describe("a receiver that", () => {
     await well.down();
   });
 
+  test("takes longer than 20 s has answered if its status came, else gets the same id again", async () => {
+    receiver.answer = (res) => void res.writeHead(200).write("so far");
+    const { name } = await endpoint();
+    const [gone, late] = [new Receiver(), new Receiver()];
+    const others = [gone, late];
+    await Promise.all(others.map((one) => one.up()));
+    gone.answer = (res) => void res.writeHead(410).write("so far");
+    const answers: (() => void)[] = [];
+    late.answer = (res, got) => void answers.push(() => accept(res, got));
+    await endpoint({ name: "gone", url: gone.url });
+    await endpoint({ name: "late", url: late.url });
+    const id = await ended();
+    expect(await firstAttempt(name)).toMatchObject({
+      state: "delivered",
+      last: { status: 200, answer: "so far", problem: expect.stringContaining("did not end within 20s") },
+    });
+    await expect.poll(async () => (await read("gone")).disabled?.code, PATIENT).toBe("gone");
+    expect((await firstAttempt("late")).last?.problem).toBe("the receiver did not answer within 20s");
+    late.answer = accept;
+    for (const answer of answers) answer(); // too late: nobody hears it
+    await expect.poll(async () => (await deliveries("late"))[0]?.state, PATIENT).toBe("delivered");
+    expect(late.runs()).toEqual([id, id]);
+    expect(new Set(late.got.map((one) => one.id)).size).toBe(1);
+    expect(receiver.runs()).toEqual([id]);
+    await Promise.all(others.map((one) => one.down()));
+  });
+
   test("is gone (410) disables its endpoint at once; enabled again, it gets what waits", async () => {
     receiver.answer = refuse(410);
     const { name } = await endpoint();
     const id = await ended();
     await expect.poll(async () => (await read(name)).state, PATIENT).toBe("disabled");
     expect((await read(name)).disabled).toMatchObject({ code: "gone", by: null });
+    const entry = async () => {
+      const { items } = await up.json(200, "GET", "/v1/audit?actor=drover&action=webhook.disable");
+      return items.find(({ target }: { target: { name: string } }) => target.name === name);
+    };
+    await expect.poll(entry, PATIENT).toMatchObject({ reason: expect.stringContaining("410") });
     const meanwhile = await ended();
     receiver.answer = accept;
     await up.json(200, "POST", `/v1/webhooks/${name}/enable`, {});
     await expect.poll(() => new Set(receiver.runs()), PATIENT).toEqual(new Set([id, meanwhile]));
     expect(await read(name)).toMatchObject({ state: "active", disabled: null });
+  });
+
+  test("asks for a pause of a day gets a test all the same, at once (webhooks.md#tests)", async () => {
+    receiver.answer = refuse(429, { "retry-after": "86400" });
+    const { name } = await endpoint();
+    await ended();
+    await expect.poll(async () => (await read(name)).pausedUntil, PATIENT).not.toBeNull();
+    const test = () => up.json(200, "POST", `/v1/webhooks/${name}/test`);
+    expect(await test()).toMatchObject({ state: "failed", last: { status: 429 } });
+    receiver.answer = accept;
+    expect(await test()).toMatchObject({ state: "delivered", tries: 1, last: { status: 204 } });
+    expect(await read(name)).toMatchObject({ waiting: 1, pausedUntil: expect.any(String) });
   });
 
   test("asks for a pause by 429 gets nothing before it is over", async () => {
@@ -213,37 +256,14 @@ describe("a receiver that", () => {
 
 describe("the receiver of the documents", () => {
   test("takes what Drover signs, and nothing else (docs/webhooks.md)", async () => {
-    const document = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
-    const [, source = ""] = /<<'END'\n([\s\S]*?)\nEND\n/.exec(document) ?? [];
-    const { url } = receiver; // its port is free from now on
-    await receiver.down();
-    const file = join(home, "receiver.mjs");
-    writeFileSync(file, source.replace("listen(8080)", `listen(${new URL(url).port}, "127.0.0.1")`));
     const { secret } = await endpoint();
-    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: secret };
-    const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "inherit"] });
-    let said = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-    });
+    await receiver.down(); // its port is free from now on
+    const documented = await startDocumented(home, receiver.url, secret);
     try {
-      const headers = { "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(Date.now() / 1_000)}` };
-      const forged = () =>
-        fetch(url, { method: "POST", headers: { ...headers, "webhook-signature": "v1,AAAA" }, body: "{}" });
-      await expect
-        .poll(
-          () =>
-            forged().then(
-              ({ status }) => status,
-              () => 0,
-            ),
-          PATIENT,
-        )
-        .toBe(401);
       const id = await ended();
-      await expect.poll(() => said, PATIENT).toBe(`run.completed ${id} 0\n`);
+      await expect.poll(documented.said, PATIENT).toBe(`run.completed ${id} 0\n`);
     } finally {
-      child.kill();
+      documented.stop();
     }
   });
 });

@@ -2,10 +2,15 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { WebhookSettings } from "../../src/core/webhook/messages.ts";
 import type { WebhookRecord } from "../../src/core/webhook/record.ts";
+import type { Env } from "../../src/objects/env.ts";
+import { registryOf } from "../../src/objects/messages/stubs.ts";
 import { meter } from "../../src/objects/meter.ts";
+import type { RegistryCalls } from "../../src/objects/registry/api.ts";
+import { Registry } from "../../src/objects/registry.ts";
 import { SqlRowDisk, ValueStore } from "../../src/objects/store.ts";
 import type { Webhook } from "../../src/objects/webhooks/webhook.ts";
 import { WebhookFields } from "../../src/schema/webhook/webhook.ts";
+import type { DroverError } from "../../src/shared/errors.ts";
 import { bindings, eventually, freshWorld, makePool, named, objects, submit } from "./support/world.ts";
 
 const world = freshWorld();
@@ -65,6 +70,44 @@ async function ended(id: string): Promise<void> {
 }
 
 const runsGot = () => [...new Set(got.map(({ run }) => run))];
+
+/** The registry over the same storage, without a wrapping key. */
+async function withoutKey<T>(work: (one: RegistryCalls) => Promise<T>): Promise<T> {
+  return runInDurableObject(bindings.REGISTRY.getByName("registry"), async (_instance, state) => {
+    const { DROVER_KEK_1: _none, ...env } = bindings;
+    const one = new Registry(state, env as unknown as Env); // the same bindings, but for the key
+    return work(registryOf({ REGISTRY: { getByName: () => one } }));
+  });
+}
+
+const refusal = (work: Promise<unknown>): Promise<Partial<DroverError>> =>
+  work.then(
+    () => ({}),
+    (error) => error,
+  );
+
+describe("without a wrapping key (webhooks.md#secrets)", () => {
+  const HOW = "openssl rand -base64 32 | npx wrangler secret put DROVER_KEK_1";
+
+  test("no endpoint is created, and the answer says how to make one", async () => {
+    const fields = WebhookFields.parse({ url: URL });
+    const { code, message } = await withoutKey((one) =>
+      refusal(one.createWebhook({ id: ID, ...named("ci"), fields }, "whsec_AAAA", "admin")),
+    );
+    expect([code, message]).toEqual(["no_wrapping_key", expect.stringContaining(HOW)]);
+    expect(await objects.registry().webhooks(null)).toEqual([]);
+  });
+
+  test("none gets another secret, and the answer says how to make one", async () => {
+    await create();
+    const before = await configuration();
+    const { code, message } = await withoutKey((one) =>
+      refusal(one.rotateWebhook(named("ci"), "whsec_BBBB", 0, "admin")),
+    );
+    expect([code, message]).toEqual(["no_wrapping_key", expect.stringContaining(HOW)]);
+    expect(await configuration()).toEqual(before);
+  });
+});
 
 describe("an endpoint in real storage (webhooks.md#state)", () => {
   test("and its pool may both be evicted while the receiver is down: every end arrives", async () => {

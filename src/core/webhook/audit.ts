@@ -38,9 +38,9 @@ function isAsked(event: { type: string }): event is AskedEvent {
 }
 
 /**
- * Adds the entry of what a user has asked of an endpoint, in the same step. What changes neither the record
- * nor a delivery, such as a repeated `disable`, has no entry. `before.version`: that of the deliveries, which
- * are changed in place.
+ * Adds the entry of what a user has asked of an endpoint, or that Drover has disabled it, in the same step.
+ * What changes neither the record nor a delivery, such as a repeated `disable`, has no entry.
+ * `before.version`: that of the deliveries, which are changed in place.
  */
 export function noteAudit(
   before: Pick<WebhookState, "record"> & { version: number },
@@ -48,13 +48,24 @@ export function noteAudit(
   event: { type: string },
   now: Instant,
 ): WebhookState {
-  if (!isAsked(event) || before.record === null || before.record.settings === null) return after;
   const { record, deliveries } = after;
+  if (before.record === null || before.record.settings === null || record === null) return after;
   const isSame = record === before.record && deliveries.version === before.version;
-  if (record === null || isSame) return after;
-  const entry = entryOf(before.record.id, event);
-  const audit = withEntry(record.audit, { at: now, by: event.by, ...entry, ...viaField(event) });
-  return { ...after, record: { ...record, audit } };
+  if (isSame) return after;
+  const entry = isAsked(event)
+    ? { by: event.by, ...entryOf(before.record.id, event), ...viaField(event) }
+    : entryOfDrover(before.record, record);
+  if (entry === undefined) return after;
+  return { ...after, record: { ...record, audit: withEntry(record.audit, { at: now, ...entry }) } };
+}
+
+/** The entry of what Drover itself has done with an endpoint in this step: it has disabled it, or nothing. */
+function entryOfDrover(
+  before: WebhookRecord,
+  { disabled }: WebhookRecord,
+): Pick<OwedEntry, "by" | "action" | "reason"> | undefined {
+  if (before.disabled !== null || disabled === null) return undefined;
+  return { by: "drover", action: "webhook.disable", reason: disabled.text };
 }
 
 function entryOf(id: string, event: AskedEvent): Pick<OwedEntry, "action" | "reason"> {
@@ -78,7 +89,7 @@ function entryOf(id: string, event: AskedEvent): Pick<OwedEntry, "action" | "rea
   }
 }
 
-/** The entries for the registry. Nobody else repeats what was asked of an endpoint. */
+/** The entries for the registry. Nobody else repeats what was done to an endpoint. */
 export function auditOwed({ id, audit }: WebhookRecord): AuditLetter[] {
   if (audit === undefined || audit.owed.length === 0) return [];
   return [{ to: "registry", kind: "audit", repeatedBy: "self", webhook: id, entries: audit.owed }];

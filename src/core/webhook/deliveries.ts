@@ -24,8 +24,10 @@ import {
   retryAt,
 } from "./schedule.ts";
 
-/** How many deliveries of one endpoint are in flight at a time. */
+/** How many deliveries of one endpoint are in flight at a time, besides tests. */
 export const DELIVERIES_IN_FLIGHT = 5;
+/** How many tests of one endpoint are in flight at a time. */
+export const TESTS_IN_FLIGHT = 5;
 /** How many deliveries wait at most. Everything behind them stays in the rows of its pool. */
 export const MAX_WAITING = 50;
 /** How long a delivery that is over stays listed. */
@@ -57,7 +59,7 @@ function inOrder(live: readonly DeliveryRow[]): DeliveryRow[] {
 export function candidates(state: ReadonlyEndpoint): DeliveryRow[] {
   const { disabled } = state.record;
   const free = state.deliveries.derive(unblocked);
-  return disabled === null ? free : free.filter(({ type }) => type === "webhook.test");
+  return disabled === null ? free : free.filter(isTest);
 }
 
 /** The waiting deliveries without those that come after another delivery of the same run. */
@@ -79,18 +81,22 @@ function subjectOf({ pool, run, submittedAt }: DeliveryRow): string | undefined 
 
 /**
  * The deliveries that are in flight, or are to be sent now. One that is in flight has been due longest, so it
- * stays among the first until its outcome is known.
+ * stays among the first until its outcome is known. Tests wait for no other delivery (webhooks.md#tests).
  */
 export function dueDeliveries(state: ReadonlyEndpoint, now: Instant): DeliveryRow[] {
-  return candidates(state)
-    .filter((row) => beginsAt(state, row) <= now)
-    .slice(0, DELIVERIES_IN_FLIGHT);
+  const due = candidates(state).filter((row) => beginsAt(state, row) <= now);
+  const tests = due.filter(isTest).slice(0, TESTS_IN_FLIGHT);
+  return [...tests, ...due.filter((row) => !isTest(row)).slice(0, DELIVERIES_IN_FLIGHT)];
 }
 
-/** When a delivery is tried next. A test shows at once whether the secret can be opened again. */
-export function beginsAt({ record }: ReadonlyEndpoint, { nextAt, type }: DeliveryRow): Instant {
-  const { pausedUntil, unsigned } = record;
-  return Math.max(nextAt, pausedUntil, type === "webhook.test" ? 0 : (unsigned?.nextAt ?? 0));
+/** When a delivery is tried next. A test waits for nothing: somebody has asked for it, and looks on. */
+export function beginsAt({ record }: ReadonlyEndpoint, row: DeliveryRow): Instant {
+  if (isTest(row)) return row.nextAt;
+  return Math.max(row.nextAt, record.pausedUntil, record.unsigned?.nextAt ?? 0);
+}
+
+function isTest({ type }: DeliveryRow): boolean {
+  return type === "webhook.test";
 }
 
 /** Makes a delivery of the present state of a run. A waiting update of the same run is superseded. */
@@ -175,9 +181,7 @@ export function foldOutcome(
   const { status } = outcome;
   const signed = state.record.unsigned === null ? state : withUnsigned(state, null);
   if (status !== null && status >= 200 && status < 300) return succeeded(signed, tried, now);
-  return row.type === "webhook.test"
-    ? failedTest(signed, tried, now)
-    : failed(signed, tried, retryAfterMs, now);
+  return isTest(row) ? failedTest(signed, tried, now) : failed(signed, tried, retryAfterMs, now);
 }
 
 function withUnsigned(state: Endpoint, unsigned: WebhookRecord["unsigned"]): Endpoint {
@@ -195,7 +199,7 @@ export function foldUnsigned(
   now: Instant,
 ): Endpoint {
   const row = state.deliveries.get(deliveryKey(number));
-  if (row?.state === "waiting" && row.type === "webhook.test") {
+  if (row?.state === "waiting" && isTest(row)) {
     const last = { at: now, status: null, durationMs: 0, problem, answer: null };
     return failedTest(state, { ...row, last }, now);
   }
@@ -253,9 +257,13 @@ function hasSuccessor(state: Endpoint, row: DeliveryRow): boolean {
     .some((other) => other.number > row.number && subjectOf(other) === run);
 }
 
-/** Disables an endpoint that is gone, or has failed for five days (webhooks.md#disabling). */
+/**
+ * Disables an endpoint that is gone, or has failed for five days (webhooks.md#disabling). One that is
+ * disabled already keeps its reason: what was in flight says nothing of who disabled it.
+ */
 function disableIfHopeless(state: Endpoint, status: number | null, now: Instant): Endpoint {
-  const { failing } = state.record;
+  const { failing, disabled } = state.record;
+  if (disabled !== null) return state;
   if (status === 410) {
     const text = "the receiver answered 410, which asks to send nothing more; enable it to send again";
     return { ...state, record: disabledRecord(state.record, "gone", text, null, now) };
@@ -281,7 +289,7 @@ export function disabledRecord<Stored extends WebhookRecord>(
 /** Ends every waiting delivery but tests without sending it, since the endpoint goes on from later. */
 export function skipWaiting(state: Endpoint, now: Instant): void {
   for (const row of state.deliveries.derive(inOrder)) {
-    if (row.type === "webhook.test") continue;
+    if (isTest(row)) continue;
     state.deliveries.set(deliveryKey(row.number), { ...row, state: "skipped", at: now }, now);
   }
 }

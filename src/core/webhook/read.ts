@@ -29,6 +29,7 @@ export function webhookView(state: ReadonlyEndpoint, now: Instant): Webhook {
       text: unsigned.text,
       nextAt: iso(unsigned.nextAt),
     },
+    unknown: null,
     pausedUntil: pausedUntil > now ? iso(pausedUntil) : null,
     waiting: [...deliveries.live()].length,
     behind: behind.map(([pool]) => pool).sort(),

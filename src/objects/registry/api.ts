@@ -16,7 +16,7 @@ import type { TrustRule } from "../../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
-import type { WebhookRef } from "./webhook-calls.ts";
+import type { KnownWebhook, WebhookRef } from "./webhook-calls.ts";
 
 /** Who makes a change, behind the wall of which project. Null: there is no wall (projects.md#callers). */
 export interface Acting {
@@ -122,16 +122,22 @@ export interface RegistryApi {
   sessions(project: string | null): Promise<Session[]>;
   /** Ends a session, or does nothing if there is no session with this id. */
   endSession(id: string, by: string): Promise<void>;
-  /** Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`, `unknown_project`. */
+  /**
+   * Creates an endpoint of webhooks with this secret. Codes: `webhook_exists`, `busy`, `unknown_project`,
+   * `no_wrapping_key`.
+   */
   createWebhook(webhook: WebhookRef, secret: string, by: string): Promise<void>;
   /** Changes what an endpoint receives; answers its id. Code: `unknown_webhook`, as for those below. */
   changeWebhook(webhook: Named, fields: WebhookFields, by: string): Promise<string>;
-  /** Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. */
+  /**
+   * Gives an endpoint another secret; answers its id. The previous one also signs for `overlapMs`. Code, too:
+   * `no_wrapping_key`.
+   */
   rotateWebhook(webhook: Named, secret: string, overlapMs: number, by: string): Promise<string>;
   removeWebhook(webhook: Named, by: string): Promise<void>;
-  webhook(webhook: Named): Promise<WebhookRef>;
+  webhook(webhook: Named): Promise<KnownWebhook>;
   /** The endpoints of a project (null: of all), by name. */
-  webhooks(project: string | null): Promise<WebhookRef[]>;
+  webhooks(project: string | null): Promise<KnownWebhook[]>;
   /** The entries of the audit log about tokens and pools' configurations, newest first. */
   audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
   /** Records that requests of a caller were refused (audit.md#denied). */

@@ -21,6 +21,12 @@ export interface WebhookRef {
   fields: WebhookFields;
 }
 
+/** An endpoint that exists: all that its object need not be asked for. */
+export interface KnownWebhook extends WebhookRef {
+  createdAt: Instant;
+  createdBy: string;
+}
+
 /** The registry as these calls use it: `enter` applies an event, and returns the new state. */
 interface Entered {
   enter(event?: RegistryEvent): Pick<RegistryState, "webhooks">;
@@ -72,15 +78,15 @@ export class WebhookCalls {
     await this.#settled(id);
   }
 
-  find(named: Named): WebhookRef {
-    return refOf(this.#row(named));
+  find(named: Named): KnownWebhook {
+    return knownOf(this.#row(named));
   }
 
   /** The endpoints of a project (null: of all), by name. */
-  list(project: string | null): WebhookRef[] {
+  list(project: string | null): KnownWebhook[] {
     return [...this.#registry.enter().webhooks.live()]
       .filter((row) => row.deletedBy === null && (project === null || row.project === project))
-      .map(refOf)
+      .map(knownOf)
       .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 
@@ -116,6 +122,6 @@ export class WebhookCalls {
   }
 }
 
-function refOf({ id, name, project, fields }: WebhookRow): WebhookRef {
-  return { id, name, project, fields };
+function knownOf({ id, name, project, fields, createdAt, createdBy }: WebhookRow): KnownWebhook {
+  return { id, name, project, fields, createdAt, createdBy };
 }

@@ -27,8 +27,9 @@ export interface Parcel {
 export type Send = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * Makes one attempt. Never rejects: what goes wrong is part of the outcome. At most the first KiB of the
- * answer is read, and redirects are not followed.
+ * Makes one attempt. Never rejects: what goes wrong is part of the outcome. The status decides; of the body,
+ * which is only shown, the first KiB is read at most, and what does not come in time is left out. Redirects
+ * are not followed.
  */
 export async function attempt(
   parcel: Parcel,
@@ -54,10 +55,11 @@ export async function attempt(
       redirect: "manual",
       signal: controller.signal,
     });
-    const { answer, isCut } = await beginningOf(response);
     const { status } = response;
     const retryAfterMs = retryAfterOf(response, now());
-    return { status, durationMs: now() - began, problem: problemOf(response, isCut), answer, retryAfterMs };
+    const { answer, end } = await beginningOf(response, controller.signal);
+    const problem = problemOf(response, end, timeoutMs);
+    return { status, durationMs: now() - began, problem, answer, retryAfterMs };
   } catch (error) {
     const late = `the receiver did not answer within ${formatDuration(timeoutMs)}`;
     return failure(now() - began, controller.signal.aborted ? late : unreached(error));
@@ -84,39 +86,67 @@ function unreached(error: unknown): string {
   return because("the receiver could not be reached", NO_CONNECTION.test(reason) ? "" : reason);
 }
 
+/** How the reading of a body ended: with all of it, or what was missing. */
+type BodyEnd = "whole" | "too_long" | "late" | "lost";
+
 /** What is wrong with an answer, or odd about it. Null: nothing. */
-function problemOf({ status, headers }: Response, isCut: boolean): string | null {
+function problemOf({ status, headers }: Response, end: BodyEnd, timeoutMs: Millis): string | null {
   if (status >= 300 && status < 400) {
     const where = headers.get("location");
     const target = where === null ? "" : ` to ${where.slice(0, 200)}`;
     return `the receiver answered ${status}, a redirect${target}; redirects are not followed: change the URL`;
   }
   if (status < 200 || status >= 300) return `the receiver answered ${status}`;
-  if (!isCut) return null;
-  const length = headers.get("content-length");
-  const size = length === null ? `more than ${MAX_ANSWER_BYTES}` : length;
-  return `the receiver accepted it, but its answer has ${size} bytes: only ${MAX_ANSWER_BYTES} were read`;
+  const odd = oddityOf(end, headers.get("content-length"), timeoutMs);
+  return odd === null ? null : `the receiver accepted it, but its answer ${odd}`;
 }
 
-/** The beginning of an answer's body. The rest is dropped unread. */
-async function beginningOf({ body }: Response): Promise<{ answer: string | null; isCut: boolean }> {
-  if (body === null) return { answer: null, isCut: false };
+/** What is odd about the body of an answer. Null: nothing. */
+function oddityOf(end: BodyEnd, length: string | null, timeoutMs: Millis): string | null {
+  switch (end) {
+    case "whole":
+      return null;
+    case "too_long": {
+      const size = length === null ? `more than ${MAX_ANSWER_BYTES}` : length;
+      return `has ${size} bytes: only ${MAX_ANSWER_BYTES} were read`;
+    }
+    case "late":
+      return `did not end within ${formatDuration(timeoutMs)}: only what came before was read`;
+    case "lost":
+      return "was cut off: only what came before was read";
+  }
+}
+
+/** The beginning of an answer's body, as far as it comes before the signal. The rest is dropped unread. */
+async function beginningOf(
+  { body }: Response,
+  signal: AbortSignal,
+): Promise<{ answer: string | null; end: BodyEnd }> {
+  if (body === null) return { answer: null, end: "whole" };
   const reader = body.getReader();
+  const timeIsUp = new Promise<"late">((resolve) => {
+    if (signal.aborted) resolve("late");
+    signal.addEventListener("abort", () => resolve("late"));
+  });
   const bytes = new Uint8Array(MAX_ANSWER_BYTES);
   let size = 0;
-  let isCut = false;
-  while (!isCut) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const kept = value.subarray(0, MAX_ANSWER_BYTES - size);
-    bytes.set(kept, size);
-    size += kept.byteLength;
-    isCut = kept.byteLength < value.byteLength;
+  let end: BodyEnd | undefined;
+  while (end === undefined) {
+    // A receiver that is silent from here on must not hold the delivery: the signal ends the wait for it.
+    const part = await Promise.race([timeIsUp, reader.read().catch(() => "lost" as const)]);
+    if (typeof part === "string") end = signal.aborted ? "late" : part;
+    else if (part.done) end = "whole";
+    else {
+      const kept = part.value.subarray(0, MAX_ANSWER_BYTES - size);
+      bytes.set(kept, size);
+      size += kept.byteLength;
+      if (kept.byteLength < part.value.byteLength) end = "too_long";
+    }
   }
   // Not awaited: a receiver that goes on sending must not hold the object.
-  if (isCut) void reader.cancel().catch(() => undefined);
+  if (end !== "whole") void reader.cancel().catch(() => undefined);
   const text = new TextDecoder().decode(bytes.subarray(0, size));
-  return { answer: text === "" ? null : text, isCut };
+  return { answer: text === "" ? null : text, end };
 }
 
 /** `Retry-After` (seconds, or a date by the receiver's clock, RFC 9110 §10.2.3) in milliseconds. */

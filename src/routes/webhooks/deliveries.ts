@@ -43,7 +43,8 @@ const test = operation({
   codes: ["unknown_webhook"],
   summary: "Send a test event once, and say what came of it",
   description:
-    "The answer comes after the attempt, which takes 20 s at most. A disabled endpoint is tried, too.",
+    "It is sent at once, also to an endpoint that is disabled or whose receiver has asked for a pause. The " +
+    "answer comes after the attempt, which takes 20 s at most.",
   request: { params: WebhookParams },
   responses: { 200: jsonAnswer("the delivery", Delivery) },
 });

@@ -17,6 +17,7 @@ import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { inParallel } from "../http/parallel.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
+import { viewOnceConfigured, viewOrUnknown } from "./unknown.ts";
 
 /** What all routes of webhooks declare. */
 export const ofWebhooks = { tag: "Webhooks", access: "webhooks:write" } as const;
@@ -27,12 +28,14 @@ const create = operation({
   method: "post",
   path: "/v1/webhooks",
   operationId: "createWebhook",
-  codes: ["webhook_exists", "busy", "not_acknowledged"],
+  codes: ["webhook_exists", "busy", "not_acknowledged", "no_wrapping_key"],
   summary:
     "Create an endpoint; the answer shows the secret that signs its events, and nothing else ever does",
   description:
-    "From now on, the ends of runs are sent to it, signed by Standard Webhooks. Every event is sent again " +
-    "until the receiver answers with 2xx.",
+    "From now on, the ends of runs are sent to it, signed by Standard Webhooks. An event that the " +
+    "receiver does not answer with 2xx is sent again: ten attempts at most, over three to four days. Then " +
+    "it is `failed`, and can be replayed. While the receiver accepts nothing at all, attempts go on " +
+    "daily, until the endpoint is disabled after 5 days.",
   request: { body: jsonBody(WebhookRequest) },
   responses: { 201: jsonAnswer("it is told of what ends from now on", NewWebhook, ["Location"]) },
 });
@@ -43,6 +46,8 @@ const list = operation({
   path: "/v1/webhooks",
   operationId: "listWebhooks",
   summary: "All endpoints, by name, each with its state",
+  description:
+    "One that does not answer is listed, too: its state is `unknown`, and `unknown.text` says why.",
   responses: { 200: jsonAnswer("the endpoints", WebhookList) },
 });
 
@@ -86,7 +91,7 @@ const rotate = operation({
   method: "post",
   path: "/v1/webhooks/{name}/rotate",
   operationId: "rotateWebhook",
-  codes: ["unknown_webhook", "not_acknowledged"],
+  codes: ["unknown_webhook", "not_acknowledged", "no_wrapping_key"],
   summary: "Give an endpoint another secret; for `overlap`, the one before signs as well",
   request: { params: WebhookParams, body: jsonBody(RotateWebhookRequest) },
   responses: { 200: jsonAnswer("the endpoint with its new secret", NewWebhook) },
@@ -117,7 +122,7 @@ const enable = operation({
   responses: { 200: jsonAnswer("the endpoint", Webhook) },
 });
 
-/** The caller's endpoint of this name. Code: `unknown_webhook`. */
+/** The caller's endpoint of this name, as an object. Code: `unknown_webhook`. */
 export async function webhookOf({ var: { caller, objects } }: EdgeContext, name: string) {
   const { id } = await objects.registry().webhook(namedBy(caller, name));
   return objects.webhook(id);
@@ -136,12 +141,16 @@ export function webhookRoutes(app: EdgeApp): void {
     return c.json({ ...(await c.var.objects.webhook(id).read()), secret }, 201);
   });
   app.openapi(list, async (c) => {
-    const refs = await c.var.objects.registry().webhooks(c.var.caller.project);
-    const items: Webhook[] = [];
-    await inParallel(refs, async ({ id }) => void items.push(await c.var.objects.webhook(id).read()));
+    const { objects, caller } = c.var;
+    const known = await objects.registry().webhooks(caller.project);
+    const items = await inParallel(known, (one) => viewOrUnknown(objects.webhook(one.id), one));
     return c.json({ items: items.sort((a, b) => (a.name < b.name ? -1 : 1)), next: null }, 200);
   });
-  app.openapi(read, async (c) => c.json(await (await webhookOf(c, c.req.valid("param").name)).read(), 200));
+  app.openapi(read, async (c) => {
+    const { objects, caller } = c.var;
+    const known = await objects.registry().webhook(namedBy(caller, c.req.valid("param").name));
+    return c.json(await viewOnceConfigured(objects.webhook(known.id), known), 200);
+  });
   app.openapi(change, async (c) => {
     const named = namedBy(c.var.caller, c.req.valid("param").name);
     const id = await c.var.objects.registry().changeWebhook(named, c.req.valid("json"), c.var.caller.by);

@@ -80,7 +80,7 @@ export const ReplayRequest = z
 export type ReplayRequest = z.output<typeof ReplayRequest>;
 
 /** What an endpoint is doing (webhooks.md#states). */
-export const WebhookState = z.enum(WEBHOOK_STATES).meta({ id: "WebhookState" });
+export const WebhookState = z.enum([...WEBHOOK_STATES, "unknown"]).meta({ id: "WebhookState" });
 
 /** Why an endpoint is disabled. */
 export const DisabledCode = z.enum(["gone", "failing", "asked"]).meta({ id: "DisabledCode" });
@@ -120,8 +120,12 @@ export const Webhook = z
       })
       .nullable()
       .describe("nothing is sent, since Drover cannot open the secret; null: it can"),
+    unknown: z
+      .object({ text: z.string().describe("why, and what to do") })
+      .nullable()
+      .describe("the endpoint did not answer, so what only it knows is null or empty; null: it did"),
     pausedUntil: InstantText.nullable().describe("the receiver asked for a pause until then"),
-    waiting: z.int().describe("deliveries that are not over"),
+    waiting: z.int().nullable().describe("deliveries that are not over; null: unknown"),
     behind: z.array(z.string()).describe("pools with news that no delivery was made of yet"),
     gap: z
       .object({

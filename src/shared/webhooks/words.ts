@@ -12,7 +12,7 @@ export const END_TYPES = [
 /** The types that an endpoint can choose. */
 export const WEBHOOK_TYPES = [...END_TYPES, "run.updated"] as const;
 
-/** The states of an endpoint (webhooks.md#states). */
+/** The states of an endpoint that answers (webhooks.md#states). */
 export const WEBHOOK_STATES = ["active", "failing", "unsigned", "disabled"] as const;
 
 /** The states of a delivery (webhooks.md#deliveries). */

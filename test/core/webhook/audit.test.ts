@@ -4,7 +4,7 @@ import { webhookInbox } from "../../../src/core/webhook/inbox.ts";
 import type { WebhookEvent } from "../../../src/core/webhook/machine.ts";
 import { applied } from "../support/applied.ts";
 import { registryOf } from "../support/registry.ts";
-import { answered, configure, Endpoint, ID, run, settings, T0 } from "./endpoint.ts";
+import { answered, configure, DOWN, Endpoint, ID, run, settings, T0 } from "./endpoint.ts";
 
 const by = "token:ops";
 const disable: WebhookEvent = { type: "disable", by };
@@ -74,6 +74,69 @@ describe("what is asked of an endpoint (audit.md#outbox)", () => {
     endpoint.settle();
     expect(endpoint.entries.map(({ action }) => action)).toEqual(["webhook.disable"]);
     expect(confirmed()).toEqual({ revision: 2 });
+  });
+});
+
+describe("an endpoint that Drover disables by itself (audit.md#outbox)", () => {
+  /** An endpoint to which an end is owed. */
+  const owing = (receiver: Endpoint["receiver"]) => {
+    const endpoint = new Endpoint();
+    endpoint.ended.push(run("a"), run("b"));
+    endpoint.receiver = receiver;
+    return endpoint;
+  };
+
+  test.each([
+    [
+      "since its receiver is gone",
+      answered(410),
+      0,
+      /^the receiver answered 410, which asks to send nothing/,
+    ],
+    ["after five days", DOWN, 8 * 24 * 3_600_000, /^every attempt has failed for 5d: nobody is there; mend/],
+  ])("%s has one entry for it, by Drover, with the reason", (_, outcome, ms, reason) => {
+    const endpoint = owing(() => outcome);
+    endpoint.pass(ms);
+    expect(endpoint.state.record?.disabled).toMatchObject({ by: null });
+    expect(endpoint.entries).toMatchObject([
+      { n: 1, action: "webhook.disable", by: "drover", reason: expect.stringMatching(reason) },
+    ]);
+    expect(endpoint.entries[0]?.at).toBe(endpoint.state.record?.disabled?.at);
+  });
+
+  test("keeps it over a crash, and has another one for each time that it is disabled", () => {
+    const endpoint = owing(() => answered(410));
+    const [follow] = endpoint.due();
+    if (follow?.kind !== "follow") throw new Error("the pool is not asked");
+    endpoint.on({ type: "follow_answered", sent: follow.body, answer: endpoint.page(follow.body) });
+    for (const number of [1, 2]) endpoint.on({ type: "attempted", number, tries: 0, outcome: answered(410) });
+    expect(shown(endpoint)).toHaveLength(1);
+    endpoint.crash();
+    endpoint.on(enable());
+    endpoint.settle();
+    expect(endpoint.entries.map(({ n, action, by: who }) => `${n} ${action} ${who}`)).toEqual([
+      "1 webhook.disable drover",
+      `2 webhook.enable ${by}`,
+      "3 webhook.disable drover",
+    ]);
+  });
+
+  test("has none, and keeps its reason, if somebody has disabled it while an attempt was in flight", () => {
+    const endpoint = owing(() => answered(410));
+    const [follow] = endpoint.due();
+    if (follow?.kind !== "follow") throw new Error("the pool is not asked");
+    endpoint.on({ type: "follow_answered", sent: follow.body, answer: endpoint.page(follow.body) });
+    endpoint.on(disable, { type: "attempted", number: 1, tries: 0, outcome: answered(410) });
+    expect(endpoint.state.record?.disabled).toMatchObject({ code: "asked", by });
+    expect(shown(endpoint)).toEqual(["1 webhook.disable"]);
+  });
+
+  test("has none if only a test fails", () => {
+    const endpoint = new Endpoint();
+    endpoint.receiver = () => answered(410);
+    endpoint.on({ type: "test", by });
+    endpoint.settle();
+    expect(endpoint.entries).toEqual([]);
   });
 });
 

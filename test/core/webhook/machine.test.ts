@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { DELIVERIES_IN_FLIGHT, DELIVERY_KEPT_MS, MAX_WAITING } from "../../../src/core/webhook/deliveries.ts";
+import {
+  DELIVERIES_IN_FLIGHT,
+  DELIVERY_KEPT_MS,
+  MAX_WAITING,
+  TESTS_IN_FLIGHT,
+} from "../../../src/core/webhook/deliveries.ts";
+import { webhookMachine } from "../../../src/core/webhook/machine.ts";
 import { MAX_PAYLOAD_BYTES, runPayload } from "../../../src/core/webhook/payload.ts";
 import {
   DISABLED_AFTER_MS,
@@ -344,6 +350,49 @@ describe("disabling (webhooks.md#disabling)", () => {
     expect(endpoint.got).toHaveLength(1);
     expect(endpoint.row(1)).toMatchObject({ type: "webhook.test", state: "failed", tries: 1 });
     expect(endpoint.state.record).toMatchObject({ failing: null, disabled: { code: "asked" } });
+  });
+});
+
+describe("a test that a person asks for is sent at once (webhooks.md#tests)", () => {
+  const ask = (endpoint: Endpoint) => endpoint.on({ type: "test", by: "ann" });
+  /** How many deliveries were made so far, so that the test has the next number. */
+  const made = (endpoint: Endpoint) => (endpoint.state.record?.nextNumber ?? 1) - 1;
+
+  test.each([429, 502, 503, 504])("while the receiver has asked by %i for a pause", (status) => {
+    const endpoint = new Endpoint();
+    endpoint.ended.push(run("a"));
+    endpoint.receiver = () => answered(status, DAY);
+    endpoint.settle();
+    const { pausedUntil } = endpoint.state.record ?? {};
+    ask(endpoint);
+    expect(endpoint.sending()).toEqual([2]);
+    expect(webhookMachine.wakeAt(endpoint.state)).toBe(endpoint.now);
+    endpoint.receiver = () => OK;
+    endpoint.settle();
+    expect(endpoint.row(2)?.state).toBe("delivered");
+    expect(endpoint.runsGot().filter((id) => id !== undefined)).toEqual(["a"]);
+    expect(endpoint.state.record?.pausedUntil).toBe(pausedUntil);
+  });
+
+  test("while as many deliveries are in flight as may be, and more wait", () => {
+    const endpoint = new Endpoint();
+    for (let n = 0; n < 40; n += 1) endpoint.ended.push(run(`r${n}`));
+    const [follow] = endpoint.due();
+    if (follow?.kind !== "follow") throw new Error("the pool is not asked");
+    endpoint.on({ type: "follow_answered", sent: follow.body, answer: endpoint.page(follow.body) });
+    const inFlight = endpoint.sending();
+    expect(inFlight).toHaveLength(DELIVERIES_IN_FLIGHT);
+    endpoint.now += SECOND;
+    ask(endpoint);
+    expect(endpoint.sending()).toEqual([made(endpoint), ...inFlight]);
+  });
+
+  test(`with at most ${TESTS_IN_FLIGHT} others at a time`, () => {
+    const endpoint = new Endpoint();
+    for (let n = 0; n < TESTS_IN_FLIGHT + 2; n += 1) ask(endpoint);
+    expect(endpoint.sending()).toHaveLength(TESTS_IN_FLIGHT);
+    endpoint.settle();
+    expect(endpoint.got).toHaveLength(TESTS_IN_FLIGHT + 2);
   });
 });
 

@@ -11,7 +11,7 @@ import { ProjectCalls } from "../../../src/objects/registry/project-calls.ts";
 import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
 import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
-import type { WebhookRef } from "../../../src/objects/registry/webhook-calls.ts";
+import type { KnownWebhook } from "../../../src/objects/registry/webhook-calls.ts";
 import type {
   AllocationApi,
   AuditFilter,
@@ -102,7 +102,7 @@ export interface FakeWorld {
   /** What the audit log was told of refused requests. */
   denied: Denied[];
   /** The endpoints of webhooks by name. */
-  webhooks: Map<string, WebhookRef>;
+  webhooks: Map<string, KnownWebhook>;
   /** The entries of the audit log, oldest first. Those without a pool are the registry's. */
   audited: AuditEntry[];
   trust: TrustCalls;
@@ -544,7 +544,7 @@ function registryTables(): Pick<
   };
 }
 
-function webhookNamed({ webhooks }: FakeWorld, named: Named): WebhookRef {
+function webhookNamed({ webhooks }: FakeWorld, named: Named): KnownWebhook {
   const found = webhooks.get(keyOf(named));
   if (found === undefined) throw new DroverError("unknown_webhook", `there is no webhook "${named.name}"`);
   return found;
@@ -602,8 +602,8 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     sessionGrant: async (...args) => world.sessions.grant(...args),
     sessions: async (project) => world.sessions.list(project),
     endSession: async (...args) => world.sessions.end(...args),
-    async createWebhook(ref) {
-      world.webhooks.set(keyOf(ref), ref);
+    async createWebhook(ref, _secret, createdBy) {
+      world.webhooks.set(keyOf(ref), { ...ref, createdAt: INVITED_AT, createdBy });
     },
     async changeWebhook(named, fields) {
       const ref = webhookNamed(world, named);

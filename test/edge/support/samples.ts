@@ -175,6 +175,7 @@ export function webhookSample({ id, name, project, fields }: WebhookRef): Webhoo
     disabled: null,
     failing: null,
     unsigned: null,
+    unknown: null,
     pausedUntil: null,
     waiting: 0,
     behind: [],
