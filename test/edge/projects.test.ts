@@ -289,7 +289,7 @@ describe("a pool (projects.md#pools)", () => {
     expect(metrics).not.toContain('pool="web-only"');
   });
 
-  test("of several projects names no other project, and is changed by its operator alone", async () => {
+  test("of several projects is changed by its operator alone", async () => {
     await ml.json(200, "GET", "/v1/pools/both");
     expect(await ml.json(403, "POST", "/v1/enrollments", { pool: "both" })).toMatchObject({
       code: "beyond_limits",
