@@ -307,6 +307,43 @@ describe("values that need a scope of their own (access.md#hidden-values)", () =
     expect(full.spec).toMatchObject(spec);
   });
 
+  /** Specs that have values in each place that can have some. */
+  const SPECS: [string, Json][] = [
+    ["of the run itself", spec],
+    ["of a task", { tasks: [{ name: "main", argv: ["true"], env: spec.env, stdin: spec.stdin }] }],
+  ];
+  /** Each answer that has the statuses of runs. */
+  const ANSWERS: [string, (sent: Json) => Promise<Json[]>][] = [
+    ["a read", async () => [await reader().json(200, "GET", "/v1/runs/held")]],
+    ["a wait", async () => [await reader().json(200, "GET", "/v1/runs/held?wait=10ms&state=done")]],
+    ["an abort", async () => [await reader().json(200, "POST", "/v1/runs/held/abort", {})]],
+    ["a restart", async () => [await reader().json(200, "POST", "/v1/runs/held/restart", {})]],
+    [
+      "a signal",
+      async () => [await reader().json(200, "POST", "/v1/runs/held/signal", { signal: "SIGHUP" })],
+    ],
+    [
+      "an update",
+      async (sent) => [await reader().json(200, "PATCH", "/v1/runs/held", { specIndex: 1, spec: sent })],
+    ],
+    ["a submission", async (sent) => [await reader().json(201, "POST", "/v1/runs", sent)]],
+    ["a batch", async (sent) => (await reader().json(201, "POST", "/v1/runs", { runs: [sent, sent] })).items],
+  ];
+  const SHOWN = ANSWERS.flatMap(([answer, ask]) =>
+    SPECS.map(([place, sent]) => [answer, place, ask, sent] as const),
+  );
+
+  test.each(SHOWN)("are hidden in the answer to %s: those %s", async (_answer, _place, ask, sent) => {
+    await edge.json(201, "POST", "/v1/runs", { id: "held", ...sent });
+    const answers = await ask(sent);
+    expect(answers).not.toEqual([]);
+    for (const { spec: shown } of answers) {
+      const { env, stdin } = shown.tasks?.[0] ?? shown;
+      expect({ env, stdin }).toEqual({ env: { PASSWORD: HIDDEN }, stdin: HIDDEN });
+      expect(JSON.stringify(answers)).not.toMatch(/hunter2|secret input/);
+    }
+  });
+
   test("are not replaced by their placeholder", async () => {
     const { spec: shown } = await reader().json(200, "GET", "/v1/runs/secretive");
     const { id: _, ...update } = shown;
