@@ -60,6 +60,22 @@ describe("Drover as an issuer (oidc.md#out)", () => {
     });
   });
 
+  test.each([
+    ["default", "build-18", "pool:shared:run:build-18"],
+    ["ml", "ml.build-18", "project:ml:pool:shared:run:ml.build-18"],
+  ])(
+    "names a run of the project %s by a subject that is no other's (projects.md#runs)",
+    async (project, id, sub) => {
+      const { status } = edge.addRun(id, { project, pool: "shared" });
+      const run = edge.runs.get(id);
+      if (run !== undefined) run.status = { ...status, spec: { ...status.spec, identity: true } };
+      edge.live.add(`${id}/main/1.1`);
+      const { body } = await ask("?audience=vault", requestToken(new Uint8Array(32), "w1", `${id}/main/1.1`));
+      const { payload } = await verified(body.value, await keySet());
+      expect(payload).toMatchObject({ sub, project, run: id, pool: "shared" });
+    },
+  );
+
   test("that does not know its URL is none", async () => {
     edge.url = "";
     expect((await edge.send("GET", "/.well-known/openid-configuration", {})).status).toBe(404);

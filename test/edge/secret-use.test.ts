@@ -67,6 +67,33 @@ describe("a run names a secret", () => {
     expect(await outcome(edge, { argv, ...spec }, headers)).toBe(expected);
   });
 
+  test.each<[string, object, object, string]>([
+    ["with the scope", { scopes: ["runs:write", "secrets:use"] }, { secrets }, "200"],
+    ["without it", { scopes: ["runs:write"] }, { secrets }, "403 missing_scope /spec/secrets/KEY"],
+    [
+      "in a task, without it",
+      { scopes: ["runs:write"] },
+      { argv: undefined, tasks: [{ name: "a", argv, secrets }] },
+      "403 missing_scope /spec/tasks/0/secrets/KEY",
+    ],
+    [
+      "that its limits do not name",
+      { preset: "submitter", limits: { labels, secrets: ["other"] } },
+      { secrets },
+      "403 beyond_limits /spec/secrets/KEY",
+    ],
+  ])("in an update, %s", async (_, token, spec, expected) => {
+    const { edge, headers } = await edgeWith(token);
+    const { status } = edge.addRun("mine", { labels });
+    const body = { specIndex: 1, spec: { argv, labels, ...spec } };
+    const answer = await edge.call("PATCH", "/v1/runs/mine", body, headers);
+    const { code, errors } = (await answer.json()) as Json;
+    const shown = [answer.status, code, errors?.[0]?.pointer].filter((part) => part !== undefined);
+    expect(shown.join(" ")).toBe(expected);
+    const isChanged = edge.runs.get("mine")?.status.spec.secrets !== status.spec.secrets;
+    if (expected !== "200") expect(isChanged).toBe(false);
+  });
+
   test.each<[string, object, string]>([
     [
       "all secrets, with a limit to pools",

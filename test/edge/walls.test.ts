@@ -8,73 +8,111 @@ import { PRESETS, type Scope } from "../../src/shared/access/scopes.ts";
 import { as, makeToken } from "./support/callers.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 import { addEvents } from "./support/fake-objects.ts";
+import {
+  expectNobody,
+  FOREIGN_CALLS,
+  faultsOfTable,
+  type Kind,
+  LISTS,
+  operationsOf,
+} from "./support/foreign-calls.ts";
+import { workerOf } from "./support/samples.ts";
 
 // A token for one pool and one label: nothing else exists for it.
 
 const RUN_SCOPES: Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
 const MINE = { team: "mine" };
 const OTHERS = ["other-label", "other-pool", "no-label"];
+const scopeOf = await operationsOf(createEdge());
 
 let edge: Edge;
 let mine: ReturnType<typeof as>;
 beforeEach(() => {
-  edge = createEdge("default", "private");
+  edge = createEdge("default", "private", "both");
   edge.addRun("mine", { labels: MINE });
   edge.addRun("other-label", { labels: { team: "theirs" } });
   edge.addRun("other-pool", { labels: MINE, pool: "private" });
   edge.addRun("no-label");
   for (const run of edge.runs.values()) addEvents(run, 3);
-  mine = as(edge, makeToken(edge, RUN_SCOPES, { pools: ["default"], labels: MINE }));
+  mine = as(edge, makeToken(edge, RUN_SCOPES, { pools: ["default", "both"], labels: MINE }));
 });
 
-const answerOf = async (answer: Response) => {
-  const { instance: _, ...problem }: Json = await answer.json();
-  return { status: answer.status, ...problem };
-};
-
-describe("a run beyond a token's limits (access.md#limits)", () => {
-  const CALLS: [name: string, method: string, path: (id: string) => string, body?: object][] = [
-    ["getRun", "GET", (id) => `/v1/runs/${id}`],
-    ["getRun with a wait", "GET", (id) => `/v1/runs/${id}?wait=1s&state=done`],
-    ["listRuns by id", "GET", (id) => `/v1/runs?id=${id}`],
-    ["queryRuns by id", "POST", () => "/v1/runs/query", { runs: ["ID"] }],
-    ["explainRun", "GET", (id) => `/v1/runs/${id}/why`],
-    ["getRunStats", "GET", (id) => `/v1/runs/${id}/stats`],
-    ["listRunEvents", "GET", (id) => `/v1/runs/${id}/events`],
-    ["getRunLog", "GET", (id) => `/v1/runs/${id}/logs/main/stdout`],
-    ["abortRun", "POST", (id) => `/v1/runs/${id}/abort`, {}],
-    ["abortRuns by id", "POST", () => "/v1/runs/abort", { ids: ["ID"] }],
-    ["restartRun", "POST", (id) => `/v1/runs/${id}/restart`, {}],
-    ["signalRun", "POST", (id) => `/v1/runs/${id}/signal`, { signal: "SIGHUP" }],
-    ["updateRun", "PATCH", (id) => `/v1/runs/${id}`, { spec: { argv: ["true"] }, specIndex: 1 }],
-    ["deleteRun", "DELETE", (id) => `/v1/runs/${id}`],
-    ["deleteRun by force", "DELETE", (id) => `/v1/runs/${id}?force=1`],
+describe("a thing beyond a token's limits (access.md#limits)", () => {
+  /** What a token that is limited to pools can have at most. */
+  const OPERATOR: Scope[] = [
+    ...RUN_SCOPES,
+    "pools:read",
+    "pools:write",
+    "workers:write",
+    "enroll",
+    "metrics:read",
+    "audit:read",
   ];
+  const THEIRS: Record<Kind, string> = {
+    run: "other-pool",
+    pool: "private",
+    worker: "w-private",
+    token: "",
+    session: "aaaaaaaaaa",
+    webhook: "their-hook",
+    secret: "their-key",
+    trust: "their-rule",
+  };
+  const OWN: Partial<Record<Kind, string>> = { run: "mine", pool: "default", worker: "w-default" };
 
-  test.each(CALLS)("%s answers as for a run that does not exist", async (_name, method, path, body) => {
-    const ask = (id: string) => {
-      const text = body && JSON.parse(JSON.stringify(body).replaceAll("ID", id));
-      return mine.send(method, path(id), text);
-    };
-    const nobody = await answerOf(await ask("no-such-run"));
-    expect(nobody).toMatchObject({ status: 404, code: "unknown_run" });
-    for (const id of OTHERS) {
-      const before = JSON.stringify(edge.runs.get(id)?.status);
-      const theirs = await answerOf(await ask(id));
-      expect(JSON.parse(JSON.stringify(theirs).replaceAll(id, "no-such-run"))).toEqual(nobody);
-      expect(JSON.stringify(edge.runs.get(id)?.status)).toBe(before);
-    }
-    expect((await ask("mine")).status).not.toBe(404);
+  test("every operation is in the table of what is asked about a thing of others", async () => {
+    expect(await faultsOfTable(edge)).toEqual([]);
   });
 
+  test.each(FOREIGN_CALLS)("$operation of a $kind answers as for none: $request", async (call) => {
+    edge.workers.set("w-private", workerOf("w-private", "private"));
+    const { kind, operation } = call;
+    const theirs = kind === "token" ? makeToken(edge, ["runs:read"]).slice(4, 14) : THEIRS[kind];
+    const operator = as(edge, makeToken(edge, OPERATOR, { pools: ["default", "both"] }));
+    for (const [caller, scopes] of [
+      [mine, RUN_SCOPES],
+      [operator, OPERATOR],
+    ] as const) {
+      const has = scopes.some((scope) => scope === scopeOf.get(operation));
+      const namesSecret = kind === "secret";
+      const expected = has && !namesSecret ? call.expected : "missing_scope";
+      const hidden = kind === "run" && caller === mine ? OTHERS : [theirs];
+      for (const one of hidden) await expectNobody(edge, caller, call, { theirs: one, expected });
+      const own = OWN[kind];
+      if (expected !== call.expected || own === undefined || typeof expected === "number") continue;
+      if (operation === "deleteRun") edge.addRun(own, { labels: MINE, state: "complete" });
+      const answer = await caller.send(call.method, call.path(own), call.body?.(own));
+      expect(answer.status).not.toBe(404);
+      await answer.body?.cancel();
+    }
+  });
+
+  test.each(LISTS)("%s names none of it: %s", async (operation, path) => {
+    edge.workers.set("w-private", workerOf("w-private", "private"));
+    const operator = as(edge, makeToken(edge, OPERATOR, { pools: ["default", "both"] }));
+    for (const [caller, scopes, hidden] of [
+      [mine, RUN_SCOPES, /other-|no-label|private/],
+      [operator, OPERATOR, /other-pool|private/],
+    ] as const) {
+      const answer = await caller.send("GET", path);
+      const has = scopes.some((scope) => scope === scopeOf.get(operation));
+      expect([path, answer.status]).toEqual([path, has ? 200 : 403]);
+      expect(await answer.text()).not.toMatch(hidden);
+    }
+  });
+});
+
+describe("a run beyond a token's limits (access.md#limits)", () => {
   test("is in no list, whatever is asked for, and in no page of another's cursor", async () => {
     const ids = async (path: string) => (await mine.json(200, "GET", path)).items.map(({ id }: Json) => id);
     expect(await ids("/v1/runs")).toEqual(["mine"]);
     expect(await ids("/v1/runs?label=team:mine")).toEqual(["mine"]);
     expect(await ids("/v1/runs?label=team:theirs")).toEqual([]);
     expect(await ids("/v1/runs?state=all&limit=1000")).toEqual(["mine"]);
-    const { next } = await edge.json(200, "GET", "/v1/runs?limit=1");
-    expect(OTHERS).not.toContain((await ids(`/v1/runs?cursor=${next}`))[0]);
+    // The cursor of another who has read one run: "other-pool" is the first of all, and "mine" comes behind.
+    const { items, next } = await edge.json(200, "GET", "/v1/runs?limit=1");
+    expect(items.map(({ id }: Json) => id)).toEqual(["other-pool"]);
+    expect(await ids(`/v1/runs?cursor=${next}`)).toEqual(["mine"]);
     await mine.json(404, "GET", "/v1/runs?pool=private");
     await mine.json(404, "GET", "/v1/events?pool=private");
   });
@@ -269,6 +307,43 @@ describe("values that need a scope of their own (access.md#hidden-values)", () =
     expect(full.spec).toMatchObject(spec);
   });
 
+  /** Specs that have values in each place that can have some. */
+  const SPECS: [string, Json][] = [
+    ["of the run itself", spec],
+    ["of a task", { tasks: [{ name: "main", argv: ["true"], env: spec.env, stdin: spec.stdin }] }],
+  ];
+  /** Each answer that has the statuses of runs. */
+  const ANSWERS: [string, (sent: Json) => Promise<Json[]>][] = [
+    ["a read", async () => [await reader().json(200, "GET", "/v1/runs/held")]],
+    ["a wait", async () => [await reader().json(200, "GET", "/v1/runs/held?wait=10ms&state=done")]],
+    ["an abort", async () => [await reader().json(200, "POST", "/v1/runs/held/abort", {})]],
+    ["a restart", async () => [await reader().json(200, "POST", "/v1/runs/held/restart", {})]],
+    [
+      "a signal",
+      async () => [await reader().json(200, "POST", "/v1/runs/held/signal", { signal: "SIGHUP" })],
+    ],
+    [
+      "an update",
+      async (sent) => [await reader().json(200, "PATCH", "/v1/runs/held", { specIndex: 1, spec: sent })],
+    ],
+    ["a submission", async (sent) => [await reader().json(201, "POST", "/v1/runs", sent)]],
+    ["a batch", async (sent) => (await reader().json(201, "POST", "/v1/runs", { runs: [sent, sent] })).items],
+  ];
+  const SHOWN = ANSWERS.flatMap(([answer, ask]) =>
+    SPECS.map(([place, sent]) => [answer, place, ask, sent] as const),
+  );
+
+  test.each(SHOWN)("are hidden in the answer to %s: those %s", async (_answer, _place, ask, sent) => {
+    await edge.json(201, "POST", "/v1/runs", { id: "held", ...sent });
+    const answers = await ask(sent);
+    expect(answers).not.toEqual([]);
+    for (const { spec: shown } of answers) {
+      const { env, stdin } = shown.tasks?.[0] ?? shown;
+      expect({ env, stdin }).toEqual({ env: { PASSWORD: HIDDEN }, stdin: HIDDEN });
+      expect(JSON.stringify(answers)).not.toMatch(/hunter2|secret input/);
+    }
+  });
+
   test("are not replaced by their placeholder", async () => {
     const { spec: shown } = await reader().json(200, "GET", "/v1/runs/secretive");
     const { id: _, ...update } = shown;
@@ -306,18 +381,4 @@ describe("a token for one pool (access.md#limits)", () => {
     const metrics = await (await own.send("GET", "/metrics")).text();
     expect(metrics).not.toContain('pool="default"');
   });
-
-  test.each(["GET /", "GET /why", "POST /hold", "POST /drain", "POST /resume", "POST /kill"])(
-    "%s of a machine of another pool answers as for none",
-    async (call) => {
-      const own = as(edge, makeToken(edge, operator, { pools: ["private"] }));
-      const [method = "", rest = ""] = call.split(" ");
-      const path = (id: string) => `/v1/workers/${id}${rest === "/" ? "" : rest}`;
-      const body = method === "POST" ? {} : undefined;
-      const theirs = await answerOf(await own.send(method, path("w-default"), body));
-      const nobody = await answerOf(await own.send(method, path("nobody"), body));
-      expect(JSON.parse(JSON.stringify(theirs).replaceAll("w-default", "nobody"))).toEqual(nobody);
-      expect(theirs).toMatchObject({ status: 404, code: "unknown_worker" });
-    },
-  );
 });

@@ -16,6 +16,21 @@ import {
 
 const world = freshWorld();
 
+/** The rows that a hot run costs on a machine that is not busy (budgets.md#a-hot-run). */
+const ROWS = 7;
+
+/** The requests over a socket: six, and a message. */
+const SOCKET_REQUESTS = 6.05;
+
+/**
+ * What was written since. One alarm that is set after the first is left out: on a busy machine the run lasts
+ * longer than until the first one fires.
+ */
+function rowsSince(before: typeof meter): number {
+  const secondAlarm = meter.alarmsSet - before.alarmsSet > 1 ? 1 : 0;
+  return meter.rowsWritten - before.rowsWritten - secondAlarm;
+}
+
 /** Messages of a socket that are billed as one request. */
 const MESSAGES_A_REQUEST = 20;
 
@@ -73,7 +88,7 @@ async function hotRun(output: string) {
   await fireOwnAlarm();
 
   const cost = {
-    rows: meter.rowsWritten - before.rowsWritten,
+    rows: rowsSince(before),
     requests: meter.requests - before.requests,
   };
   const status = await objects.allocation("hot").read();
@@ -84,7 +99,7 @@ test.each([
   ["no output", ""],
   ["small output", "hello\n"],
 ])(
-  "a hot run with %s costs at most 8 rows and 8 object requests (budgets.md#budgets)",
+  "a hot run with %s costs at most 7 rows and 8 object requests (budgets.md#budgets)",
   async (_name, output) => {
     const { cost, status, summary, worker } = await hotRun(output);
     console.info(
@@ -96,7 +111,7 @@ test.each([
       placements: [{ epoch: 1, worker, outcome: "gone" }],
     });
     expect(summary).toMatchObject({ id: "hot", state: "complete", exitCode: 0 });
-    expect(cost.rows).toBeLessThanOrEqual(8);
+    expect(cost.rows).toBeLessThanOrEqual(ROWS);
     expect(cost.requests).toBeLessThanOrEqual(8);
   },
 );
@@ -122,10 +137,10 @@ test("a hot run over a socket costs fewer requests, and no more rows", async () 
   await eventually(() => completeInPool("hot", before));
   await fireOwnAlarm();
 
-  const rows = meter.rowsWritten - before.rowsWritten;
+  const rows = rowsSince(before);
   const messages = 1;
   const requests = meter.requests - before.requests - messages + messages / MESSAGES_A_REQUEST;
   console.info(`a hot run over a socket: ${rows} rows written, ${requests} requests`);
-  expect(rows).toBeLessThanOrEqual(8);
-  expect(requests).toBeLessThan(8);
+  expect(rows).toBeLessThanOrEqual(ROWS);
+  expect(requests).toBeLessThanOrEqual(SOCKET_REQUESTS);
 });

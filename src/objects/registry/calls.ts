@@ -80,7 +80,7 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     trustRulesOf: async (issuer) => trust.of(issuer),
     exchange: async (wanted) => trust.exchange(wanted),
     signingKeys: () => keys.keys(),
-    replaceSigningKeys: (by) => keys.replace(by),
+    replaceSigningKeys: (by) => keys.replace(by, shell),
 
     offerSession: async (...args) => sessions.offer(...args),
     redeemSession: async (...args) => sessions.redeem(...args),

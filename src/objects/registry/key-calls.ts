@@ -45,10 +45,13 @@ export class KeyCalls {
     if (keyOwed(this.#registry.enter().keys, this.#registry.now()) !== "none") await this.#makeOwed();
   }
 
-  /** Replaces all keys by a new one, which signs at once (oidc.md#replacement). Answers the new keys. */
-  async replace(by: string): Promise<SigningKeys> {
+  /**
+   * Replaces all keys by a new one, which signs at once (oidc.md#replacement). Answers the new keys.
+   * `registry`: the registry as it is for the request that asks for this (audit.md#via).
+   */
+  async replace(by: string, registry: Entered = this.#registry): Promise<SigningKeys> {
     const key = await madeKey(this.#wrapping);
-    this.#registry.enter({ type: "keys_replaced", key, by });
+    registry.enter({ type: "keys_replaced", key, by });
     return this.keys();
   }
 

@@ -32,10 +32,11 @@ export function makeToken(
 /** Sends requests with this token; `json` expects a status, and returns the JSON of the answer. */
 export function as(edge: Edge, token: string, headers: Record<string, string> = {}) {
   const auth = { authorization: `Bearer ${token}`, ...headers };
-  const send = (method: string, path: string, body?: unknown) =>
-    body === undefined
-      ? edge.send(method, path, auth)
-      : edge.send(method, path, { ...auth, "content-type": "application/json" }, JSON.stringify(body));
+  const send = (method: string, path: string, body?: unknown, more: Record<string, string> = {}) => {
+    const all = { ...auth, ...more };
+    if (body === undefined) return edge.send(method, path, all);
+    return edge.send(method, path, { ...all, "content-type": "application/json" }, JSON.stringify(body));
+  };
   return {
     send,
     async json(status: number, method: string, path: string, body?: unknown): Promise<Json> {

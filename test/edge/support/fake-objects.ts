@@ -32,7 +32,7 @@ import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
 import { Vault } from "../../../src/objects/secrets/vault.ts";
 import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { AuditEntry } from "../../../src/schema/access/audit.ts";
-import type { PoolConfig } from "../../../src/schema/pool.ts";
+import { ListedWorker, type PoolConfig, type WorkerStatus } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
@@ -110,6 +110,12 @@ export interface FakeWorld {
   keys: KeyCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
+  /** Workers, by id. Any other id is an idle worker of the pool `default`. */
+  workers: Map<string, WorkerStatus>;
+  /** Whose machines the pools say that they are; null: nobody's. Others are those of `default`. */
+  owners: Map<string, string | null>;
+  /** The calls that have changed a worker, as `worker method`. */
+  changes: string[];
   /** Called before each call; the call throws what this throws. */
   fault: (call: string) => void;
   /** The longest `waitMs` of the calls so far. */
@@ -148,6 +154,9 @@ export function createWorld(...pools: string[]): FakeWorld {
     webhooks: new Map(),
     audited: [],
     invited: new Set(),
+    workers: new Map(),
+    owners: new Map(),
+    changes: [],
     live: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
@@ -238,7 +247,8 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
         if (existing.hash !== hash) throw new DroverError("run_exists", `Run "${id}" exists already.`);
         return { created: false, status: existing.status };
       }
-      if (!world.pools.has(spec.pool))
+      const serves = projectsServed(world.pools.get(spec.pool) ?? {}).includes(project);
+      if (!world.pools.has(spec.pool) || !serves)
         throw new DroverError("unknown_pool", `there is no pool "${spec.pool}"`);
       const { status } = Object.assign(
         world.addRun(id, { spec, project, pool: spec.pool, labels: spec.labels }),
@@ -325,6 +335,10 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
   };
   const audit = auditOf(world, name, until);
+  const ownerOf = (worker: string) => {
+    const owner = world.owners.get(worker);
+    return owner === undefined ? "default" : owner;
+  };
   const markOf = () => JSON.stringify(rows({ states: [...RUN_STATES], labels: {} }));
   return {
     ...audit,
@@ -391,16 +405,23 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const news = await until(waitMs, over);
       return news === undefined ? look() : news;
     },
-    workers: async (states) =>
-      [listedWorkerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
-    ownerOf: async () => "default",
+    workers: async (states) => {
+      const added = [...world.workers.values()].filter(({ pool }) => pool === name);
+      const listed = added.map((one) => ListedWorker.parse({ ...one, project: ownerOf(one.id) }));
+      return [listedWorkerOf(`${name}-w1`, name), ...listed].filter(({ state }) => states.includes(state));
+    },
+    ownerOf: async (worker) => ownerOf(worker),
   };
 }
 
 function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
   const known = async () => {
     if (id === "nobody") throw new DroverError("unknown_worker", `there is no worker "${id}"`);
-    return workerOf(id, "default");
+    return world.workers.get(id) ?? workerOf(id, "default");
+  };
+  const changing = async (method: string) => {
+    world.changes.push(`${id} ${method}`);
+    return known();
   };
   return {
     async enroll(call) {
@@ -439,8 +460,8 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
       next: { action: "stop", at: null },
       chain: [],
     }),
-    setBehavior: async (idleBehavior) => ({ ...(await known()), idleBehavior }),
-    kill: known,
+    setBehavior: async (idleBehavior) => ({ ...(await changing("setBehavior")), idleBehavior }),
+    kill: () => changing("kill"),
   };
 }
 
