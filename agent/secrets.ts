@@ -3,11 +3,13 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makePrivateDir, readIfThere, writeAtomically } from "../posix/files.ts";
 import type { HostSecrets } from "../src/schema/access/secret.ts";
+import { formatSize } from "../src/shared/size.ts";
 import { errorText } from "../src/shared/words.ts";
 import { contextOfHanded } from "../src/signing/contexts.ts";
 import { type HostKey, makeHostKey, unseal } from "../src/signing/seal.ts";
 import { runOf } from "./core/attempts/placements.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
+import { NoSecrets } from "./plane/secrets.ts";
 import { say } from "./say.ts";
 
 /** File of the host's key pair (secrets.md#host-keys). */
@@ -15,6 +17,12 @@ const KEY_FILE = "host-key.json";
 /** Folder of the sealed values, a file for each attempt. */
 const SEALED_DIR = "sealed";
 const SUFFIX = ".json";
+
+/**
+ * How many bytes the values of a run can have on this host, each value counted once. A masker takes up to 800
+ * bytes of memory for each of them (budgets.md#a-log-with-secrets).
+ */
+const MAX_RUN_SECRET_BYTES = 256 * 1024;
 
 /** The values of an attempt, by the names that its task has for them; `lost`: it has some, but not here. */
 type Values = ReadonlyMap<string, Uint8Array> | "lost";
@@ -95,10 +103,14 @@ export class AttemptSecrets {
     return values === "lost" ? undefined : values;
   }
 
-  /** Opens sealed values, and stores them sealed. From then on they are masked. */
+  /**
+   * Opens sealed values, and stores them sealed. From then on they are masked. Throws `NoSecrets` if the run
+   * has too many on this host (secrets.md#limits).
+   */
   async keep(id: string, worker: string, sealed: HostSecrets): Promise<void> {
     const file = { worker, items: sealed.items };
     const values = await this.#open(id, file);
+    this.#makeRoom(id, values);
     writeAtomically(this.#fileOf(id), JSON.stringify(file));
     this.#retired.delete(id);
     this.#note(id, values);
@@ -123,6 +135,26 @@ export class AttemptSecrets {
     const left = new Set(ids);
     for (const of of [...this.#runs.values()]) {
       for (const id of of.keys()) if (!left.has(id)) this.forget(id);
+    }
+  }
+
+  /**
+   * Deletes what is known of forgotten attempts of a run, the oldest first, until the run has room for these
+   * values of another one. Otherwise a service that restarts for years would collect each value that its
+   * secret ever had.
+   */
+  #makeRoom(id: string, values: ReadonlyMap<string, Uint8Array>): void {
+    const others = () => [...(this.#runs.get(runOf(id)) ?? [])].filter(([other]) => other !== id);
+    for (;;) {
+      const bytes = bytesOf(together([...others().map(([, of]) => of), values]));
+      if (bytes <= MAX_RUN_SECRET_BYTES) return;
+      const [oldest] = others().find(([other]) => this.#retired.has(other)) ?? [];
+      if (oldest === undefined) {
+        const limit = formatSize(MAX_RUN_SECRET_BYTES);
+        const has = `the secrets of this run have ${formatSize(bytes)} together on this host`;
+        throw new NoSecrets(`${has}, and the limit is ${limit}`, false);
+      }
+      this.#delete(oldest);
     }
   }
 
@@ -194,6 +226,11 @@ function together(attempts: Iterable<Values>): readonly Uint8Array[] | "lost" {
     for (const value of values.values()) different.set(textOf(value), value);
   }
   return [...different.values()];
+}
+
+/** The bytes of these values. What is lost needs no masker. */
+function bytesOf(values: readonly Uint8Array[] | "lost"): number {
+  return values === "lost" ? 0 : values.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** Whether others have each of these values. What is lost cannot be compared. */

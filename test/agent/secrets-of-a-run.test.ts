@@ -113,3 +113,44 @@ describe("an attempt is masked with the values of all attempts of its run (redac
     expect(existsSync(join(bench.stateDir, "sealed", "build-17_setup_1.3.json"))).toBe(true);
   });
 });
+
+describe("the values of a run have a bound on a host (secrets.md#limits)", () => {
+  const KIB = 1024;
+  const use: NonNullable<TaskSpec["secrets"]> = { WORD: { secret: "deploy", as: "file" } };
+  const idOf = (n: number) => `build-17/t${n}/1.1`;
+  const holding = (n: number) => run(idOf(n), ["sh", "-c", then("true")], { secrets: use });
+  beforeEach(() => {
+    for (let n = 0; n < 5; n += 1) {
+      bench.plane.secrets[idOf(n)] = { WORD: Buffer.alloc(64 * KIB, `${n}`) };
+    }
+  });
+
+  test("a task that brings more does not start, and the others go on", async () => {
+    bench.start();
+    const four = [0, 1, 2, 3].map(holding);
+    bench.plane.order(four);
+    for (let n = 0; n < 4; n += 1) await bench.plane.untilState(idOf(n), "running");
+    bench.plane.order([...four, holding(4)]);
+    const { startError } = await bench.plane.untilState(idOf(4), "exited");
+    expect(startError).toMatchObject({
+      code: "secrets_failed",
+      text: expect.stringContaining("have 320KiB together on this host, and the limit is 256KiB"),
+    });
+    go();
+    for (let n = 0; n < 4; n += 1) await bench.plane.untilState(idOf(n), "exited");
+  });
+
+  test("what is known of forgotten tasks gives way", async () => {
+    bench.start();
+    const stays = run(MAIN, ["sh", "-c", then("true")]);
+    for (let n = 0; n < 5; n += 1) {
+      bench.plane.order([stays, run(idOf(n), ["true"], { secrets: use })]);
+      const { startError } = await bench.plane.untilState(idOf(n), "exited");
+      expect(startError).toBeUndefined();
+      bench.plane.order([stays]);
+      await bench.plane.until("it is forgotten", () => bench.plane.attempt(idOf(n)) === undefined);
+    }
+    expect(sealedFiles()).toHaveLength(4);
+    go();
+  });
+});
