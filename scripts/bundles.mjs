@@ -14,9 +14,9 @@ export const { version } = JSON.parse(readFileSync(join(root, "package.json"), "
 const withoutLocales = {
   name: "without-locales",
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, () => ({
-      path: join(root, "scripts/no-locales.mjs"),
-    }));
+    onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ importer }) =>
+      importer.includes("/node_modules/zod/") ? { path: join(root, "scripts/no-locales.mjs") } : undefined,
+    );
   },
 };
 

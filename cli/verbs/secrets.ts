@@ -1,7 +1,7 @@
 // `drover secrets`: sets, lists and removes secrets.
 import { readFile } from "node:fs/promises";
 import { type Command, Option } from "commander";
-import type { SecretList, SecretValue } from "../../client/types.ts";
+import type { SecretList, SecretValue, StoredSecret } from "../../client/types.ts";
 import { nameIn } from "../../src/shared/access/project.ts";
 import { MAX_SECRET_BYTES } from "../../src/shared/limits.ts";
 import { formatSize } from "../../src/shared/size.ts";
@@ -68,8 +68,13 @@ function addSet(secrets: Command, io: Io): void {
       const { warnings, ...secret } = await client.secrets.set(name, { ...bodyOf(value), ...useOf(flags) });
       for (const warning of warnings) await io.say(warning);
       if (flags.json) await io.stdout.write(`${asJson({ ...secret, warnings })}\n`);
-      else await io.say(`the secret ${printable(secret.name)} is stored, version ${secret.version}`);
+      else await io.say(storedText(secret));
     });
+}
+
+function storedText({ name, use, version }: Omit<StoredSecret, "warnings">): string {
+  const whose = use === "provider" ? " for providers" : "";
+  return `the secret ${printable(name)} is stored${whose}, version ${version}`;
 }
 
 async function valueFrom(from: string | undefined, file: string | undefined): Promise<Buffer> {
@@ -133,13 +138,15 @@ function addList(secrets: Command, io: Io): void {
       const { client } = connect(io);
       const { items, wrappingKeys } = await client.secrets.list();
       await io.stdout.write(json === true ? `${asJson(items)}\n` : listView(items, io));
-      const newest = Math.max(...wrappingKeys.map(({ number }) => number));
+      const there = wrappingKeys.filter(({ state }) => state !== "missing");
+      const newest = Math.max(...there.map(({ number }) => number));
       for (const { number, state } of wrappingKeys) {
         if (state === "in_use" && number < newest) {
           await io.say(`DROVER_KEK_${number} is still in use: keep it until it is unused, in some minutes`);
         }
         if (state === "unused") await io.say(`DROVER_KEK_${number} is unused: it can be deleted`);
-        if (state === "missing") await io.say(`DROVER_KEK_${number} is missing: the secrets need it`);
+        if (state === "missing")
+          await io.say(`DROVER_KEK_${number} is missing: something that it has encrypted needs it`);
       }
     });
 }

@@ -94,6 +94,18 @@ describe("a run names a secret", () => {
     if (expected !== "200") expect(isChanged).toBe(false);
   });
 
+  test("the advice names the use: whoever follows it replaces no secret for providers", async () => {
+    const { edge, headers } = await edgeWith({ preset: "submitter" });
+    const answer = await edge.call(
+      "POST",
+      "/v1/runs",
+      { argv, secrets: { A: { secret: "cloud" } } },
+      headers,
+    );
+    const { errors } = (await answer.json()) as Json;
+    expect(errors[0].detail).toContain("`drover secrets set cloud - --use run`");
+  });
+
   test.each<[string, object, string]>([
     [
       "all secrets, with a limit to pools",

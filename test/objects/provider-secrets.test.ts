@@ -127,7 +127,7 @@ test("without the secret nothing is sent, the failure says what to do, and no ru
   passMinute();
   const { cloudError } = await seen((view) => view.cloudError !== null);
   expect(cloudError).toContain('the provider\'s secret "cloud" of the project default');
-  expect(cloudError).toContain("`drover secrets set cloud -`");
+  expect(cloudError).toContain("`drover secrets set cloud - --use provider`");
   const calls = world.cloud.calls.length;
   await submit("a", { resources: { vcpus: 4 } });
   await submit("b", { resources: { vcpus: 4 } });

@@ -2,6 +2,7 @@
 
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import type { PoolConfig, PutPoolConfig } from "../../schema/pool.ts";
+import { howToSet } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { missingSecrets, type ReadonlySecrets } from "./secrets.ts";
 
@@ -47,7 +48,7 @@ export function refusalOfSecretName(
   const wanted = { project: secret.project, use: "provider" } as const;
   if (missingSecrets(state, wanted, [secret.secret]).length === 0) return null;
   const pointer = "/provider/secret";
-  const how = `drover secrets set ${secret.secret} - --use provider`;
+  const how = howToSet(secret.secret, "provider");
   const detail = `names the secret "${secret.secret}", and no secret for providers has this name: ${how}`;
   return new DroverError("unknown_secret", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
 }

@@ -1,5 +1,6 @@
 // Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
 import type { Secret, SecretUse } from "../../schema/access/secret.ts";
+import { usersOf } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_SECRETS, MAX_SECRETS_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -200,11 +201,6 @@ export function missingSecrets(
   names: readonly string[],
 ): string[] {
   return names.filter((name) => secrets.get(keyOf({ project, name }))?.use !== use);
-}
-
-/** Who can name a secret, in words. */
-export function usersOf(use: SecretUse): string {
-  return use === "run" ? "runs" : "the providers of pools";
 }
 
 /** A secret as its owner sees it: everything but the value (secrets.md#api). */

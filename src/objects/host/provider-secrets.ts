@@ -1,6 +1,7 @@
 // Which secret does a provider get right now (secrets.md#providers)?
 import type { ProviderFailure } from "../../core/messages.ts";
 import type { ProviderConfig, StoredSecret } from "../../schema/pool/provider-config.ts";
+import { howToSet } from "../../shared/access/secret-use.ts";
 import { isDroverError } from "../../shared/errors.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -56,8 +57,8 @@ export class ProviderSecrets {
 function unreadable({ secret, project }: StoredSecret, error: unknown): ProviderFailure {
   const code = isDroverError(error) ? error.code : undefined;
   const isMended = code === "unknown_secret" || code === "invalid_request";
-  const advice = isMended ? `set it: \`drover secrets set ${secret} -\`` : "it will be tried again";
-  const why = code === "unknown_secret" ? "it does not exist" : clause(errorText(error));
+  const advice = isMended ? `set it: ${howToSet(secret, "provider")}` : "it will be tried again";
+  const why = code === "unknown_secret" ? "no secret for providers has this name" : clause(errorText(error));
   const what = `the provider's secret "${secret}" of the project ${project} cannot be used`;
   return { class: "temporary", text: `${what}: ${why}; ${advice}`.slice(0, MAX_TEXT_CHARS), refused: true };
 }

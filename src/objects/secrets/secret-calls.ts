@@ -18,6 +18,7 @@ import {
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import { HeaderSecret } from "../../schema/pool/provider-config.ts";
 import { projectOfRun } from "../../shared/access/project.ts";
+import { type SecretUser, usersOf } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -95,11 +96,13 @@ export class SecretCalls {
     const project = projectOfRun(run);
     const names = [...new Set(Object.values(secrets))];
     const missing = this.missing(project, names);
-    if (missing.length > 0) throw unknownSecret(missing[0] ?? "");
+    if (missing.length > 0) throw unknownSecret(missing[0] ?? "", "run");
     const rows = new Map(names.map((name) => [name, this.#row({ project, name })]));
     refuseTooLarge(Object.values(secrets).map((name) => rows.get(name)?.bytes ?? 0));
+    // All data keys are taken at once: one that no value needs any more may be deleted meanwhile.
+    const sealedRows = [...rows].map(([name, row]) => ({ name, row, key: this.#keyOf(row) }));
     const values = new Map<string, Uint8Array>();
-    for (const [name, row] of rows) values.set(name, await this.#vault.decrypt(row, this.#keyOf(row)));
+    for (const { name, row, key } of sealedRows) values.set(name, await this.#vault.decrypt(row, key));
     const items = await Promise.all(
       Object.entries(secrets).map(async ([as, name]) => {
         const sealed = await seal(
@@ -120,7 +123,7 @@ export class SecretCalls {
    */
   async ofProvider(secret: Named): Promise<string> {
     const row = this.#row(secret);
-    if (row.use !== "provider") throw unknownSecret(secret.name);
+    if (row.use !== "provider") throw unknownSecret(secret.name, "provider");
     const bytes = await this.#vault.decrypt(row, this.#keyOf(row));
     const { data, error } = HeaderSecret.safeParse(new TextDecoder().decode(bytes));
     if (data === undefined) throw new DroverError("invalid_request", `it ${error.issues[0]?.message}`);
@@ -156,9 +159,10 @@ export class SecretCalls {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-function unknownSecret(name: string): DroverError {
+function unknownSecret(name: string, use?: SecretUser): DroverError {
+  const whose = use === undefined ? "" : ` for ${usersOf(use)}`;
   const advice = "`drover secrets list` shows all";
-  return new DroverError("unknown_secret", `there is no secret "${name}"; ${advice}`);
+  return new DroverError("unknown_secret", `there is no secret "${name}"${whose}; ${advice}`);
 }
 
 function refuseTooLarge(sizes: readonly number[]): void {

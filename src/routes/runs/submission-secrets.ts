@@ -1,6 +1,7 @@
 // Do the secrets that a submission names exist?
 
 import type { Objects } from "../../objects/rpc.ts";
+import { howToSet } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Submitter } from "../access/caller.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
@@ -29,7 +30,7 @@ export async function checkSecrets(
   const stored = await storedBefore(objects, candidates, who);
   const details = refused.slice(0, MAX_FIELD_ERRORS).map(({ secret, pointer }) => ({
     pointer,
-    detail: `names the secret "${secret}", and no secret for runs has this name: set it first`,
+    detail: `names the secret "${secret}", and no secret for runs has this name: ${howToSet(secret, "run")}`,
   }));
   throw new DroverError("unknown_secret", `${details[0]?.pointer} ${details[0]?.detail}`, {
     fields: details,
