@@ -129,7 +129,10 @@ export class AttemptSecrets {
     for (const [run, of] of this.#runs) if (!runs.has(run)) for (const id of of.keys()) this.#delete(id);
   }
 
-  /** What an earlier start has left: attempts that are not in `ids` are forgotten. */
+  /**
+   * What an earlier start has left: attempts that are not in `ids` are forgotten. `placements`: those that
+   * have directories or kept data here.
+   */
   prune(ids: readonly string[], placements: readonly string[]): void {
     this.keepRuns(new Set([...ids, ...placements].map(runOf)));
     const left = new Set(ids);

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { removeMemoryDir } from "../../posix/memory-dir.ts";
+import type { AttemptOrder } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
@@ -98,6 +99,38 @@ describe("an attempt is masked with the values of all attempts of its run (redac
     await bench.plane.untilStored(OTHER);
     expect(stored(MAIN)).toBe(`waits\n${"*".repeat(VALUE.length + 1)}`);
     expect(stored(OTHER)).toBe("plain\n");
+  });
+
+  test("also what a sticky run finds of an earlier placement, and after a restart", async () => {
+    const sticky = (id: string, script: string, from: number | null, more: Partial<TaskSpec> = {}) => {
+      return { ...run(id, ["sh", "-c", script], more), sticky: { from } } as AttemptOrder;
+    };
+    const print = 'cat "$DROVER_ALLOC_DIR/data/word"';
+    const untilKept = (...placements: string[]) =>
+      bench.plane.until(`${placements} are kept`, () => {
+        return JSON.stringify(bench.plane.reports.at(-1)?.kept ?? []) === JSON.stringify(placements);
+      });
+    const first = bench.start();
+    const write = 'echo "$WORD" >"$DROVER_ALLOC_DIR/data/word"';
+    bench.plane.order([sticky(SETUP, write, null, { secrets: USES })]);
+    await bench.plane.untilState(SETUP, "exited");
+    bench.plane.order([]);
+    await untilKept("build-17/1");
+    expect(sealedFiles()).toHaveLength(1);
+    bench.plane.order([sticky("build-17/main/2.1", print, 1)]);
+    await bench.plane.untilStored("build-17/main/2.1");
+    bench.plane.order([]);
+    await untilKept("build-17/2");
+    first.child.kill("SIGKILL");
+    await first.ended;
+    bench.start();
+    bench.plane.order([sticky("build-17/main/3.1", print, 2)]);
+    await bench.plane.untilStored("build-17/main/3.1");
+    expect([2, 3].map((epoch) => stored(`build-17/main/${epoch}.1`))).toEqual([`${STARS}\n`, `${STARS}\n`]);
+    bench.plane.order([]);
+    await untilKept("build-17/3");
+    bench.plane.order([], { drop: ["build-17/3"] });
+    await bench.plane.until("the values go with the data", () => sealedFiles().length === 0);
   });
 
   test("the same values again take no more room: one file for all attempts that are over", async () => {
