@@ -32,7 +32,7 @@ interface Built {
 /**
  * The maskers of runs with secrets: all attempts of a run share one, since a task may print what another task
  * has written for it. A masker is kept until its run is over here. A value that its run does not name any
- * more is masked at most until it would cost more than what is named (redaction.md#secrets).
+ * more is masked until less than half of its layer is named (redaction.md#secrets).
  */
 export class Maskers {
   readonly #secretsOf: SecretsOf;
