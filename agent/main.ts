@@ -217,7 +217,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   const watchdog = watchdogOf(settings);
   ensureWatchdog(watchdog);
   const files = await openHostFiles(stateDir);
-  files.secrets.prune(files.ids, files.allocs.found());
+  files.secrets.prune(files.ids, [...files.allocs.found(), ...files.allocs.foundKept()]);
   await files.secretFiles.prune(files.ids);
   files.store.prune();
   await files.allocs.prune();

@@ -1,8 +1,9 @@
 // Which secret values does this agent know of an attempt, and how does it know them again after a restart?
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { makePrivateDir, readIfThere, writeAtomically } from "../posix/files.ts";
 import type { HostSecrets } from "../src/schema/access/secret.ts";
+import { MAX_RUN_SECRET_BYTES } from "../src/shared/limits.ts";
 import { formatSize } from "../src/shared/size.ts";
 import { errorText } from "../src/shared/words.ts";
 import { contextOfHanded } from "../src/signing/contexts.ts";
@@ -17,12 +18,6 @@ const KEY_FILE = "host-key.json";
 /** Folder of the sealed values, a file for each attempt. */
 const SEALED_DIR = "sealed";
 const SUFFIX = ".json";
-
-/**
- * How many bytes the values of a run can have on this host, each value counted once. A masker takes up to 800
- * bytes of memory for each of them (budgets.md#a-log-with-secrets).
- */
-const MAX_RUN_SECRET_BYTES = 256 * 1024;
 
 /** The values of an attempt, by the names that its task has for them; `lost`: it has some, but not here. */
 type Values = ReadonlyMap<string, Uint8Array> | "lost";
@@ -105,7 +100,7 @@ export class AttemptSecrets {
 
   /**
    * Opens sealed values, and stores them sealed. From then on they are masked. Throws `NoSecrets` if the run
-   * has too many on this host (secrets.md#limits).
+   * has too many on this host now (secrets.md#limits).
    */
   async keep(id: string, worker: string, sealed: HostSecrets): Promise<void> {
     const file = { worker, items: sealed.items };
@@ -129,7 +124,10 @@ export class AttemptSecrets {
     for (const [run, of] of this.#runs) if (!runs.has(run)) for (const id of of.keys()) this.#delete(id);
   }
 
-  /** What an earlier start has left: attempts that are not in `ids` are forgotten. */
+  /**
+   * What an earlier start has left: attempts that are not in `ids` are forgotten. `placements`: those that
+   * have directories or kept data here.
+   */
   prune(ids: readonly string[], placements: readonly string[]): void {
     this.keepRuns(new Set([...ids, ...placements].map(runOf)));
     const left = new Set(ids);
@@ -152,7 +150,9 @@ export class AttemptSecrets {
       if (oldest === undefined) {
         const limit = formatSize(MAX_RUN_SECRET_BYTES);
         const has = `the secrets of this run have ${formatSize(bytes)} together on this host`;
-        throw new NoSecrets(`${has}, and the limit is ${limit}`, false);
+        const advice = "Use fewer or smaller secrets, or split the run";
+        // After a rotation tasks with the old value and tasks with the new one may run for a while.
+        throw new NoSecrets(`${has}, and the limit is ${limit}. ${advice}`, true);
       }
       this.#delete(oldest);
     }
@@ -189,9 +189,11 @@ export class AttemptSecrets {
     }
   }
 
+  /** The attempts with a file, in the order in which they got their values: the oldest give way first. */
   #found(): string[] {
     const names = readdirSync(this.#dir).filter((name) => name.endsWith(SUFFIX));
-    return names.map((name) => idOf(name.slice(0, -SUFFIX.length)));
+    const dated = names.map((name) => ({ name, at: statSync(join(this.#dir, name)).mtimeMs }));
+    return dated.sort((a, b) => a.at - b.at).map(({ name }) => idOf(name.slice(0, -SUFFIX.length)));
   }
 
   async #read(id: string): Promise<Values> {

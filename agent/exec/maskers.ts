@@ -31,8 +31,8 @@ interface Built {
 
 /**
  * The maskers of runs with secrets: all attempts of a run share one, since a task may print what another task
- * has written for it. A masker is kept until its run is over here; a value that its run does not name any
- * more is masked until then.
+ * has written for it. A masker is kept until its run is over here. A value that its run does not name any
+ * more is masked until less than half of its layer is named (redaction.md#secrets).
  */
 export class Maskers {
   readonly #secretsOf: SecretsOf;
@@ -65,6 +65,11 @@ export class Maskers {
     return masker === undefined ? text : maskedText(masker, text);
   }
 
+  /** How many bytes the values have that the masker of a run is built for. */
+  builtBytes(run: string): number {
+    return (this.#built.get(run)?.layers ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** Drops the maskers of all runs but these. */
   keepRuns(runs: ReadonlySet<string>): void {
     for (const run of this.#built.keys()) if (!runs.has(run)) this.#built.delete(run);
@@ -72,20 +77,27 @@ export class Maskers {
 }
 
 /**
- * The layers with those values that no layer has yet. A layer takes in the one before it unless that one is
- * much larger. So a value is built again only a few times, however many others come one by one.
+ * Layers with all of these values. A layer of which less than half is named any more is dropped, and what is
+ * named of it is built again: so a run that lives for years has at most twice the bytes of its values here.
+ * Values that no layer has make a new one, which takes in the one before it unless that one is much larger.
+ * So a value is built again only a few times, however many others come and go.
  */
 function withValues(layers: readonly Layer[], secrets: readonly Uint8Array[]): readonly Layer[] {
-  const known = layers.flatMap(({ values }) => values);
-  let fresh = secrets.filter((secret) => !known.some((one) => isSame(one, secret)));
-  if (fresh.length === 0) return layers;
-  const left = [...layers];
+  const namedOf = ({ values }: Layer) => values.filter((value) => isAmong(secrets, value));
+  const left = layers.filter((layer) => 2 * bytesOf(namedOf(layer)) >= layer.bytes);
+  const known = left.flatMap(({ values }) => values);
+  let fresh = secrets.filter((secret) => !isAmong(known, secret));
+  if (fresh.length === 0) return left;
   for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
     if (last.bytes > Math.max(SOON_BUILT_BYTES, 2 * bytesOf(fresh))) break;
-    fresh = [...last.values, ...fresh];
+    fresh = [...namedOf(last), ...fresh];
     left.pop();
   }
   return [...left, { values: fresh, bytes: bytesOf(fresh), masker: maskerOf(fresh) }];
+}
+
+function isAmong(values: readonly Uint8Array[], value: Uint8Array): boolean {
+  return values.some((one) => isSame(one, value));
 }
 
 function bytesOf(values: readonly Uint8Array[]): number {

@@ -29,6 +29,11 @@ export const STORE_OUTPUTS_MS = 15 * 60_000;
 /** The largest value of a secret, and of all secrets of one task together (secrets.md#limits). */
 export const MAX_SECRET_BYTES = 64 * 1024;
 export const MAX_TASK_SECRET_BYTES = 64 * 1024;
+/**
+ * How many bytes the values of a run's secrets can have on one host, each value counted once. What is built
+ * to mask a value takes up to 800 bytes of memory for each of its bytes (budgets.md#a-log-with-secrets).
+ */
+export const MAX_RUN_SECRET_BYTES = 256 * 1024;
 /** How many secrets one task can have, and how many this Drover. */
 export const MAX_TASK_SECRETS = 32;
 export const MAX_SECRETS = 1_000;

@@ -73,15 +73,58 @@ describe("the masker of a run (redaction.md#secrets)", () => {
     );
   });
 
-  test("goes on to mask a value that its run does not name any more, until the run is over", () => {
+  test("masks a value that its run does not name any more at most until that is most of a layer", () => {
     const { maskers, masked, know } = changing();
-    know([Buffer.from("hunter22"), Buffer.from("hunter33")]);
-    expect(masked(Buffer.from("hunter22 hunter33"))).toBe("******** ********");
+    const values = ["first-value", "secondvalue", "third-value"].map((one) => Buffer.from(one));
+    const output = Buffer.from("first-value secondvalue third-value");
+    const stars = "*".repeat(11);
+    know(values);
+    expect(masked(output)).toBe(`${stars} ${stars} ${stars}`);
+    know(values.slice(1));
+    expect(masked(output)).toBe(`${stars} ${stars} ${stars}`);
+    know(values.slice(2));
+    expect(masked(output)).toBe(`first-value secondvalue ${stars}`);
     know([]);
-    expect(masked(Buffer.from("hunter22 hunter33"))).toBe("******** ********");
-    maskers.keepRuns(new Set(["build-17"]));
-    expect(maskers.of(ID)).toBeDefined();
-    maskers.keepRuns(new Set());
     expect(maskers.of(ID)).toBeUndefined();
+  });
+
+  test("goes when its run is over here", () => {
+    const { maskers, know } = changing();
+    know([Buffer.from("hunter22")]);
+    maskers.of(ID);
+    maskers.keepRuns(new Set(["build-17"]));
+    expect(maskers.builtBytes("build-17")).toBe(8);
+    maskers.keepRuns(new Set());
+    expect(maskers.builtBytes("build-17")).toBe(0);
+  });
+
+  test.each([
+    { what: "a token for each restart", stays: [], bytes: 100, lives: 1 },
+    { what: "beside a long value that stays", stays: [secretOf(6_000, "stays")], bytes: 900, lives: 1 },
+    { what: "of which some live at the same time", stays: [], bytes: 900, lives: 3 },
+    { what: "long values", stays: [secretOf(100, "stays")], bytes: 5_000, lives: 2 },
+  ])("of values that come and go has at most twice the bytes of those that live: $what", (row) => {
+    const { maskers, masked, know } = changing();
+    for (let n = 0; n < 20; n += 1) {
+      const live = Array.from({ length: row.lives }, (_, back) => secretOf(row.bytes, `${n - back}`));
+      const named = [...row.stays, ...live];
+      know(named);
+      for (const value of named) expect(masked(value)).toBe("*".repeat(value.length));
+      const bytes = named.reduce((sum, { length }) => sum + length, 0);
+      expect(maskers.builtBytes("build-17")).toBeLessThanOrEqual(2 * bytes);
+    }
+  });
+
+  test.each([
+    ["stays as it is while half of it is named", 2, true],
+    ["is built again once less than half of it is named", 1, false],
+  ])("a layer %s", (_, left, stays) => {
+    const { maskers, know } = changing();
+    const values = ["a", "b", "c", "d"].map((name) => Buffer.from(name.repeat(10)));
+    know(values);
+    const before = maskers.of(ID);
+    know(values.slice(0, left));
+    expect(maskers.of(ID) === before).toBe(stays);
+    expect(maskers.builtBytes("build-17")).toBe(stays ? 40 : 10 * left);
   });
 });

@@ -1,8 +1,13 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { AttemptSecrets, hostKeyIn } from "../../agent/secrets.ts";
 import { removeMemoryDir } from "../../posix/memory-dir.ts";
+import type { AttemptOrder } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
+import { MAX_RUN_SECRET_BYTES } from "../../src/shared/limits.ts";
+import { contextOfHanded } from "../../src/signing/contexts.ts";
+import { seal } from "../../src/signing/seal.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
 // Tasks of one run share a directory: what one of them has as a secret, another one may print.
@@ -100,6 +105,38 @@ describe("an attempt is masked with the values of all attempts of its run (redac
     expect(stored(OTHER)).toBe("plain\n");
   });
 
+  test("also what a sticky run finds of an earlier placement, and after a restart", async () => {
+    const sticky = (id: string, script: string, from: number | null, more: Partial<TaskSpec> = {}) => {
+      return { ...run(id, ["sh", "-c", script], more), sticky: { from } } as AttemptOrder;
+    };
+    const print = 'cat "$DROVER_ALLOC_DIR/data/word"';
+    const untilKept = (...placements: string[]) =>
+      bench.plane.until(`${placements} are kept`, () => {
+        return JSON.stringify(bench.plane.reports.at(-1)?.kept ?? []) === JSON.stringify(placements);
+      });
+    const first = bench.start();
+    const write = 'echo "$WORD" >"$DROVER_ALLOC_DIR/data/word"';
+    bench.plane.order([sticky(SETUP, write, null, { secrets: USES })]);
+    await bench.plane.untilState(SETUP, "exited");
+    bench.plane.order([]);
+    await untilKept("build-17/1");
+    expect(sealedFiles()).toHaveLength(1);
+    bench.plane.order([sticky("build-17/main/2.1", print, 1)]);
+    await bench.plane.untilStored("build-17/main/2.1");
+    bench.plane.order([]);
+    await untilKept("build-17/2");
+    first.child.kill("SIGKILL");
+    await first.ended;
+    bench.start();
+    bench.plane.order([sticky("build-17/main/3.1", print, 2)]);
+    await bench.plane.untilStored("build-17/main/3.1");
+    expect([2, 3].map((epoch) => stored(`build-17/main/${epoch}.1`))).toEqual([`${STARS}\n`, `${STARS}\n`]);
+    bench.plane.order([]);
+    await untilKept("build-17/3");
+    bench.plane.order([], { drop: ["build-17/3"] });
+    await bench.plane.until("the values go with the data", () => sealedFiles().length === 0);
+  });
+
   test("the same values again take no more room: one file for all attempts that are over", async () => {
     const again = (n: number) => `build-17/setup/1.${n}`;
     bench.start();
@@ -115,17 +152,16 @@ describe("an attempt is masked with the values of all attempts of its run (redac
 });
 
 describe("the values of a run have a bound on a host (secrets.md#limits)", () => {
-  const KIB = 1024;
   const use: NonNullable<TaskSpec["secrets"]> = { WORD: { secret: "deploy", as: "file" } };
   const idOf = (n: number) => `build-17/t${n}/1.1`;
+  /** A value with a fourth of the bytes that a run can have. */
+  const fourthOf = (n: number) => Buffer.alloc(MAX_RUN_SECRET_BYTES / 4, `${n}`);
   const holding = (n: number) => run(idOf(n), ["sh", "-c", then("true")], { secrets: use });
   beforeEach(() => {
-    for (let n = 0; n < 5; n += 1) {
-      bench.plane.secrets[idOf(n)] = { WORD: Buffer.alloc(64 * KIB, `${n}`) };
-    }
+    for (let n = 0; n < 5; n += 1) bench.plane.secrets[idOf(n)] = { WORD: fourthOf(n) };
   });
 
-  test("a task that brings more does not start, and the others go on", async () => {
+  test("a task that brings more does not start, but may later, and the others go on", async () => {
     bench.start();
     const four = [0, 1, 2, 3].map(holding);
     bench.plane.order(four);
@@ -134,10 +170,19 @@ describe("the values of a run have a bound on a host (secrets.md#limits)", () =>
     const { startError } = await bench.plane.untilState(idOf(4), "exited");
     expect(startError).toMatchObject({
       code: "secrets_failed",
+      recoverable: true,
       text: expect.stringContaining("have 320KiB together on this host, and the limit is 256KiB"),
     });
     go();
     for (let n = 0; n < 4; n += 1) await bench.plane.untilState(idOf(n), "exited");
+    bench.plane.order([]);
+    for (let n = 0; n < 5; n += 1) {
+      await bench.plane.until("it is forgotten", () => bench.plane.attempt(idOf(n)) === undefined);
+    }
+    const again = "build-17/t4/1.2";
+    bench.plane.secrets[again] = { WORD: fourthOf(4) };
+    bench.plane.order([run(again, ["true"], { secrets: use })]);
+    expect((await bench.plane.untilState(again, "exited")).startError).toBeUndefined();
   });
 
   test("what is known of forgotten tasks gives way", async () => {
@@ -152,5 +197,24 @@ describe("the values of a run have a bound on a host (secrets.md#limits)", () =>
     }
     expect(sealedFiles()).toHaveLength(4);
     go();
+  });
+
+  test.each([0, 1, 2, 3])("the oldest of them first, also after a restart: number %i", async (oldest) => {
+    const dir = join(bench.dir, "alone");
+    mkdirSync(dir);
+    const key = await hostKeyIn(dir);
+    const keep = async (secrets: AttemptSecrets, n: number) => {
+      const sealed = await seal(fourthOf(n), key.publicKey, contextOfHanded("w-1", idOf(n), "WORD"));
+      await secrets.keep(idOf(n), "w-1", { items: [{ name: "WORD", ...sealed }] });
+    };
+    const fileOfSealed = (n: number) => join(dir, "sealed", `${idOf(n).replaceAll("/", "_")}.json`);
+    const before = await AttemptSecrets.open(dir, key, []);
+    for (const n of [0, 1, 2, 3]) await keep(before, n);
+    for (const n of [0, 1, 2, 3]) utimesSync(fileOfSealed(n), 0, n === oldest ? 1 : 2);
+    const after = await AttemptSecrets.open(dir, key, []);
+    after.prune([], ["build-17/1"]);
+    await keep(after, 4);
+    const gone = [0, 1, 2, 3, 4].filter((n) => !existsSync(fileOfSealed(n)));
+    expect(gone).toEqual([oldest]);
   });
 });

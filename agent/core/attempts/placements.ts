@@ -13,9 +13,9 @@ export function runOf(id: string): string {
   return id.slice(0, id.indexOf("/"));
 }
 
-/** The runs of which this host has an attempt or a directory. */
-export function runsOf({ placements }: Pick<HostState, "placements">): Set<string> {
-  return new Set(placements.map(runOf));
+/** The runs of which this host has an attempt, a directory or kept data: their secrets may be in these. */
+export function runsOf({ placements, sticky }: Pick<HostState, "placements" | "sticky">): Set<string> {
+  return new Set([...placements, ...Object.keys(sticky.kept)].map(runOf));
 }
 
 /** Adds the placements of all attempts to the placements that may have directories. */

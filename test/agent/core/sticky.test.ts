@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { runsOf } from "../../../agent/core/attempts/placements.ts";
 import { KEPT_DATA_MS, MAX_KEPT_DATA } from "../../../agent/core/attempts/sticky.ts";
 import type { FoundHost } from "../../../agent/core/journal.ts";
 import type { Beginning } from "../../../agent/core/types.ts";
@@ -27,6 +28,19 @@ function found(keptForMs: Record<string, number>, more: Partial<FoundHost> = {})
   host.send();
   return host.answer([], { revision: 1 });
 }
+
+test.each([
+  ["an attempt", idleHost().order([sticky()])],
+  ["data that are kept", keeping()],
+  ["data that an earlier start has left", found({ "build-17/1": 0 })],
+])("a host has something of a run as long as it has %s (redaction.md#secrets)", (_, host) => {
+  expect([...runsOf(host.state)]).toEqual(["build-17"]);
+});
+
+test("a host has nothing of a run whose kept data are dropped (redaction.md#secrets)", () => {
+  const host = keeping().tell({ type: "cleared", placement: "build-17/1" });
+  expect([...runsOf(host.state)]).toEqual([]);
+});
 
 const SNAPSHOT = `sha256:${"5".repeat(64)}`;
 const saves = (host: Driven) => host.due().flatMap((one) => (one.kind === "save" ? [one.placement] : []));
