@@ -93,10 +93,19 @@ export class GrantDirectory<Grant> {
     if (open.outcome === undefined) {
       // The platform has ended that request. Of those that wait for it, the first to notice looks up.
       const known = this.remembered(id, registry.now());
-      return known === undefined ? this.shared(id, registry, digest) : known;
+      return this.#settles(known, digest) ? known : this.shared(id, registry, digest);
     }
     if ("error" in open.outcome) throw open.outcome.error;
     return open.outcome.grant;
+  }
+
+  /**
+   * Whether what is remembered answers for this secret. A grant that does not accept the secret may be from
+   * before a rotation elsewhere (access.md#rotation).
+   */
+  #settles(known: Grant | null | undefined, digest: string | undefined): known is Grant | null {
+    if (known === undefined) return false;
+    return known === null || digest === undefined || this.#kind.accepts(known, digest);
   }
 
   /** Whether the outcome of a look-up will be that of a look-up which begins now. */
