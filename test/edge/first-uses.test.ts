@@ -356,3 +356,57 @@ describe("an address with a program that goes on with an old secret (access.md#r
     await as(edge, TOKEN, AT).json(200, "GET", "/v1/caller");
   });
 });
+
+describe("a session that was in use here (access.md#rate-limits)", () => {
+  const PAGE = { ...AT, "sec-fetch-site": "same-origin" };
+  const callerOf = (edge: Edge, cookie: string) =>
+    statusOf(edge.send("GET", `${HTTPS}/v1/caller`, { ...PAGE, cookie }));
+  /** The cookie of a session that was used once. */
+  async function usedSession(edge: Edge): Promise<string> {
+    const cookie = await signedIn(edge);
+    expect(await callerOf(edge, cookie)).toBe(200);
+    return cookie;
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+
+  test("is ended by its sign-out, however many wrong cookies its address has sent", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    const wrong = await Promise.all(times(6, () => signedIn(other)));
+    const answers: number[] = [];
+    for (const one of wrong) answers.push(await statusOf(signOut(edge, one)));
+    expect(counted(answers)).toEqual({ 204: 5, 429: 1 });
+    expect(await statusOf(signOut(edge, cookie))).toBe(204);
+    expect(edge.sessions.list(null)).toEqual([]);
+  });
+
+  test("and has ended counts when it is signed out again and again", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    const answers: number[] = [];
+    for (let tries = 0; tries < 7; tries += 1) answers.push(await statusOf(signOut(edge, cookie)));
+    expect(counted(answers)).toEqual({ 204: 6, 429: 1 });
+  });
+
+  test("and whose break-glass secret was replaced counts as a wrong one (sessions.md#life)", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    edge.adminToken = "another secret";
+    const answers: number[] = [];
+    for (let tries = 0; tries < 20; tries += 1) answers.push(await callerOf(edge, cookie));
+    // A secret that was wrong before leaves two of the five to others.
+    expect(counted(answers)).toEqual({ 401: 3, 429: 17 });
+  });
+
+  test("and whose break-glass secret was replaced counts once for what comes at once", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    edge.adminToken = "another secret";
+    const answers = await Promise.all(times(20, () => callerOf(edge, cookie)));
+    expect(counted(answers)).toEqual({ 401: 20 });
+    expect(await callerOf(edge, cookie)).toBe(401);
+  });
+});

@@ -143,6 +143,11 @@ export class GrantDirectory<Grant> {
     return grant;
   }
 
+  /** Forgets that this very secret was valid: a look-up has shown that nobody holds it now. */
+  unlearn(id: string, digest: string): void {
+    if (this.hasKnown(id, digest)) this.#grants.delete(id);
+  }
+
   /**
    * Makes all next look-ups ask the registry. Call this after many tokens have ended at once. Which secrets
    * were valid stays known, so those of others do not count as wrong.

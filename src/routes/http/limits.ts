@@ -45,6 +45,22 @@ export async function judged<Found>(
   }
 }
 
+/**
+ * What `judge` finds for a secret that was right here before: it is judged whatever its address has sent, and
+ * counts only if it is not right any more. Otherwise as `judged`.
+ */
+export async function judgedAgain<Found>(
+  c: EdgeContext,
+  { kind, secret }: Guess,
+  judge: () => Promise<Found>,
+  isShared: () => boolean = () => false,
+): Promise<Found> {
+  const isCounted = !isShared();
+  return settled(judge, (isWrong) => {
+    if (isWrong && isCounted) kind.countWrong(placeOf(addressOf(c)), secret, c.env.now());
+  });
+}
+
 type Settle = (isWrong: boolean) => void;
 
 /** Counts a secret. Returns how to settle it; undefined: it is worth waiting for a place. */
