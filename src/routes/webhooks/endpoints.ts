@@ -148,8 +148,9 @@ export function webhookRoutes(app: EdgeApp): void {
   });
   app.openapi(read, async (c) => {
     const { objects, caller } = c.var;
-    const known = await objects.registry().webhook(namedBy(caller, c.req.valid("param").name));
-    return c.json(await viewOnceConfigured(objects.webhook(known.id), known), 200);
+    const find = () => objects.registry().webhook(namedBy(caller, c.req.valid("param").name));
+    const { id } = await find();
+    return c.json(await viewOnceConfigured(objects.webhook(id), find), 200);
   });
   app.openapi(change, async (c) => {
     const named = namedBy(c.var.caller, c.req.valid("param").name);
