@@ -90,6 +90,34 @@ describe("an endpoint whose object does not answer (webhooks.md#unknown)", () =>
   });
 });
 
+describe("an endpoint that does not answer right after a change (webhooks.md#unknown)", () => {
+  beforeEach(() => {
+    edge.fault = (call) => {
+      if (/^webhook \S+ read$/.test(call)) throw new Error("Durable Object has been reset");
+    };
+  });
+
+  test.each([
+    ["created", 201, "/v1/webhooks", { name: "new", url: URL }, "new"],
+    ["given another secret", 200, "/v1/webhooks/broken/rotate", {}, "broken"],
+  ])("and was %s is shown as unknown with its secret, which nothing shows again", async (...row) => {
+    const [, status, path, body, name] = row;
+    expect(await edge.json(status, "POST", path, body)).toMatchObject({
+      name,
+      url: URL,
+      state: "unknown",
+      secret: expect.stringMatching(/^whsec_/),
+      createdBy: "admin",
+    });
+  });
+
+  test("and was created is there with the id of the answer", async () => {
+    const { id } = await edge.json(201, "POST", "/v1/webhooks", { name: "new", url: URL });
+    edge.fault = () => undefined;
+    expect(await edge.json(200, "GET", "/v1/webhooks/new")).toMatchObject({ id, state: "active" });
+  });
+});
+
 test("a token that ends during the list gets no list of unknown endpoints (access.md#walls)", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const token = makeToken(edge, ["webhooks:write"]);

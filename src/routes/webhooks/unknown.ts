@@ -5,7 +5,7 @@ import { iso } from "../../shared/time/instant.ts";
 import { asDroverError, hasCode } from "../http/problem.ts";
 
 /** What the registry knows of an endpoint. */
-interface Known {
+export interface KnownWebhook {
   id: string;
   name: string;
   project: string;
@@ -23,7 +23,7 @@ interface Readable {
  * The view of an endpoint. One that fails, or has no settings yet, is `unknown`: it hides no other. Throws
  * what the walls refuse: that is about the caller, and not about the endpoint.
  */
-export async function viewOrUnknown(endpoint: Readable, known: Known): Promise<Webhook> {
+export async function viewOrUnknown(endpoint: Readable, known: KnownWebhook): Promise<Webhook> {
   try {
     return await endpoint.read();
   } catch (error) {
@@ -35,7 +35,10 @@ export async function viewOrUnknown(endpoint: Readable, known: Known): Promise<W
  * The view of an endpoint: `unknown` before it has its settings. `find` asks the registry again, which throws
  * if the endpoint was deleted meanwhile. Other failures are the caller's.
  */
-export async function viewOnceConfigured(endpoint: Readable, find: () => Promise<Known>): Promise<Webhook> {
+export async function viewOnceConfigured(
+  endpoint: Readable,
+  find: () => Promise<KnownWebhook>,
+): Promise<Webhook> {
   try {
     return await endpoint.read();
   } catch (error) {
@@ -64,7 +67,10 @@ function logUnread(id: string, error: unknown): void {
 }
 
 /** What the registry knows of an endpoint, and why nothing else is known. */
-function unknownView({ id, name, project, fields, createdAt, createdBy }: Known, text: string): Webhook {
+function unknownView(
+  { id, name, project, fields, createdAt, createdBy }: KnownWebhook,
+  text: string,
+): Webhook {
   return {
     id,
     name,
