@@ -3,7 +3,7 @@
 import type { Objects, RegistryApi, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import { LONGEST_JUDGMENT_MS } from "./rate-limiter.ts";
+import { LONGEST_JUDGMENT_MS } from "./open-requests.ts";
 import { Turn } from "./turn.ts";
 
 /** How long the edge trusts that a token or a session is valid. A revocation can take this long. */
