@@ -23,7 +23,7 @@ import {
 import { refuseSessionExcess } from "./access/token-rules.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { holderWith, refuseElsewhere } from "./http/auth.ts";
-import { judged, refuseHaste } from "./http/limits.ts";
+import { judged, judgedAgain, refuseHaste } from "./http/limits.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "./openapi/params.ts";
@@ -135,16 +135,19 @@ export function sessionRoutes(app: EdgeApp): void {
 
 /** Ends the session with this secret, if there is one. */
 async function endOwn(c: EdgeContext, id: string, digest: string): Promise<void> {
-  const guess = { kind: c.var.access.guesses.signOut, secret: digest };
-  const grant = await judged(c, guess, async () => {
+  const { guesses, sessions } = c.var.access;
+  const guess = { kind: guesses.signOut, secret: digest };
+  const find = async () => {
     const found = await c.env.objects.registry().sessionGrant(id, digest);
     return found?.digest === digest ? found : undefined;
-  });
-  if (grant === undefined) return;
+  };
+  // Wrong cookies of others at the address keep nobody from ending a session that is in use.
+  const grant = await (sessions.hasKnown(id, digest) ? judgedAgain : judged)(c, guess, find);
+  if (grant === undefined) return sessions.unlearn(id, digest);
   const { token, owner } = grant;
   const holder = token === null ? adminCaller(owner.secret) : callerOf(token, owner.secret, null);
   await c.env.objects.registry().endSession(id, sessionCaller(holder).by);
-  c.var.access.sessions.forget(id);
+  sessions.forget(id);
 }
 
 /** The secret of a session that a code has started. */

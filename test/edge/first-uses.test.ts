@@ -1,6 +1,8 @@
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { WRONG_SECRET_RATE } from "../../src/routes/access/access.ts";
+import { TOKEN_RANDOM_BYTES, tokenText } from "../../src/shared/access/token-text.ts";
 import { DroverError } from "../../src/shared/errors.ts";
+import { contentDigest } from "../../src/signing/mac.ts";
 import { until } from "../local/support/scratch.ts";
 import { as, makeToken } from "./support/callers.ts";
 import { createEdge, type Edge, type Json, TOKEN } from "./support/edge.ts";
@@ -170,28 +172,56 @@ describe("first uses that come at once (access.md#rate-limits)", () => {
     }
   });
 
-  test("do not wait for ever for a request that the platform has ended", async () => {
-    vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout"] });
-    const edge = createEdge();
-    const caller = as(edge, makeToken(edge, ["runs:read"]), AT);
-    const { registry } = edge.objects;
-    let calls = 0;
-    const never = new Promise<never>(() => undefined);
-    edge.objects.registry = () =>
-      new Proxy(registry(), {
-        get(target, name) {
-          if (name !== "grant") return Reflect.get(target, name);
-          calls += 1;
-          return calls === 1 ? () => never : Reflect.get(target, name);
-        },
+  describe("that wait for a request which the platform has ended", () => {
+    /** The platform ends the next request at the look-up of its token, and keeps its other calls. */
+    function endNextAtLookUp(edge: Edge): { calls: number } {
+      const seen = { calls: 0 };
+      const never = new Promise<never>(() => undefined);
+      const { registry } = edge.objects;
+      edge.objects.registry = () =>
+        new Proxy(registry(), {
+          get(target, name) {
+            if (name !== "grant") return Reflect.get(target, name);
+            seen.calls += 1;
+            return seen.calls === 1 ? () => never : Reflect.get(target, name);
+          },
+        });
+      return seen;
+    }
+
+    /** Sends many requests with one token, of which the first is ended. Tells what the others get. */
+    async function sentWith(edge: Edge, token: string) {
+      const seen = endNextAtLookUp(edge);
+      const caller = as(edge, token, AT);
+      void caller.send("GET", "/v1/caller");
+      const others = times(10, () => statusOf(caller.send("GET", "/v1/caller")));
+      await vi.advanceTimersByTimeAsync(9_000);
+      expect(seen.calls).toBe(1);
+      await vi.advanceTimersByTimeAsync(2_000);
+      return { statuses: counted(await Promise.all(others)), calls: seen.calls };
+    }
+
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout"] });
+    });
+
+    test("do not wait for ever", async () => {
+      const edge = createEdge();
+      expect(await sentWith(edge, makeToken(edge, ["runs:read"]))).toEqual({
+        statuses: { 200: 10 },
+        calls: 2,
       });
-    void caller.send("GET", "/v1/caller");
-    const others = times(10, () => statusOf(caller.send("GET", "/v1/caller")));
-    await vi.advanceTimersByTimeAsync(9_000);
-    expect(calls).toBe(1);
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(counted(await Promise.all(others))).toEqual({ 200: 10 });
-    expect(calls).toBe(2);
+    });
+
+    test("are accepted with a secret newer than what is remembered (access.md#rotation)", async () => {
+      const edge = createEdge();
+      const token = makeToken(edge, ["runs:read"]);
+      await as(edge, token, AT).json(200, "GET", "/v1/caller");
+      const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
+      const { id, text } = tokenText(random, token.slice(4, 14));
+      edge.tokens.rotate(id, contentDigest(text), 1_000, "admin"); // as another isolate would
+      expect(await sentWith(edge, text)).toEqual({ statuses: { 200: 10 }, calls: 2 });
+    });
   });
 
   test("after a revocation do not wait for a look-up from before it (access.md#cache)", async () => {
@@ -324,5 +354,59 @@ describe("an address with a program that goes on with an old secret (access.md#r
     expect(problem).toMatchObject({ code: "too_many_requests", temporary: true });
     expect(await statusOf(edge.send("GET", `/proof?nonce=${"n".repeat(32)}`, AT))).toBe(200);
     await as(edge, TOKEN, AT).json(200, "GET", "/v1/caller");
+  });
+});
+
+describe("a session that was in use here (access.md#rate-limits)", () => {
+  const PAGE = { ...AT, "sec-fetch-site": "same-origin" };
+  const callerOf = (edge: Edge, cookie: string) =>
+    statusOf(edge.send("GET", `${HTTPS}/v1/caller`, { ...PAGE, cookie }));
+  /** The cookie of a session that was used once. */
+  async function usedSession(edge: Edge): Promise<string> {
+    const cookie = await signedIn(edge);
+    expect(await callerOf(edge, cookie)).toBe(200);
+    return cookie;
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+
+  test("is ended by its sign-out, however many wrong cookies its address has sent", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    const wrong = await Promise.all(times(6, () => signedIn(other)));
+    const answers: number[] = [];
+    for (const one of wrong) answers.push(await statusOf(signOut(edge, one)));
+    expect(counted(answers)).toEqual({ 204: 5, 429: 1 });
+    expect(await statusOf(signOut(edge, cookie))).toBe(204);
+    expect(edge.sessions.list(null)).toEqual([]);
+  });
+
+  test("and has ended counts when it is signed out again and again", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    const answers: number[] = [];
+    for (let tries = 0; tries < 7; tries += 1) answers.push(await statusOf(signOut(edge, cookie)));
+    expect(counted(answers)).toEqual({ 204: 6, 429: 1 });
+  });
+
+  test("and whose break-glass secret was replaced counts as a wrong one (sessions.md#life)", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    edge.adminToken = "another secret";
+    const answers: number[] = [];
+    for (let tries = 0; tries < 20; tries += 1) answers.push(await callerOf(edge, cookie));
+    // A secret that was wrong before leaves two of the five to others.
+    expect(counted(answers)).toEqual({ 401: 3, 429: 17 });
+  });
+
+  test("and whose break-glass secret was replaced counts once for what comes at once", async () => {
+    const edge = createEdge();
+    const cookie = await usedSession(edge);
+    edge.adminToken = "another secret";
+    const answers = await Promise.all(times(20, () => callerOf(edge, cookie)));
+    expect(counted(answers)).toEqual({ 401: 20 });
+    expect(await callerOf(edge, cookie)).toBe(401);
   });
 });

@@ -3,7 +3,7 @@
 import type { Objects, RegistryApi, SessionGrant, TokenGrant } from "../../objects/rpc.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import { LONGEST_JUDGMENT_MS } from "./rate-limiter.ts";
+import { LONGEST_JUDGMENT_MS } from "./open-requests.ts";
 import { Turn } from "./turn.ts";
 
 /** How long the edge trusts that a token or a session is valid. A revocation can take this long. */
@@ -93,10 +93,19 @@ export class GrantDirectory<Grant> {
     if (open.outcome === undefined) {
       // The platform has ended that request. Of those that wait for it, the first to notice looks up.
       const known = this.remembered(id, registry.now());
-      return known === undefined ? this.shared(id, registry, digest) : known;
+      return this.#settles(known, digest) ? known : this.shared(id, registry, digest);
     }
     if ("error" in open.outcome) throw open.outcome.error;
     return open.outcome.grant;
+  }
+
+  /**
+   * Whether what is remembered answers for this secret. A grant that does not accept the secret may be from
+   * before a rotation elsewhere (access.md#rotation).
+   */
+  #settles(known: Grant | null | undefined, digest: string | undefined): known is Grant | null {
+    if (known === undefined) return false;
+    return known === null || digest === undefined || this.#kind.accepts(known, digest);
   }
 
   /** Whether the outcome of a look-up will be that of a look-up which begins now. */
@@ -132,6 +141,11 @@ export class GrantDirectory<Grant> {
       this.#grants.set(id, { grant, until: now() + GRANT_KEPT_MS, generation });
     }
     return grant;
+  }
+
+  /** Forgets that this very secret was valid: a look-up has shown that nobody holds it now. */
+  unlearn(id: string, digest: string): void {
+    if (this.hasKnown(id, digest)) this.#grants.delete(id);
   }
 
   /**

@@ -42,6 +42,11 @@ export class Guesses {
     return { verdict: reservation.verdict, settle };
   }
 
+  /** Counts a secret that was looked up uncounted, and has turned out to be wrong. */
+  countWrong(place: string, secret: string, now: Instant): void {
+    this.reserve(place, secret, now).settle(true);
+  }
+
   /** Whether it is worth waiting with a secret: others of its address may turn out to be right. */
   mayWait(place: string, secret: string, now: Instant): boolean {
     return !this.#wasWrong(secret) && this.limiter.isJudging(place, now);

@@ -2,13 +2,12 @@
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { judgeRate, type RatePolicy, type RateState, type RateVerdict } from "../../shared/time/rate.ts";
 import { BoundedMap } from "./bounded-map.ts";
+import { OpenRequests } from "./open-requests.ts";
 
 /** The most callers that one isolate remembers for each limit. */
 const MAX_CALLERS = 1_000;
 /** When a request is worth sending again that was refused only because others are still being judged. */
 const JUDGED_MS: Millis = 1_000;
-/** After this time a reserved request counts as ended: the platform ended it, since its client had left. */
-export const LONGEST_JUDGMENT_MS: Millis = 10_000;
 
 /** A request that was counted before its outcome is known. */
 export interface Reservation {
@@ -21,8 +20,8 @@ export interface Reservation {
 export class RateLimiter {
   readonly policy: RatePolicy;
   readonly #states = new BoundedMap<string, RateState>(MAX_CALLERS);
-  /** When each request of a caller began that is reserved, and not settled. */
-  readonly #open = new BoundedMap<string, Set<{ at: Instant }>>(MAX_CALLERS);
+  /** The requests of each caller that are reserved, and not settled. */
+  readonly #open = new BoundedMap<string, OpenRequests>(MAX_CALLERS);
 
   constructor(policy: RatePolicy) {
     this.policy = policy;
@@ -51,11 +50,11 @@ export class RateLimiter {
       const retryAfterMs = isJudging ? Math.min(verdict.retryAfterMs, JUDGED_MS) : verdict.retryAfterMs;
       return { verdict: { ...verdict, retryAfterMs }, settle: () => undefined };
     }
-    const open = this.#open.get(caller) ?? new Set();
-    const one = { at: now };
-    this.#open.set(caller, open.add(one));
+    const open = this.#open.get(caller) ?? new OpenRequests();
+    const one = open.add(now);
+    this.#open.set(caller, open);
     const settle = (counts: boolean) => {
-      open.delete(one);
+      open.end(one);
       if (open.size === 0 && this.#open.get(caller) === open) this.#open.delete(caller);
       if (!counts) this.giveBack(caller);
     };
@@ -64,8 +63,7 @@ export class RateLimiter {
 
   /** Whether a reserved request of a caller has no outcome yet. */
   isJudging(caller: string, now: Instant): boolean {
-    const open = this.#open.get(caller) ?? [];
-    return [...open].some(({ at }) => now - at < LONGEST_JUDGMENT_MS);
+    return this.#open.get(caller)?.hasYoung(now) ?? false;
   }
 
   /** Takes back one request, which turned out not to count. */

@@ -17,7 +17,7 @@ import { limitsRuns, mayUsePool } from "../walls/run-limits.ts";
 import { standingOf, standings } from "../walls/standing.ts";
 import { walledObjects } from "../walls/walls.ts";
 import { noteDenied } from "./denied.ts";
-import { addressOf, judged, refuseHaste } from "./limits.ts";
+import { addressOf, judged, judgedAgain, refuseHaste } from "./limits.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
@@ -127,9 +127,9 @@ async function ownerWith(c: EdgeContext, access: Access, text: string): Promise<
 
 /**
  * The holder of a secret, by what is remembered or by a look-up. A secret that was valid a moment ago is
- * looked up whatever others at its address have sent; other secrets count as wrong until the look-up shows
- * that they are valid (access.md#rate-limits). Requests that come with the same secret meanwhile share the
- * look-up. Undefined: the secret is not valid. Code: `too_many_requests`.
+ * looked up whatever others at its address have sent, and counts only if it has ended; other secrets count as
+ * wrong until the look-up shows that they are valid (access.md#rate-limits). Requests that come with the same
+ * secret meanwhile share the look-up. Undefined: the secret is not valid. Code: `too_many_requests`.
  */
 async function valid<Grant>(
   c: EdgeContext,
@@ -141,12 +141,18 @@ async function valid<Grant>(
   const remembered = directory.remembered(id, c.env.now());
   const known = holder(remembered);
   if (known !== undefined) return known;
-  if (directory.hasKnown(id, digest)) return holder(await directory.shared(id, c.env, digest));
   const guess = { kind: guesses.token, secret: digest };
+  const isShared = () => directory.isAsked(digest, c.env.now());
+  const lookUp = async () => {
+    const found = holder(await directory.shared(id, c.env, digest));
+    // The registry does not know of a replaced break-glass secret, and still answers with its sessions.
+    if (found === undefined) directory.unlearn(id, digest);
+    return found;
+  };
+  if (directory.hasKnown(id, digest)) return judgedAgain(c, guess, lookUp, isShared);
   // What is remembered may be from before a rotation. That nothing is valid under this id is remembered, too.
   if (remembered === null) return judged(c, guess, async () => undefined);
-  const isShared = () => directory.isAsked(digest, c.env.now());
-  return judged(c, guess, async () => holder(await directory.shared(id, c.env, digest)), isShared);
+  return judged(c, guess, lookUp, isShared);
 }
 
 /** The owner of a session with this grant; undefined if the session, or the owner's secret, is not valid. */

@@ -5,7 +5,8 @@ import type { RateVerdict } from "../../shared/time/rate.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Guesses } from "../access/guesses.ts";
-import { LONGEST_JUDGMENT_MS, type RateLimiter } from "../access/rate-limiter.ts";
+import { LONGEST_JUDGMENT_MS } from "../access/open-requests.ts";
+import type { RateLimiter } from "../access/rate-limiter.ts";
 import { Turn } from "../access/turn.ts";
 import type { EdgeContext } from "../edge.ts";
 import { hasCode } from "./problem.ts";
@@ -43,6 +44,22 @@ export async function judged<Found>(
     if (settle !== undefined) return settled(judge, settle);
     await turn.pause();
   }
+}
+
+/**
+ * What `judge` finds for a secret that was right here before: it is judged whatever its address has sent, and
+ * counts only if it is not right any more. Otherwise as `judged`.
+ */
+export async function judgedAgain<Found>(
+  c: EdgeContext,
+  { kind, secret }: Guess,
+  judge: () => Promise<Found>,
+  isShared: () => boolean = () => false,
+): Promise<Found> {
+  const isCounted = !isShared();
+  return settled(judge, (isWrong) => {
+    if (isWrong && isCounted) kind.countWrong(placeOf(addressOf(c)), secret, c.env.now());
+  });
 }
 
 type Settle = (isWrong: boolean) => void;

@@ -17,7 +17,7 @@ import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { inParallel } from "../http/parallel.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
-import { viewOnceConfigured, viewOrUnknown } from "./unknown.ts";
+import { type KnownWebhook, viewOnceConfigured, viewOrUnknown } from "./unknown.ts";
 
 /** What all routes of webhooks declare. */
 export const ofWebhooks = { tag: "Webhooks", access: "webhooks:write" } as const;
@@ -134,11 +134,12 @@ export function webhookRoutes(app: EdgeApp): void {
     const { name, ...fields } = c.req.valid("json");
     const secret = freshSecret();
     const id = `wh-${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-    await c.var.objects
-      .registry()
-      .createWebhook({ id, ...namedBy(c.var.caller, name), fields }, secret, c.var.caller.by);
+    const { objects, caller } = c.var;
+    const ref = { id, ...namedBy(caller, name), fields };
+    const known = { ...ref, createdAt: c.env.now(), createdBy: caller.by };
+    await objects.registry().createWebhook(ref, secret, caller.by);
     c.header("Location", `/v1/webhooks/${name}`);
-    return c.json({ ...(await c.var.objects.webhook(id).read()), secret }, 201);
+    return c.json(await viewWithSecret(c, known, secret), 201);
   });
   app.openapi(list, async (c) => {
     const { objects, caller } = c.var;
@@ -148,8 +149,9 @@ export function webhookRoutes(app: EdgeApp): void {
   });
   app.openapi(read, async (c) => {
     const { objects, caller } = c.var;
-    const known = await objects.registry().webhook(namedBy(caller, c.req.valid("param").name));
-    return c.json(await viewOnceConfigured(objects.webhook(known.id), known), 200);
+    const find = () => objects.registry().webhook(namedBy(caller, c.req.valid("param").name));
+    const { id } = await find();
+    return c.json(await viewOnceConfigured(objects.webhook(id), find), 200);
   });
   app.openapi(change, async (c) => {
     const named = namedBy(c.var.caller, c.req.valid("param").name);
@@ -163,11 +165,13 @@ export function webhookRoutes(app: EdgeApp): void {
     return c.body(null, 204);
   });
   app.openapi(rotate, async (c) => {
-    const named = namedBy(c.var.caller, c.req.valid("param").name);
+    const { objects, caller } = c.var;
+    const named = namedBy(caller, c.req.valid("param").name);
     const overlapMs = durationMs(c.req.valid("json").overlap);
     const secret = freshSecret();
-    const id = await c.var.objects.registry().rotateWebhook(named, secret, overlapMs, c.var.caller.by);
-    return c.json({ ...(await c.var.objects.webhook(id).read()), secret }, 200);
+    const known = await objects.registry().webhook(named);
+    const id = await objects.registry().rotateWebhook(named, secret, overlapMs, caller.by);
+    return c.json(await viewWithSecret(c, { ...known, id }, secret), 200);
   });
   app.openapi(disable, async (c) => {
     const one = await webhookOf(c, c.req.valid("param").name);
@@ -180,6 +184,14 @@ export function webhookRoutes(app: EdgeApp): void {
     const one = await webhookOf(c, c.req.valid("param").name);
     return c.json(await one.enable(start, c.var.caller.by), 200);
   });
+}
+
+/**
+ * An endpoint with its new secret, which nothing shows again: so the answer has the secret even if the
+ * endpoint gives no view (webhooks.md#unknown).
+ */
+async function viewWithSecret({ var: { objects } }: EdgeContext, known: KnownWebhook, secret: string) {
+  return { ...(await viewOrUnknown(objects.webhook(known.id), known)), secret };
 }
 
 function freshSecret(): string {

@@ -37,6 +37,8 @@ const NO_ASSETS: Assets = {
 export interface Edge extends FakeWorld {
   /** What this Drover believes to be its address. */
   url: string;
+  /** The break-glass secret of this Drover. */
+  adminToken: string;
   /** Whether issuers may be on this machine, as those of tests are. */
   allowsLocalIssuers: boolean;
   app: EdgeApp;
@@ -65,7 +67,7 @@ export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
   const app = createApp(AGENT);
   const noFault = world.fault;
-  const made = Object.assign(world, { url: DROVER_URL, allowsLocalIssuers: true });
+  const made = Object.assign(world, { url: DROVER_URL, adminToken: TOKEN, allowsLocalIssuers: true });
   const send: Send = async (method, path, headers, body) => {
     const init = {
       method,
@@ -74,7 +76,7 @@ export function createEdge(...pools: string[]): Edge {
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     };
     const bindings = {
-      adminToken: TOKEN,
+      adminToken: made.adminToken,
       signingKey: SIGNING_KEY,
       url: made.url,
       wrappingKeys: WRAPPING_KEYS,
