@@ -1,13 +1,12 @@
 // At which places in a stretch of bytes do needles end, and how many of its last bytes may begin a needle?
-import { SHORTEST_NEEDLE_BYTES } from "./needles.ts";
 
 /** The length of a window: the consecutive bytes that are looked up in the table together. */
 const WINDOW_BYTES = 3;
 /**
- * The distance between two look-ups. Wherever a needle lies, one look-up reads a window that begins in the
- * first `STRIDE` bytes of the needle.
+ * The greatest distance between two look-ups. Each needle has as many windows in the table, so a greater one
+ * would find more places that are none.
  */
-const STRIDE = SHORTEST_NEEDLE_BYTES - WINDOW_BYTES + 1;
+const MAX_STRIDE = 8;
 
 /** A window's place in the table: the first `TABLE_BITS` bits of the window times (2^32 / golden ratio). */
 const TABLE_BITS = 16;
@@ -62,11 +61,18 @@ export class Automaton {
   readonly #first = new Int32Array(256);
   #nodes = 1;
   #chains = 0;
-  /** Whether a window with this place in the table begins at one of the first `STRIDE` bytes of a needle. */
+  /**
+   * The distance between two look-ups. Wherever a needle lies, one look-up reads a window that begins in the
+   * first `#stride` bytes of the needle, and lies within the needle.
+   */
+  readonly #stride: number;
+  /** Whether a window with this place in the table begins at one of the first `#stride` bytes of a needle. */
   readonly #windows = new Uint8Array(1 << TABLE_BITS);
 
   constructor(needles: readonly Uint8Array[]) {
     this.longest = needles.reduce((most, { length }) => Math.max(most, length), 0);
+    const shortest = needles.reduce((least, { length }) => Math.min(least, length), this.longest);
+    this.#stride = Math.max(1, Math.min(MAX_STRIDE, shortest - WINDOW_BYTES + 1));
     const chains = needles.reduce((sum, { length }) => sum + Math.ceil(length / BLOCK_BYTES), 1);
     const nodes = needles.reduce((sum, { length }) => sum + length, chains);
     this.#byte = new Uint8Array(nodes);
@@ -82,7 +88,7 @@ export class Automaton {
       this.#link(this.#grow(needles, reached, from), from + 1);
     }
     for (const needle of needles) {
-      for (let at = 0; at < STRIDE; at += 1) this.#windows[windowAt(needle, at)] = 1;
+      for (let at = 0; at < this.#stride; at += 1) this.#windows[windowAt(needle, at)] = 1;
     }
   }
 
@@ -93,10 +99,11 @@ export class Automaton {
   scan(bytes: Uint8Array, found: (end: number, length: number) => void): void {
     const windows = this.#windows;
     const { length } = bytes;
-    let at = STRIDE - 1;
+    const stride = this.#stride;
+    let at = stride - 1;
     while (at + WINDOW_BYTES <= length) {
-      if (windows[windowAt(bytes, at)] === 0) at += STRIDE;
-      else at = this.#walk(bytes, at - STRIDE + 1, at, found) + STRIDE - 1;
+      if (windows[windowAt(bytes, at)] === 0) at += stride;
+      else at = this.#walk(bytes, at - stride + 1, at, found) + stride - 1;
     }
   }
 
@@ -109,20 +116,20 @@ export class Automaton {
   }
 
   /**
-   * Walks the tree from `from` until beyond `to`, and further while at least `STRIDE` bytes match. Returns
+   * Walks the tree from `from` until beyond `to`, and further while at least `#stride` bytes match. Returns
    * the first place at which a needle that is not found yet may begin.
    */
   #walk(bytes: Uint8Array, from: number, to: number, found: (end: number, length: number) => void): number {
-    const [ends, depth] = [this.#ends, this.#depth];
+    const [ends, depth, stride] = [this.#ends, this.#depth, this.#stride];
     const { length } = bytes;
     let node = ROOT;
     let at = from;
-    for (; at < length && (at <= to || (depth[node] ?? 0) >= STRIDE); at += 1) {
+    for (; at < length && (at <= to || (depth[node] ?? 0) >= stride); at += 1) {
       node = this.#next(node, bytes[at] ?? 0);
       const needle = ends[node] ?? 0;
       if (needle > 0) found(at + 1, needle);
     }
-    return at - Math.min(depth[node] ?? 0, STRIDE - 1);
+    return at - Math.min(depth[node] ?? 0, stride - 1);
   }
 
   /** The node that one more byte leads to. */
