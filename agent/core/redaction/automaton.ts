@@ -14,7 +14,7 @@ const SPREAD = 0x9e3779b1;
 
 /** The root, which stands for no bytes. */
 const ROOT = 0;
-/** Chains are numbered from 1. This one begins with the root, so whoever looks for a child finds none. */
+/** No chain: chains are numbered from 1. As the start of chain 0 is the root, it leads to no child. */
 const NO_CHAIN = 0;
 /** The `fail` of the root, which is not the end of any other bytes. */
 const OUTSIDE = -1;

@@ -1,6 +1,6 @@
 // Which secrets exist, and in which sealed form are they stored (secrets.md#stored)?
-import type { Secret, SecretUse } from "../../schema/access/secret.ts";
-import { usersOf } from "../../shared/access/secret-use.ts";
+import type { Secret } from "../../schema/access/secret.ts";
+import { type SecretPurpose, usersOf } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_SECRETS, MAX_SECRETS_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -37,7 +37,7 @@ export interface SecretRow {
   name: string;
   project: string;
   /** Who can name it. It stays for as long as the secret exists (secrets.md#uses). */
-  use: SecretUse;
+  use: SecretPurpose;
   /** Counts the values that were set, from 1. */
   version: number;
   /** The length of the value, which decides what a task can have (secrets.md#limits). */
@@ -55,7 +55,7 @@ export type SecretEvent =
   | {
       type: "secret_set";
       secret: Named;
-      use: SecretUse;
+      use: SecretPurpose;
       /** The version for which the value was sealed. The event changes nothing if it is not the next one. */
       version: number;
       bytes: number;
@@ -153,7 +153,7 @@ export function nextVersion({ secrets }: Pick<ReadonlySecrets, "secrets">, secre
 /** How a secret is to be set. `use` undefined: as before, or for runs. */
 export interface WantedSecret {
   secret: Named;
-  use: SecretUse | undefined;
+  use: SecretPurpose | undefined;
   bytes: number;
 }
 
@@ -161,7 +161,7 @@ export interface WantedSecret {
 export function useOf(
   { secrets }: Pick<ReadonlySecrets, "secrets">,
   { secret, use }: WantedSecret,
-): SecretUse {
+): SecretPurpose {
   return use ?? secrets.get(keyOf(secret))?.use ?? "run";
 }
 
@@ -197,7 +197,7 @@ export function refusalOfSecret(
 /** The names among these for which the project has no secret of this use (secrets.md#uses). */
 export function missingSecrets(
   { secrets }: Pick<ReadonlySecrets, "secrets">,
-  { project, use }: { project: string; use: SecretUse },
+  { project, use }: { project: string; use: SecretPurpose },
   names: readonly string[],
 ): string[] {
   return names.filter((name) => secrets.get(keyOf({ project, name }))?.use !== use);

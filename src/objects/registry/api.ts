@@ -9,12 +9,13 @@ import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
 import type { Project } from "../../schema/access/project.ts";
-import type { HostSecrets, SecretList, SecretUse, StoredSecret } from "../../schema/access/secret.ts";
+import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
 import type { RevokedToken, Token } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
+import type { SecretPurpose } from "../../shared/access/secret-use.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "../reads/audit-api.ts";
 import type { KnownWebhook, WebhookRef } from "./webhook-calls.ts";
 
@@ -151,7 +152,7 @@ export interface RegistryApi {
 /** A secret to be stored. `use` undefined: as before, or for runs. */
 export interface NewSecret extends Named {
   value: Uint8Array;
-  use: SecretUse | undefined;
+  use: SecretPurpose | undefined;
 }
 
 /** A request of a worker for the secrets of one attempt. */

@@ -18,7 +18,7 @@ import {
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import { HeaderSecret } from "../../schema/pool/provider-config.ts";
 import { projectOfRun } from "../../shared/access/project.ts";
-import { type SecretUser, usersOf } from "../../shared/access/secret-use.ts";
+import { type SecretPurpose, usersOf } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_TASK_SECRET_BYTES, SHORTEST_MASKED_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -159,7 +159,7 @@ export class SecretCalls {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-function unknownSecret(name: string, use?: SecretUser): DroverError {
+function unknownSecret(name: string, use?: SecretPurpose): DroverError {
   const whose = use === undefined ? "" : ` for ${usersOf(use)}`;
   const advice = "`drover secrets list` shows all";
   return new DroverError("unknown_secret", `there is no secret "${name}"${whose}; ${advice}`);

@@ -1,5 +1,6 @@
 // What do the routes of secrets accept and answer (secrets.md#api), and what does a host ask for?
 import { z } from "zod";
+import { SECRET_PURPOSES } from "../../shared/access/secret-use.ts";
 import { MAX_SECRET_BYTES } from "../../shared/limits.ts";
 import { formatSize } from "../../shared/size.ts";
 import { InstantText } from "../common.ts";
@@ -17,9 +18,7 @@ function bytesIn(base64: string): number {
   return (base64.length / BASE64_CHARS) * BASE64_BYTES - padding;
 }
 
-/** Who can name a secret: runs, or the configuration of a pool for its provider (secrets.md#uses). */
-export const SecretUse = z.enum(["run", "provider"]).meta({ id: "SecretUse" });
-export type SecretUse = z.infer<typeof SecretUse>;
+const Purpose = z.enum(SECRET_PURPOSES);
 
 /** `PUT /v1/secrets/{name}`: the value as text, or as base64 for other bytes. */
 export const SecretValue = z
@@ -36,7 +35,7 @@ export const SecretValue = z
       .refine((text) => bytesIn(text) <= MAX_SECRET_BYTES, TOO_LARGE)
       .optional()
       .describe("instead of `value`: the bytes of the value"),
-    use: SecretUse.optional().describe(
+    use: Purpose.optional().describe(
       "who can name it: tasks of runs, or pools for their providers; by default as before, or `run`",
     ),
   })
@@ -51,7 +50,7 @@ export const Secret = z
   .object({
     name: z.string(),
     project: z.string(),
-    use: SecretUse.describe("who can name it; this stays until the secret is removed"),
+    use: Purpose.describe("who can name it; this stays until the secret is removed"),
     version: z.int().describe("counts the values that were set"),
     createdAt: InstantText,
     createdBy: z.string(),
