@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Webhook, WebhookDelivery } from "../../client/types.ts";
+import { WebhookFields } from "../../src/schema/webhook/webhook.ts";
+import { webhookSample } from "../edge/support/samples.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json } from "./support/control-plane.ts";
 
@@ -11,27 +13,8 @@ afterEach(() => bench.close());
 
 const AT = "2026-11-21T08:30:00.000Z";
 
-const webhook: Webhook = {
-  name: "ci",
-  project: "default",
-  id: "wh-1",
-  url: "https://ci.example.com/hook",
-  types: ["run.failed"],
-  pools: null,
-  labels: {},
-  state: "active",
-  disabled: null,
-  failing: null,
-  unsigned: null,
-  unknown: null,
-  pausedUntil: null,
-  waiting: 0,
-  behind: [],
-  gap: null,
-  createdAt: AT,
-  createdBy: "admin",
-  oldSecretUntil: null,
-};
+const fields = WebhookFields.parse({ url: "https://ci.example.com/hook", types: ["run.failed"] });
+const webhook = webhookSample({ id: "wh-1", name: "ci", project: "default", fields });
 
 const delivery = (problem: string | null): WebhookDelivery => ({
   id: "msg_wh-1_1",
