@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { httpProvider, type KnownProvider } from "../../src/providers/http.ts";
 import { type PoolConfig, PutPoolConfig } from "../../src/schema/pool.ts";
+import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
 import { sizeBytes } from "../../src/shared/size.ts";
@@ -67,7 +68,13 @@ async function readPool(file: string): Promise<{ name: string; config: KnownPool
 }
 
 /** The test calls the provider itself, and no Drover shows a secret. */
-function known({ secret, ...provider }: PutPoolConfig["provider"]): KnownProvider {
+function known(tested: PutPoolConfig["provider"]): KnownProvider {
+  if (tested.kind !== "http") {
+    throw new CliError('Only a provider of `kind: "http"` can be tested.', [
+      `This pool uses ${TRAITS[tested.kind].title}.`,
+    ]);
+  }
+  const { secret, ...provider } = tested;
   if (typeof secret === "string") return { ...provider, secret };
   const has = secret === undefined ? "no `secret`" : `only the name of a secret, "${secret.secret}"`;
   throw new CliError(`The provider has ${has}.`, [
@@ -92,7 +99,7 @@ function subjectOf(name: string, config: KnownPool, type: string | undefined): S
   };
 }
 
-function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string): Subject["machine"] {
+function machineOf({ instanceTypes, image, provider }: KnownPool, name: string): Subject["machine"] {
   const type = Object.hasOwn(instanceTypes, name) ? instanceTypes[name] : undefined;
   if (type === undefined) {
     const types = Object.keys(instanceTypes).join(", ");

@@ -95,11 +95,12 @@ function createAnswered(transcript: Transcript): Finding {
   const { calls, wanted } = transcript;
   const creates = callsOf(transcript, "create");
   const made = madeMachine(transcript);
-  const [first] = creates;
-  if (first === undefined) return unclear("no create call was made");
+  const first = creates.find(({ answer }) => answer.kind !== "pending");
+  if (first === undefined || first.answer.kind === "pending") return unclear("no create call was answered");
   if (first.answer.kind === "created") return kept(`${first.answer.instance.id} was made`);
   const { failure } = first.answer;
-  const next = creates[1] === undefined ? calls.length : calls.indexOf(creates[1]);
+  const after = creates[creates.indexOf(first) + 1];
+  const next = after === undefined ? calls.length : calls.indexOf(after);
   const between = { ...transcript, calls: calls.slice(0, next) };
   const shown = listingsOf(between).flatMap(({ answer }) => answer.items);
   const ghost = shown.find(({ name }) => name === wanted?.name);

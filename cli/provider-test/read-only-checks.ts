@@ -86,7 +86,7 @@ function secret(transcript: Transcript): Finding {
 
 function whole(listings: readonly Listing[]): Finding {
   const partial = listings.find(({ answer }) => answer.partial !== undefined);
-  return partial === undefined ? kept(countText(listings)) : broken(String(partial.answer.partial));
+  return partial === undefined ? kept(countText(listings)) : broken(String(partial.answer.partial?.why));
 }
 
 /** A machine that is in two listings must be in every listing between them. */

@@ -1,6 +1,7 @@
 // Which calls does the test make, and in what order?
-import type { Provider } from "../../src/providers/provider.ts";
+import type { KnownMachine, Provider } from "../../src/providers/provider.ts";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
+import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { backOffMs } from "../../src/shared/time/backoff.ts";
 import {
   type Call,
@@ -44,6 +45,11 @@ export interface Subject {
   patience: Patience;
 }
 
+/** A machine as the test knows it: by its id alone. */
+function known(id: string): KnownMachine {
+  return { worker: "", id, zone: null };
+}
+
 /** The tag of the test's machines. No pool considers a machine with this tag its own. */
 const TEST_TAG = "drover-provider-test";
 
@@ -58,14 +64,14 @@ export class TestSession {
     const name = `drover-test-${environment.unique()}`;
     this.#subject = subject;
     this.#environment = environment;
-    const { machine, patience, provider } = subject;
+    const { machine, patience } = subject;
     this.transcript = {
       calls: [],
       wanted: machine === null ? null : { ...machine, token: name, name, tags: { [TEST_TAG]: name } },
       ownTag: `${TEST_TAG}:${name}`,
       unusedTag: `${TEST_TAG}:nobody-${environment.unique()}`,
       missingId: `nobody-${environment.unique()}`,
-      consistencyMs: subject.consistencyMs ?? provider.capabilities.listConsistencyMs,
+      consistencyMs: subject.consistencyMs ?? TRAITS.http.listConsistencyMs,
       patience,
     };
   }
@@ -133,9 +139,16 @@ export class TestSession {
    */
   async #createWithRetries(wanted: CreateInstance): Promise<Instance | undefined> {
     const request = this.#nextRequest();
+    const until = this.#environment.now() + this.transcript.patience.bootMs;
     for (let tries = 1; ; tries += 1) {
       const { answer } = await this.#createOnce(request, wanted);
       if (answer.kind === "created") return answer.instance;
+      if (answer.kind === "pending") {
+        if (this.#environment.now() > until || this.#environment.interrupted()) return undefined;
+        await this.#environment.pause(answer.retryAfterMs);
+        tries -= 1;
+        continue;
+      }
       const { failure } = answer;
       if (!isPassing(failure) || tries === MAX_TRIES || this.#environment.interrupted()) return undefined;
       await this.#environment.pause(Math.max(this.transcript.consistencyMs, failure.retryAfterMs ?? 0));
@@ -187,7 +200,7 @@ export class TestSession {
   #list(tag: string, by: "owner" | "stranger" = "owner"): Promise<CallOf<"list">> {
     const whom = by === "owner" ? this.#subject.provider : this.#subject.stranger;
     return this.#retry(async (request) =>
-      this.#record({ call: "list", request, tag, by, ...(await this.#timed(() => whom.list(tag))) }),
+      this.#record({ call: "list", request, tag, by, ...(await this.#timed(() => whom.list(tag, []))) }),
     );
   }
 
@@ -207,7 +220,7 @@ export class TestSession {
         call: "destroy",
         request,
         instance,
-        ...(await this.#timed(() => provider.destroy(instance))),
+        ...(await this.#timed(() => provider.destroy(known(instance)))),
       }),
     );
   }

@@ -85,6 +85,7 @@ const STATUSES: Record<z.infer<typeof ProviderProblem>["class"], number> = {
   rate_limit: 429,
   quota: 403,
   capacity: 503,
+  auth: 403,
   invalid: 400,
   temporary: 503,
 };

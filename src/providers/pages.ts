@@ -45,15 +45,15 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
     if (failure !== undefined) {
       const hasRead = before !== undefined || walk.pages > 0;
       if (!hasRead || failure.retryAfterMs !== undefined) return { kind: "failed", failure };
-      return { kind: "listed", beganAt, items, partial: failure.text };
+      return { kind: "listed", beganAt, items, partial: { why: failure.text } };
     }
-    if (walk.gap !== undefined) return { kind: "listed", beganAt, items, partial: walk.gap };
+    if (walk.gap !== undefined) return { kind: "listed", beganAt, items, partial: { why: walk.gap } };
     if (walk.pages === 1 || (before !== undefined && isWithin(before, walk))) {
       return { kind: "listed", beganAt, items };
     }
     before = walk;
   }
-  const partial = `its pages changed in each of ${MAX_LIST_WALKS} readings`;
+  const partial = { why: `its pages changed in each of ${MAX_LIST_WALKS} readings` };
   return { kind: "listed", beganAt, items: [...seen.values()], partial };
 }
 

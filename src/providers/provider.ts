@@ -1,18 +1,54 @@
-// What does Drover need from a cloud? Create, list and destroy (host-protocol.md#provider-contract).
-import type { CreateAnswer, DestroyAnswer, ListAnswer } from "../core/messages.ts";
+// What does Drover need from a cloud? Create, list, find and destroy (host-protocol.md#provider-contract).
+import type {
+  CallBudget,
+  CreateAnswer,
+  DestroyAnswer,
+  FindAnswer,
+  ListAnswer,
+  ProviderFailure,
+} from "../core/messages.ts";
 import type { CreateInstance } from "../schema/provider.ts";
+
+/** A machine that Drover has asked for, as far as Drover knows it. */
+export interface KnownMachine {
+  /** The worker's name, which is the token and the name of its machine. */
+  worker: string;
+  /** The provider's id. Null: no answer has named it. */
+  id: string | null;
+  /** The zone for which it was asked, or in which it was seen. Null: the provider chose. */
+  zone: string | null;
+}
+
+/** A price per hour that the provider names for machines of a type. */
+export interface OfferedPrice {
+  /** The provider's name of the type. */
+  type: string;
+  /** Null: the same in all zones. */
+  zone: string | null;
+  spot: boolean;
+  price: number;
+}
+
+export type PricesAnswer =
+  | { kind: "prices"; prices: OfferedPrice[]; currency: string; budget?: CallBudget }
+  | { kind: "failed"; failure: ProviderFailure };
 
 /**
  * A cloud. Every call resolves with a result or a classified failure; it never throws because of what a cloud
- * does. Whether a failed call took effect can only be observed (host-protocol.md#provider-contract).
+ * does. Whether a failed call took effect can only be observed (host-protocol.md#provider-contract). One call
+ * of these makes at most one call to the cloud that can create a machine, and repeats nothing by itself.
  */
 export interface Provider {
+  /** The same token, which is the worker's name, gives the same machine. */
   create(wanted: CreateInstance): Promise<CreateAnswer>;
-  /** All instances with the tag `key:value`, including terminated ones that the cloud still knows. */
-  list(tag: string): Promise<ListAnswer>;
-  destroy(instance: string): Promise<DestroyAnswer>;
-  readonly capabilities: {
-    /** A listing that begins within this time after a create or destroy call may lack the call's effect. */
-    readonly listConsistencyMs: number;
-  };
+  /**
+   * All instances with the tag `key:value`, including terminated ones that the cloud still knows. `known`:
+   * the machines that should be there, for clouds that must be asked for each during an outage.
+   */
+  list(tag: string, known: readonly KnownMachine[]): Promise<ListAnswer>;
+  /** Looks for one machine, by a stronger means than a listing (`TRAITS.finds`). */
+  find(machine: KnownMachine): Promise<FindAnswer>;
+  destroy(machine: KnownMachine): Promise<DestroyAnswer>;
+  /** What these types, by the provider's names, cost now. Absent: the provider does not say. */
+  prices?(types: readonly { type: string; spot: boolean }[]): Promise<PricesAnswer>;
 }

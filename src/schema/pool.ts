@@ -8,6 +8,7 @@ import { MachineState, Unmade } from "./machine-state.ts";
 import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
+import { FAILURE_CLASSES } from "./provider.ts";
 import { ServiceStatus } from "./run/run.ts";
 
 export const InstanceType = z
@@ -153,7 +154,7 @@ export type WorkerStateName = z.output<typeof WorkerStateName>;
 
 export const IdleBehavior = z.enum(["run", "hold", "drain"]).meta({ id: "IdleBehavior" });
 
-export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
+export const HOLD_CAUSES = [...FAILURE_CLASSES, "boot"] as const;
 
 export const HoldOff = z
   .object({

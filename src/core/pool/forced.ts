@@ -1,4 +1,6 @@
 // How does a forced deletion end the runs and workers of a pool?
+
+import { accountName } from "../../shared/cloud/account.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, KillWorker, LeftBehind } from "../messages.ts";
@@ -13,7 +15,7 @@ export function forcedDeletion(state: ReadonlyConfigured | ReadonlyPool, { confi
   const left: LeftBehind[] = [];
   for (const { worker, instance, unmade, phase, turn } of providedWorkers(state)) {
     if (phase === "asked" && turn === undefined) continue;
-    if (instance !== null || !unmade) left.push({ worker, instance, provider: config.provider.url });
+    if (instance !== null || !unmade) left.push({ worker, instance, provider: accountName(config.provider) });
   }
   return { by, left };
 }

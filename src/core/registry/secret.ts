@@ -1,14 +1,16 @@
-// Which secret does a new configuration of a pool get?
+// Which credentials does a new configuration of a pool get?
 
-import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
+import type { Binding, StoredSecret } from "../../schema/pool/providers/credentials.ts";
 import type { PoolConfig, PutPoolConfig } from "../../schema/pool.ts";
 import { howToSet } from "../../shared/access/secret-use.ts";
+import { credentialsOf } from "../../shared/cloud/account.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { missingSecrets, type ReadonlySecrets } from "./secrets.ts";
 
 /**
- * The configuration with its own secret, or else with the pool's present secret, if the provider's address is
- * the same. Undefined: there is no secret. `project`: whose secret a name in it means (secrets.md#providers).
+ * The configuration with its own credentials, or else with the pool's present secret, if the provider is a
+ * service at the same address. Undefined: there is no secret. `project`: whose secret a name in it means
+ * (secrets.md#providers).
  */
 export function withSecret(
   config: PutPoolConfig,
@@ -16,23 +18,29 @@ export function withSecret(
   project: string,
 ): PoolConfig | undefined {
   const { provider } = config;
-  const present = known?.provider.url === provider.url ? known.provider.secret : undefined;
-  const secret = storedForm(provider.secret, present, project);
-  return secret === undefined ? undefined : { ...config, provider: { ...provider, secret } };
+  const present = known === undefined ? undefined : credentialsOf(known.provider)?.value;
+  if (provider.kind === "none") return { ...config, provider };
+  if (provider.kind !== "http") {
+    const { credentials } = provider;
+    const stored = "secret" in credentials ? storedName(credentials, present, project) : credentials;
+    return { ...config, provider: { ...provider, credentials: stored } };
+  }
+  const isSame = known?.provider.kind === "http" && known.provider.url === provider.url;
+  const former = isSame ? present : undefined;
+  const { secret } = provider;
+  const stored = typeof secret === "object" ? storedName(secret, former, project) : (secret ?? former);
+  if (stored === undefined || (typeof stored === "object" && "binding" in stored)) return undefined;
+  return { ...config, provider: { ...provider, secret: stored } };
 }
 
-type Secret = ProviderConfig["secret"];
-
 /** A name that is there already stays as it is, whoever repeats it: it may be of another project. */
-function storedForm(
-  wanted: PutPoolConfig["provider"]["secret"],
-  present: Secret | undefined,
+function storedName(
+  { secret }: { secret: string },
+  present: string | Binding | StoredSecret | undefined,
   project: string,
-): Secret | undefined {
-  if (wanted === undefined) return present;
-  if (typeof wanted === "string") return wanted;
-  const isPresent = typeof present === "object" && present.secret === wanted.secret;
-  return isPresent ? present : { secret: wanted.secret, project };
+): StoredSecret {
+  const isPresent = typeof present === "object" && "secret" in present && present.secret === secret;
+  return isPresent ? present : { secret, project };
 }
 
 /**
@@ -41,14 +49,16 @@ function storedForm(
  */
 export function refusalOfSecretName(
   state: Pick<ReadonlySecrets, "secrets">,
-  { provider: { secret } }: PoolConfig,
+  { provider }: PoolConfig,
   sent: PutPoolConfig,
 ): DroverError | null {
-  if (typeof secret === "string" || sent.provider.secret === undefined) return null;
-  const wanted = { project: secret.project, use: "provider" } as const;
-  if (missingSecrets(state, wanted, [secret.secret]).length === 0) return null;
-  const pointer = "/provider/secret";
-  const how = howToSet(secret.secret, "provider");
-  const detail = `names the secret "${secret.secret}", and no secret for providers has this name: ${how}`;
+  const found = credentialsOf(provider);
+  if (found === undefined || credentialsOf(sent.provider) === undefined) return null;
+  const { pointer, value } = found;
+  if (typeof value === "string" || !("secret" in value)) return null;
+  const wanted = { project: value.project, use: "provider" } as const;
+  if (missingSecrets(state, wanted, [value.secret]).length === 0) return null;
+  const how = howToSet(value.secret, "provider");
+  const detail = `names the secret "${value.secret}", and no secret for providers has this name: ${how}`;
   return new DroverError("unknown_secret", `${pointer} ${detail}`, { fields: [{ pointer, detail }] });
 }

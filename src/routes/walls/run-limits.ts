@@ -5,6 +5,7 @@ import type { PutPoolConfig } from "../../schema/pool.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
 import { grants, type Scope } from "../../shared/access/scopes.ts";
+import { credentialsOf } from "../../shared/cloud/account.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { Wall } from "../access/caller.ts";
 
@@ -92,8 +93,10 @@ export function refuseSecrets(spec: RunSpec, caller: SecretUser, pointer = ""): 
  * Throws if a pool names a secret that its provider must not get from this caller: the provider may be a
  * server of the caller (secrets.md#providers). Codes: as for `refuseSecrets`.
  */
-export function refuseProviderSecret({ provider: { secret } }: PutPoolConfig, caller: SecretUser): void {
-  if (typeof secret === "object") refuseNamed([{ ...secret, pointer: "/provider/secret" }], caller);
+export function refuseProviderSecret({ provider }: PutPoolConfig, caller: SecretUser): void {
+  const found = credentialsOf(provider);
+  if (typeof found?.value !== "object" || !("secret" in found.value)) return;
+  refuseNamed([{ secret: found.value.secret, pointer: found.pointer }], caller);
 }
 
 function refuseNamed(

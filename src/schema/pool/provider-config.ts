@@ -1,7 +1,10 @@
-// How does a pool reach its provider, and which forms does the provider's secret have?
+// How does a pool reach its provider, and where are the provider's credentials?
 import { z } from "zod";
-import { SecretName } from "../run/task.ts";
 import { ServiceUrl } from "../service-url.ts";
+import { Ec2Config, FlyConfig, GceConfig, HetznerConfig } from "./providers/clouds.ts";
+import { NamedCredentials, NamedSecret, StoredSecret } from "./providers/credentials.ts";
+
+export type { StoredCredentials, StoredSecret } from "./providers/credentials.ts";
 
 /** A secret that can be sent in a header. */
 export const HeaderSecret = z
@@ -9,19 +12,10 @@ export const HeaderSecret = z
   .max(1_024)
   .regex(/^[!-~]+$/, "must be printable ASCII without blanks, since it is sent in a header");
 
-/** A provider's secret that is a secret of this Drover (secrets.md#providers). */
-const NamedSecret = z
-  .strictObject({ secret: SecretName.describe("the name of the secret") })
-  .meta({ id: "ProviderSecret" });
-
-/** The same as it is stored: with the project to which the secret belongs. */
-const StoredSecret = NamedSecret.extend({ project: z.string() });
-export type StoredSecret = z.output<typeof StoredSecret>;
-
 const WRONG_SECRET = 'must be a string, or the name of a secret, such as {"secret": "cloud"}';
 
-/** A provider, as it is stored. */
-export const ProviderConfig = z.strictObject({
+/** An HTTP service of the user, as it is stored. */
+const HttpConfig = z.strictObject({
   kind: z.literal("http"),
   url: ServiceUrl,
   secret: z.union([HeaderSecret, StoredSecret], WRONG_SECRET),
@@ -38,20 +32,57 @@ export const ProviderConfig = z.strictObject({
     .optional()
     .describe("a command that prints the provider's notice of an interruption, or nothing"),
 });
+export type HttpConfig = z.output<typeof HttpConfig>;
+
+/** No provider: the pool has self-hosted machines alone. */
+const NoneConfig = z.strictObject({ kind: z.literal("none") });
+
+/** A provider, as it is stored. */
+export const ProviderConfig = z.discriminatedUnion("kind", [
+  HttpConfig,
+  NoneConfig,
+  HetznerConfig,
+  Ec2Config,
+  FlyConfig,
+  GceConfig,
+]);
 export type ProviderConfig = z.output<typeof ProviderConfig>;
+/** A provider that makes machines for a pool. */
+export type CloudConfig = Exclude<ProviderConfig, { kind: "http" | "none" }>;
+
+const named = { credentials: NamedCredentials };
+const clouds = [
+  HetznerConfig.extend(named),
+  Ec2Config.extend(named),
+  FlyConfig.extend(named),
+  GceConfig.extend(named),
+] as const;
 
 /** A provider in a PUT. */
-export const PutProvider = ProviderConfig.extend({
-  secret: z
-    .union([HeaderSecret, NamedSecret], WRONG_SECRET)
-    .optional()
-    .describe(
-      "the text itself, or the name of a secret; if absent, an existing pool with the same `url` keeps its " +
-        "secret",
-    ),
-}).meta({ id: "Provider" });
+export const PutProvider = z
+  .discriminatedUnion("kind", [
+    HttpConfig.extend({
+      secret: z
+        .union([HeaderSecret, NamedSecret], WRONG_SECRET)
+        .optional()
+        .describe(
+          "the text itself, or the name of a secret; if absent, an existing pool with the same `url` keeps " +
+            "its secret",
+        ),
+    }),
+    NoneConfig,
+    ...clouds,
+  ])
+  .meta({ id: "Provider" });
+export type PutProvider = z.output<typeof PutProvider>;
 
 /** A provider in an answer. */
-export const ShownProvider = ProviderConfig.extend({
-  secret: NamedSecret.optional().describe("only if it is a secret of this Drover; a text is never shown"),
-}).meta({ id: "ShownProvider" });
+export const ShownProvider = z
+  .discriminatedUnion("kind", [
+    HttpConfig.extend({
+      secret: NamedSecret.optional().describe("only if it is a secret of this Drover; a text is never shown"),
+    }),
+    NoneConfig,
+    ...clouds,
+  ])
+  .meta({ id: "ShownProvider" });

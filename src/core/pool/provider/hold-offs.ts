@@ -17,15 +17,17 @@ const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure[
   quota: "group",
   capacity: "type",
   temporary: "all",
+  auth: "all",
   invalid: "type",
 };
 
 /** The first and the longest pause after failures, if the provider names no pause. */
-const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis, Millis]> = {
+const PAUSES: Record<Exclude<ProviderFailure["class"], "invalid">, [Millis, Millis]> = {
   rate_limit: [5_000, 60_000],
   quota: [60_000, 15 * 60_000], // decisions/pool.md#d7
   capacity: [60_000, 60_000], // pool.md#capacity
   temporary: [5_000, 60_000],
+  auth: [60_000, 15 * 60_000], // pool.md#auth
 };
 
 /**

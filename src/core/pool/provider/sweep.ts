@@ -60,7 +60,7 @@ export function foldListing(
     const lives = known?.phase === "gone" && known.kind === "cloud" && instance.state !== "terminated";
     if (lives) note(worker, { instance });
   }
-  const sweepError = answer.partial === undefined ? null : `a listing is incomplete: ${answer.partial}`;
+  const sweepError = answer.partial === undefined ? null : `a listing is incomplete: ${answer.partial.why}`;
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, strangers, now);
 }
 

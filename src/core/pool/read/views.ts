@@ -1,5 +1,6 @@
 // What does a reader see of a pool and its workers, and why does a run wait?
 import type { Resources } from "../../../schema/common.ts";
+import type { ProviderConfig } from "../../../schema/pool/provider-config.ts";
 import type { PoolView, WorkerSummary } from "../../../schema/pool.ts";
 import type { NextCode, Why } from "../../../schema/why.ts";
 import { AGENT_FIELDS } from "../../../shared/compat.ts";
@@ -81,11 +82,9 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     const machine = machineMade(row);
     if (isUnmade(row) && machine !== "made") unmade[machine] += 1;
   }
-  const { secret, ...provider } = config.provider;
-  const shown = typeof secret === "string" ? {} : { secret: { secret: secret.secret } };
   return {
     name,
-    config: { ...config, provider: { ...provider, ...shown } },
+    config: { ...config, provider: shownProvider(config.provider) },
     queue: { depth: queue.length, oldestAgeMs: oldest === null ? null : now - oldest },
     runs: counts,
     workers,
@@ -99,6 +98,18 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     strangers: state.memo.strangers,
     cloudError: state.memo.sweepError,
   };
+}
+
+/** A provider without the text of its secret, and without the project of a secret. */
+function shownProvider(provider: ProviderConfig): PoolView["config"]["provider"] {
+  if (provider.kind === "none") return provider;
+  if (provider.kind !== "http") {
+    const { credentials } = provider;
+    const shown = "secret" in credentials ? { secret: credentials.secret } : credentials;
+    return { ...provider, credentials: shown };
+  }
+  const { secret, ...rest } = provider;
+  return typeof secret === "string" ? rest : { ...rest, secret: { secret: secret.secret } };
 }
 
 /**

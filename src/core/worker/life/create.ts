@@ -135,6 +135,7 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
       record: note({ ...created, reason }, "Created", `the provider made instance ${id}`, now),
     };
   }
+  if (answer.kind === "pending") return foldPending(state, answer, now);
   const cause = clause(answer.failure.text.slice(0, MAX_TEXT_CHARS));
   const failure = { ...answer.failure, text: cause, at: now };
   const isSure = failure.refused === true || isRefusal(failure);
@@ -170,6 +171,21 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
   if (ended.record === null || state.memo.mayHaveCalled) return ended;
   return { ...ended, record: { ...ended.record, calledAt } };
 }
+
+/**
+ * Applies the answer that the provider works on the call. That is no failure: the call is repeated after the
+ * pause, with the same token, and holds back nothing else (pool.md#pending).
+ */
+function foldPending(state: ExistingWorker, { retryAfterMs, text }: Pending, now: Instant): WorkerState {
+  const { record } = state;
+  const pending = { mayBeMade: true, calling: false, calledAt: now, createNotBefore: now + retryAfterMs };
+  const next = { ...record, ...pending, failure: null };
+  if (callWanted(next) === "create") next.waits = true;
+  const reason = record.phase === "booting" ? `being created: ${clause(text)}` : record.reason;
+  return { ...state, record: { ...next, reason: reason.slice(0, MAX_TEXT_CHARS) } };
+}
+
+type Pending = Extract<CreateAnswer, { kind: "pending" }>;
 
 /** Notes after a failed create call whether this call or an earlier call may have made a machine. */
 function afterFailedCreate(

@@ -1,4 +1,5 @@
 // How does an operator destroy a machine by name, and when does a worker end without an observed end?
+import { accountName } from "../../../shared/cloud/account.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { because } from "../../../shared/words.ts";
 import type { LeftBehind } from "../../messages.ts";
@@ -65,5 +66,5 @@ export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
 export function leftBehind(record: WorkerRecord): LeftBehind | undefined {
   const { forced, intent, instance } = record;
   if (forced === null || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
-  return { worker: intent.worker, instance: instance?.id ?? null, provider: intent.provider.url };
+  return { worker: intent.worker, instance: instance?.id ?? null, provider: accountName(intent.provider) };
 }

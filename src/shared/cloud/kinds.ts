@@ -1,0 +1,104 @@
+// Which kinds of provider are there, and what does each of them promise (clouds.md#kinds)?
+import type { Millis } from "../machine.ts";
+
+/**
+ * The kinds of provider. `http`: a service that the user runs. `none`: no provider, for pools of self-hosted
+ * machines alone.
+ */
+export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2", "fly", "gce"] as const;
+export type ProviderKind = (typeof PROVIDER_KINDS)[number];
+
+/** What is true of every provider of a kind, whoever owns the account. */
+export interface Traits {
+  /** The name for people. */
+  title: string;
+  /**
+   * How a machine ends itself without the control plane. `command`: by the `powerOff` command of the
+   * configuration, if there is one. `poweroff`: by switching itself off. `exit`: when its main process exits.
+   * `none`: not at all, so that nothing bounds the bill while the control plane is away.
+   */
+  selfDestruct: "command" | "poweroff" | "exit" | "none";
+  /** The provider itself ends a machine after a time that is set when the machine is created. */
+  hasDeadline: boolean;
+  /** A listing that begins within this time after a create or destroy call may lack the effect of the call. */
+  listConsistencyMs: Millis;
+  /** Whether one machine can be looked up by itself. Such an answer is stronger than a listing. */
+  finds: boolean;
+  /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
+  billing: { minMs: Millis; stepMs: Millis };
+  /** The most calls of each sort per second. Absent: only the limit of the pool applies. */
+  rates?: { create: number; destroy: number };
+  /** The longest user data, in bytes. */
+  maxUserDataBytes: number;
+  /** The default boot probe. */
+  bootProbe: string;
+  /** The command that ends the machine, and the one that prints its interruption notice. Absent: none. */
+  powerOff?: string;
+  notice?: string;
+}
+
+const SECOND_MS: Millis = 1_000;
+const MINUTE_MS: Millis = 60 * SECOND_MS;
+const HOUR_MS: Millis = 60 * MINUTE_MS;
+
+const OWN_SERVICE: Traits = {
+  title: "an HTTP service",
+  selfDestruct: "command",
+  hasDeadline: false,
+  listConsistencyMs: SECOND_MS,
+  finds: false,
+  billing: { minMs: 0, stepMs: 1 },
+  maxUserDataBytes: 16_384,
+  bootProbe: "systemctl is-system-running",
+};
+
+/** The traits of each kind. */
+export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
+  http: OWN_SERVICE,
+  none: { ...OWN_SERVICE, title: "no provider" },
+  hetzner: {
+    title: "Hetzner Cloud",
+    selfDestruct: "none",
+    hasDeadline: false,
+    listConsistencyMs: 10 * SECOND_MS,
+    finds: true,
+    billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
+    maxUserDataBytes: 32_768,
+    bootProbe: "true",
+  },
+  ec2: {
+    title: "Amazon EC2",
+    selfDestruct: "poweroff",
+    hasDeadline: false,
+    listConsistencyMs: MINUTE_MS,
+    finds: true,
+    billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
+    rates: { create: 2, destroy: 10 },
+    maxUserDataBytes: 16_384,
+    bootProbe: "true",
+    powerOff: "poweroff",
+  },
+  fly: {
+    title: "Fly Machines",
+    selfDestruct: "exit",
+    hasDeadline: false,
+    listConsistencyMs: 10 * SECOND_MS,
+    finds: true,
+    billing: { minMs: 0, stepMs: SECOND_MS },
+    rates: { create: 1, destroy: 1 },
+    maxUserDataBytes: 65_536,
+    bootProbe: "true",
+    powerOff: "kill -TERM 1",
+  },
+  gce: {
+    title: "Google Compute Engine",
+    selfDestruct: "none",
+    hasDeadline: true,
+    listConsistencyMs: 30 * SECOND_MS,
+    finds: true,
+    billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
+    rates: { create: 10, destroy: 10 },
+    maxUserDataBytes: 262_144,
+    bootProbe: "true",
+  },
+};
