@@ -123,6 +123,7 @@ function machine(worker: string, config: PoolConfig): WorkerRow {
     ...times,
     instanceType: "m",
     type: TYPE,
+    zone: null,
     settings: settingsOf(config),
   };
 }

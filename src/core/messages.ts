@@ -6,6 +6,7 @@ import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../sc
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import type { InstanceType, LeftBehind, PoolConfig } from "../schema/pool.ts";
 import type { Instance, ProviderProblem } from "../schema/provider.ts";
+import type { MachineAsks } from "../schema/run/machine-asks.ts";
 import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
@@ -47,6 +48,8 @@ export interface RunUpsert {
   /** The beginning of the command line, for display. */
   command: string;
   resources: Resources;
+  /** What it asks of its machine besides room. Absent: nothing. */
+  asks?: MachineAsks;
   /** The run uses an absolute directory, which some pools forbid. */
   hostPaths: boolean;
   /** A task of the run uses the fake driver, which some pools forbid. */
@@ -219,6 +222,8 @@ export interface WorkerUpsert {
   idleBehavior: IdleBehavior;
   instance: string | null;
   address: string | null;
+  /** Where its machine is, or is wanted. Null: unknown, or there are no zones. */
+  zone: string | null;
   readyAt: Instant | null;
   /** The outcome of its boot; null: none yet, or it has no machine. */
   bootOutcome: BootOutcome | null;
@@ -247,6 +252,10 @@ export interface WorkerUpsert {
   waits: CloudCall | null;
   /** Other machines that its provider lists under its name, by id. */
   doubles: string[];
+  /** From when to when its machine is paid for, as far as known. Null: unknown (pool.md#prices). */
+  paid: { from: Instant; until: Instant | null } | null;
+  /** Why its machine could not be destroyed so far. Null: nothing is known to prevent it. */
+  destroyFailure: string | null;
   /** As in `RunUpsert`. */
   audit?: OwedEntry[];
 }
@@ -276,6 +285,8 @@ export interface CreateWorker extends AnyMachine {
   kind: "cloud";
   instanceType: string;
   type: InstanceType;
+  /** Where the machine is wanted. Null: the provider chooses. */
+  zone: string | null;
   provider: ProviderConfig;
   image: string;
   /** The tags that the pool's configuration adds. */
@@ -286,6 +297,11 @@ export interface CreateWorker extends AnyMachine {
    * (decisions/pool.md#adoption).
    */
   adopt?: { id: string; address: string | null };
+  /**
+   * What else the bytes of the create call are made of. It is fixed with the intent, since clouds refuse a
+   * token that comes with other bytes (pool.md#same-bytes). Absent: as when the call is made.
+   */
+  frozen?: { url: string; agentSha256: string };
 }
 
 /**

@@ -2,7 +2,13 @@
 import type { WorkerFailure } from "./messages.ts";
 
 /** Failures that say that the provider made no machine. After any other failure, a machine may exist. */
-export const REFUSALS: readonly WorkerFailure["class"][] = ["rate_limit", "quota", "capacity", "invalid"];
+export const REFUSALS: readonly WorkerFailure["class"][] = [
+  "rate_limit",
+  "quota",
+  "capacity",
+  "auth",
+  "invalid",
+];
 
 /**
  * Whether the provider itself refused. If it was unreachable, or gave an empty answer, it did not refuse,

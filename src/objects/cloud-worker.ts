@@ -83,10 +83,10 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     switch (message.kind) {
       case "create":
         return { type: "create_answered", answer: await this.#cloud.create(message.body) };
-      case "destroy": {
-        const { provider, instance } = message.body;
-        return { type: "destroy_answered", answer: await this.#cloud.destroy(provider, instance) };
-      }
+      case "destroy":
+        return { type: "destroy_answered", answer: await this.#cloud.destroy(message.body) };
+      case "find":
+        return { type: "find_answered", answer: await this.#cloud.find(message.body) };
       default:
         return post(peersOf(this.env), message);
     }
@@ -94,7 +94,8 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
 
   async deliver(message: Message<"worker">): Promise<Answer<"worker">> {
     this.#shell.count();
-    return this.#session.deliver(message);
+    if (message.type !== "create") return this.#session.deliver(message);
+    return this.#session.deliver({ ...message, body: this.#cloud.frozen(message.body) });
   }
 
   async enroll(call: EnrollCall): Promise<HostSetup> {

@@ -97,7 +97,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     if (message.kind === "export_audit") return this.#audit.export(message);
     if (message.kind !== "list") return post(peersOf(this.env), message);
     const { provider } = this.#configured().record.config;
-    return { type: "listed", ...(await this.#cloud.list(provider, message.tag)) };
+    return { type: "listed", ...(await this.#cloud.list(provider, message)) };
   }
 
   async deliver(message: Message<"pool">): Promise<Answer<"pool">> {

@@ -34,7 +34,8 @@ export function bootFailure({ exitCode, output }: BootProbe, command: string): s
 /**
  * The possible outcomes of a machine's boot. The first outcome is final (workers.md#boot-outcomes).
  * `success`: the machine became ready. `failure`: it was late, or reported that it is broken. `aborted`: it
- * was no longer wanted. `disappeared`: it ended, and nobody had asked for that.
+ * was no longer wanted. `disappeared`: it ended, and nobody had asked for that. `withdrawn`: the provider
+ * could not or would not run it, although it had made it.
  */
-export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared"] as const;
+export const BOOT_OUTCOMES = ["success", "failure", "aborted", "disappeared", "withdrawn"] as const;
 export type BootOutcome = (typeof BOOT_OUTCOMES)[number];

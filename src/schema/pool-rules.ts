@@ -12,7 +12,10 @@ export interface Ruled {
   timeouts: Record<"boot" | "probe" | "lease", string>;
   projects?: Record<string, { maxInstances?: number | undefined }> | undefined;
   shareMachines: boolean;
-  instanceTypes: Record<string, { providerType?: string | undefined; preemptible?: boolean | undefined }>;
+  instanceTypes: Record<
+    string,
+    { providerType?: string | undefined; preemptible?: boolean | undefined; fallback?: object | undefined }
+  >;
 }
 
 /** Reports all contradictions in a configuration whose single fields are valid. */
@@ -39,13 +42,19 @@ function addTimes({ probe, timeouts }: Ruled, add: Add): void {
 /** Reports instance types that share machines, since Drover learns about each type separately. */
 function addSharedTypes({ instanceTypes }: Ruled, add: Add): void {
   const names = new Map<string, string>();
-  for (const [name, { providerType = name, preemptible }] of Object.entries(instanceTypes)) {
-    const kind = `${providerType} ${preemptible === true}`;
-    const other = names.get(kind);
-    names.set(kind, other ?? name);
-    if (other === undefined) continue;
-    const message = `is also that of the instance type "${other}"; give each its own`;
-    add(["instanceTypes", name, "providerType"], message);
+  for (const [name, { providerType = name, preemptible = false, fallback }] of Object.entries(
+    instanceTypes,
+  )) {
+    if (fallback !== undefined && !preemptible)
+      add(["instanceTypes", name, "fallback"], "must be left out: the type is not `preemptible`");
+    for (const isSpot of fallback === undefined ? [preemptible] : [true, false]) {
+      const kind = `${providerType} ${isSpot}`;
+      const other = names.get(kind);
+      names.set(kind, other ?? name);
+      if (other === undefined || other === name) continue;
+      const message = `is also that of the instance type "${other}"; give each its own`;
+      add(["instanceTypes", name, "providerType"], message);
+    }
   }
 }
 

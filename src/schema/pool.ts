@@ -9,6 +9,7 @@ import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-conf
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { FAILURE_CLASSES } from "./provider.ts";
+import { Arch, Gpu } from "./run/machine-asks.ts";
 import { ServiceStatus } from "./run/run.ts";
 
 export const InstanceType = z
@@ -24,6 +25,21 @@ export const InstanceType = z
       .optional()
       .describe("the list price of an hour, in your currency; absent: unknown, 0: free"),
     preemptible: z.boolean().optional().describe("the provider may interrupt these machines"),
+    fallback: z
+      .strictObject({ price: z.number().min(0).optional() })
+      .optional()
+      .describe(
+        "for preemptible types: machines of the same type that the provider does not interrupt may be created " +
+          "when there is no room for preemptible ones, at this price",
+      ),
+    arch: Arch.optional().describe("`x64` if absent"),
+    gpu: Gpu.optional().describe("which kind of GPU its machines have"),
+    zones: z
+      .array(z.string().min(1).max(64))
+      .min(1)
+      .max(40)
+      .optional()
+      .describe("where its machines may be, best first; if absent, as the provider's configuration says"),
     quotaGroup: Name.optional().describe(
       "the types of a group share a quota; its preemptible types share a separate quota",
     ),
@@ -123,6 +139,9 @@ const Fields = z.strictObject({
     .boolean()
     .default(false)
     .describe("whether a machine may have runs of several projects; if not, it belongs to the first one"),
+  spotPatience: Duration.default("2m").describe(
+    "how long a run waits for a preemptible machine before the `fallback` of its type is used",
+  ),
   image: z.string().max(256).default(""),
   probe: PoolProbe.prefault({}),
   timeouts: Timeouts.prefault({}),
@@ -198,7 +217,10 @@ export const PoolView = z
       .array(z.string())
       .optional()
       .describe("machines with the pool's tag that belong to no worker; Drover leaves them alone"),
-    cloudError: z.string().nullable().describe("why the provider's machines could not be listed"),
+    cloudError: z
+      .string()
+      .nullable()
+      .describe("why the provider's machines could not be listed, or destroyed"),
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
@@ -335,7 +357,7 @@ export const WorkerStatus = ListedWorker.omit({ project: true })
           .describe("of the probe's command; null: ended by a signal, or unknown"),
       })
       .nullable(),
-    bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
+    bootOutcome: z.enum(["success", "failure", "aborted", "disappeared", "withdrawn"]).nullable(),
     notice: z
       .object({ text: z.string(), goneAt: InstantText.nullable() })
       .nullable()

@@ -7,6 +7,7 @@ import { httpProvider } from "../../src/providers/http.ts";
 import { veilOf } from "../../src/providers/veil.ts";
 import { ProviderConfig } from "../../src/schema/pool/provider-config.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
+import { machine } from "../support/provider.ts";
 
 // A provider is asked with a secret, and is sent codes with which machines enroll. Its words are kept.
 
@@ -40,7 +41,11 @@ async function kept(to: Answer): Promise<string> {
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
   const cloud = httpProvider({ kind: "http", url, secret: SECRET }, () => 0, 5_000);
-  const answers = [await cloud.create(WANTED), await cloud.list("drover-pool:p"), await cloud.destroy("i-1")];
+  const answers = [
+    await cloud.create(WANTED),
+    await cloud.list("drover-pool:p", []),
+    await cloud.destroy(machine("i-1")),
+  ];
   return JSON.stringify(answers);
 }
 
@@ -134,7 +139,7 @@ describe("X19: what a provider repeats of a request shows no secret", () => {
       void response.end(JSON.stringify({ items: [{ ...machine, tags: {} }], complete: true }));
     const { port } = server.address() as AddressInfo;
     const cloud = httpProvider({ kind: "http", url: `http://127.0.0.1:${port}`, secret: "i" }, () => 0);
-    expect(await cloud.list("drover-pool:p")).toMatchObject({ items: [machine] });
+    expect(await cloud.list("drover-pool:p", [])).toMatchObject({ items: [machine] });
   });
 
   test("wherever base64 begins, nothing of a secret but its ends is left", () => {

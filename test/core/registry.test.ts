@@ -6,6 +6,7 @@ import { configurationsOwed, poolsOf } from "../../src/core/registry/pools.ts";
 import { refusalOfSecretName, withSecret } from "../../src/core/registry/secret.ts";
 import { fieldErrors } from "../../src/schema/field-errors.ts";
 import { PoolConfig, PutPoolConfig } from "../../src/schema/pool.ts";
+import { httpOf, type PutHttp } from "../support/provider.ts";
 import { applied } from "./support/applied.ts";
 import { registryOf } from "./support/registry.ts";
 
@@ -155,10 +156,11 @@ describe("a pool is deleted by a configuration that says so (api.md#pool-deletio
 describe("P10: a configuration that was read can be put again", () => {
   const provider = { kind: "http", url: "http://cloud.test/", secret: "s1" } as const;
   const known = PoolConfig.parse({ provider, instanceTypes: { small: { vcpus: 1, memory: "1GiB" } } });
-  const put = (more: Partial<PutPoolConfig["provider"]>): PutPoolConfig => {
-    const { secret: _, ...shown } = known.provider;
+  const put = (more: Partial<PutHttp>): PutPoolConfig => {
+    const { secret: _, ...shown } = httpOf(known);
     return { ...known, provider: { ...shown, ...more } };
   };
+  const secretOf = (config: PoolConfig | undefined) => config && httpOf(config).secret;
   test.each<[string, PutPoolConfig, PoolConfig | undefined, string | undefined]>([
     ["without its secret: that stays", put({}), known, "s1"],
     ["with another secret", put({ secret: "s2" }), known, "s2"],
@@ -171,12 +173,12 @@ describe("P10: a configuration that was read can be put again", () => {
     ["without one of a pool that does not exist", put({}), undefined, undefined],
     ["with one of a pool that does not exist", put({ secret: "s2" }), undefined, "s2"],
   ])("%s", (_what, wanted, before, secret) => {
-    expect(withSecret(wanted, before, "default")?.provider.secret).toBe(secret);
+    expect(secretOf(withSecret(wanted, before, "default"))).toBe(secret);
   });
 
   const stored = { secret: "cloud", project: "team-a" };
   const named: PoolConfig = { ...known, provider: { ...provider, secret: stored } };
-  test.each<[string, Partial<PutPoolConfig["provider"]>, PoolConfig | undefined, unknown]>([
+  test.each<[string, Partial<PutHttp>, PoolConfig | undefined, unknown]>([
     ["a name is stored with the caller's project", { secret: { secret: "cloud" } }, known, "default/cloud"],
     ["without a name the present one stays", {}, named, "team-a/cloud"],
     [
@@ -195,7 +197,7 @@ describe("P10: a configuration that was read can be put again", () => {
       "default/cloud",
     ],
   ])("%s (secrets.md#providers)", (_what, more, before, expected) => {
-    const secret = withSecret(put(more), before, "default")?.provider.secret;
+    const secret = secretOf(withSecret(put(more), before, "default"));
     expect(typeof secret === "object" ? `${secret.project}/${secret.secret}` : secret).toBe(expected);
   });
 

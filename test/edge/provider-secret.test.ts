@@ -51,8 +51,12 @@ describe("a pool names a secret", () => {
   test("and only the name is stored, with the caller's project", async () => {
     const { edge } = await edgeWith({ preset: "viewer" });
     await edge.json(201, "PUT", "/v1/pools/new", config(named));
-    expect(edge.pools.get("new")?.provider.secret).toEqual({ secret: "cloud", project: "default" });
+    expect(edge.pools.get("new")?.provider).toMatchObject({
+      secret: { secret: "cloud", project: "default" },
+    });
     await edge.json(200, "PUT", "/v1/pools/new", { ...config(), maxInstances: 3 });
-    expect(edge.pools.get("new")?.provider.secret).toEqual({ secret: "cloud", project: "default" });
+    expect(edge.pools.get("new")?.provider).toMatchObject({
+      secret: { secret: "cloud", project: "default" },
+    });
   });
 });

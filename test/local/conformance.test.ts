@@ -55,7 +55,7 @@ async function tested(cloud: Cloud, options: Options): Promise<Report & { alive:
     ...provider,
     list: async (tag) => {
       calls += 1;
-      const answer = await provider.list(tag);
+      const answer = await provider.list(tag, []);
       const shows = answer.kind === "listed" && answer.items.some(({ name }) => name === "drover-test-1");
       if (shows && !listed && options.faultsOnceListed) await fault(options.faultsOnceListed);
       listed ||= shows;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { httpProvider } from "../../src/providers/http.ts";
+import { machine } from "../support/provider.ts";
 import { creation, SECRET, startCloud } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 
@@ -30,7 +31,7 @@ async function startFaulty(faults: object) {
   const url = `http://127.0.0.1:${cloud.port}`;
   const provider = httpProvider({ kind: "http", url, secret: SECRET }, () => Date.now());
   const ids = async () => {
-    const answer = await provider.list("drover-pool:p");
+    const answer = await provider.list("drover-pool:p", []);
     return answer.kind === "listed" ? answer.items.map(({ id }) => id) : answer;
   };
   return { ...cloud, provider, ids };
@@ -128,9 +129,9 @@ describe("the loopback cloud lies and fails as it is told (issue 3, item 7)", ()
   it("destroys nothing as often as it was told", async () => {
     const { provider, state } = await startFaulty({ ignoredDestroys: 1 });
     const id = await idOf(provider.create(wanted("w1")));
-    expect(await provider.destroy(id)).toEqual({ kind: "asked" });
+    expect(await provider.destroy(machine(id))).toEqual({ kind: "asked" });
     expect(await state(id)).toBe("running");
-    await provider.destroy(id);
+    await provider.destroy(machine(id));
     await until("it is terminated", async () => (await state(id)) === "terminated");
   });
 });

@@ -5,6 +5,7 @@ import type { ProviderFailure } from "../../src/core/messages.ts";
 import { httpProvider } from "../../src/providers/http.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
+import { machine } from "../support/provider.ts";
 
 // A provider that answers anything at all: each call ends with a classified reason, never with an exception.
 
@@ -67,7 +68,11 @@ const endless: Answer = (response) => {
 async function failures(to: Answer): Promise<(ProviderFailure | undefined)[]> {
   answer = to;
   const cloud = provider();
-  const answers = [await cloud.create(WANTED), await cloud.list("drover-pool:p"), await cloud.destroy("i-1")];
+  const answers = [
+    await cloud.create(WANTED),
+    await cloud.list("drover-pool:p", []),
+    await cloud.destroy(machine("i-1")),
+  ];
   return answers.map((one) => (one.kind === "failed" ? one.failure : undefined));
 }
 
@@ -159,7 +164,7 @@ describe("a machine in a listing that is none of the contract is left out, and t
   ])("%s", async (_what, bad, text) => {
     const [before, after] = [good("i-1"), good("i-3")];
     answer = says(200, { items: [before, ...bad, after], complete: true });
-    const listing = await provider().list("drover-pool:p");
+    const listing = await provider().list("drover-pool:p", []);
     const partial = expect.stringMatching(text);
     expect(listing).toEqual({ kind: "listed", beganAt: NOW, items: [before, after], partial });
   });
@@ -167,7 +172,7 @@ describe("a machine in a listing that is none of the contract is left out, and t
   it("what is wrong is told in few words", async () => {
     const odd = { ...good("i-2"), tags: { ["x".repeat(1_000_000)]: 7 } };
     answer = says(200, { items: [odd], complete: true });
-    const listing = await provider().list("drover-pool:p");
+    const listing = await provider().list("drover-pool:p", []);
     expect(JSON.stringify(listing).length).toBeLessThan(2 * MAX_TEXT_CHARS);
   });
 });
@@ -180,7 +185,7 @@ it("a long address or type is cut, so that it can be stored and hides no other m
   answer = says(200, said);
   expect(await provider().create(WANTED)).toMatchObject({ kind: "created", instance: kept });
   answer = says(200, { items: [said], complete: true });
-  const listing = await provider().list("drover-pool:p");
+  const listing = await provider().list("drover-pool:p", []);
   expect(listing).toMatchObject({ kind: "listed", items: [kept] });
   expect(listing).not.toHaveProperty("partial");
 });

@@ -106,7 +106,7 @@ test("what the provider repeats is veiled, and no row has any form of the value"
   await submit("a");
   const { holdOffs, config } = await seen((view) => view.holdOffs.length > 0);
   expect(holdOffs[0]?.reason).toContain("no machine for Bearer [secret]");
-  expect(config.provider.secret).toEqual({ secret: "cloud" });
+  expect(config.provider).toMatchObject({ secret: { secret: "cloud" } });
   const [{ id = "" } = {}] = await pool().workers(["booting", "gone"]);
   const audit = JSON.stringify((await objects.registry().audit({}, { limit: 50 })).items);
   expect(audit).toContain("cloud");

@@ -2,6 +2,7 @@ import type {
   CreateAnswer,
   CreateWorker,
   DestroyAnswer,
+  FindAnswer,
   ListAnswer,
   ProviderFailure,
 } from "../../src/core/messages.ts";
@@ -252,7 +253,15 @@ export class Cloud {
     return instance;
   }
 
-  async list(): Promise<ListAnswer> {
+  /** Looks for one machine: what it says is true (pool.md#faults-of-a-provider). */
+  async find(worker: string): Promise<FindAnswer> {
+    if (this.#called("list") !== undefined) return { kind: "unsure", text: "it is down" };
+    const machine = this.#machines.get(worker);
+    if (machine === undefined || machine.endedAt !== undefined) return { kind: "none" };
+    return { kind: "found", instance: machine.instance };
+  }
+
+  async list(_known: readonly unknown[]): Promise<ListAnswer> {
     const refused = this.#called("list");
     if (refused !== undefined) return refused;
     const { now: beganAt } = this.#world;

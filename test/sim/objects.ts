@@ -10,7 +10,7 @@ import type { AuditRow } from "../../src/core/audit/entry.ts";
 import { type ExportAnswered, type ExportMessage, nothingExported } from "../../src/core/audit/export.ts";
 import { AuditTable } from "../../src/core/audit/table.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
-import type { CreateAnswer } from "../../src/core/messages.ts";
+import type { CreateAnswer, FindAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
@@ -231,9 +231,16 @@ export class Objects {
       }
       case "destroy": {
         const answer = await world.call(name, "cloud", "destroy", async () =>
-          this.#theCloud.destroy(name, message.body.instance),
+          this.#theCloud.destroy(name, message.body.instance ?? ""),
         );
         return { type: "destroy_answered", answer };
+      }
+      case "find": {
+        const unsure: FindAnswer = { kind: "unsure", text: "no reply" };
+        const answer = await world
+          .call(name, "cloud", "find", async () => this.#theCloud.find(name))
+          .catch(() => unsure);
+        return { type: "find_answered", answer };
       }
       case "observed":
         this.askedBy.set(name, (this.askedBy.get(name) ?? 0) + 1);
@@ -344,7 +351,7 @@ export class Objects {
   async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {
     if (message.kind === "export_audit") return exported(message);
     if (message.kind !== "list") return post(this.#mailboxes("pool"), message);
-    const answer = await this.#world.call("pool", "cloud", "list", () => this.#theCloud.list());
+    const answer = await this.#world.call("pool", "cloud", "list", () => this.#theCloud.list(message.known));
     return { type: "listed", answer, consistencyMs: LIST_CONSISTENCY_MS };
   }
 

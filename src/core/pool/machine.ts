@@ -13,6 +13,7 @@ import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
+import { typeNamed } from "./plan/types.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
 import { workersOutOfUse } from "./projects.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
@@ -56,7 +57,7 @@ export type PoolMessage =
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | Letter<"webhook", "news">
   | ExportMessage
-  | (Envelope & { kind: "list"; tag: string });
+  | (Envelope & { kind: "list"; tag: string; known: KnownRow[] });
 
 /** The state machine of a pool. */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
@@ -172,9 +173,9 @@ function decide(state: Configured, now: Instant): Configured {
   let next: Configured = state;
   const isForced = state.record.forced !== undefined;
   for (const { run, worker } of isForced ? [] : places) openEpoch(next, run, worker, now);
-  for (const type of isForced ? [] : creates) {
+  for (const offer of isForced ? [] : creates) {
     pass.awaited.add(nextWorkerName(next.record));
-    next = askForWorker(next, type, now);
+    next = askForWorker(next, offer, now);
   }
   next.memo.index.settle();
   next.memo.latest.pass = pass;
@@ -260,7 +261,7 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
   const isDone = leaving === true && !hasLiveRuns(state);
   const drained = new Set([...workersToDrain(state), ...workersToGiveUp(state)]);
   for (const [type, workers] of state.workers.derive(activeByType)) {
-    if (!isDone && (type === SELF_HOSTED || Object.hasOwn(config.instanceTypes, type))) continue;
+    if (!isDone && (type === SELF_HOSTED || typeNamed(config, type) !== undefined)) continue;
     for (const worker of workers) drained.add(worker);
   }
   const byProject = state.workers.derive(activeByProject);
@@ -328,5 +329,15 @@ function activeBy<Key>(workers: readonly WorkerRow[], keyOf: (row: WorkerRow) =>
 
 function sweepDue(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   if (!isSweepDue(state, now) || now < freeAt(state)) return [];
-  return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
+  const tag = `${POOL_TAG}:${state.record.name}`;
+  return [{ to: "provider", kind: "list", repeatedBy: "peer", tag, known: state.workers.derive(knownRows) }];
+}
+
+/** A machine that a listing should show. */
+type KnownRow = Pick<WorkerRow, "worker" | "zone"> & { id: string | null };
+
+function knownRows(workers: readonly WorkerRow[]): KnownRow[] {
+  return workers.flatMap(({ worker, kind, instance: id, zone }) =>
+    kind === "cloud" && id !== null ? [{ worker, id, zone }] : [],
+  );
 }

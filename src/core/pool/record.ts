@@ -5,7 +5,14 @@ import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Exported } from "../audit/export.ts";
-import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
+import type {
+  CloudCall,
+  LeftBehind,
+  RunUpsert,
+  WorkerFailure,
+  WorkerSettings,
+  WorkerUpsert,
+} from "../messages.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Reach } from "../webhook/messages.ts";
@@ -92,16 +99,18 @@ export const NOTHING_SAID = {
   forced: false,
   waits: null,
   doubles: [],
+  paid: null,
+  destroyFailure: null,
 };
 
 /** A worker whose machine a provider makes. */
 export interface CloudRow extends AnyWorkerRow {
   kind: "cloud";
   /**
-   * The worker's latest turn to call the provider (`turns.ts`), and the worker's version at that time.
-   * Absent: no turn yet.
+   * The worker's latest turn to call the provider (`turns.ts`), the worker's version at that time, and the
+   * call. Absent: no turn yet.
    */
-  turn?: { version: number; at: Instant };
+  turn?: { version: number; at: Instant; call: CloudCall };
   /** A listing showed the worker's machine when no worker owned it. Absent: the machine was requested. */
   adopt?: { id: string; address: string | null };
   /** The machine was requested at a former address of the provider, and is no longer needed. */
@@ -140,6 +149,8 @@ export interface PoolRecord {
    * is evicted long before the next listing. Absent: never.
    */
   emptySweptAt?: Instant;
+  /** The account that the provider's listings show (pool.md#accounts). Absent: no listing has named one. */
+  account?: string;
   /**
    * Until this time, a machine may still appear that was given up because no listing showed it. So even an
    * empty pool requests listings until then. Absent: no such machine is expected.

@@ -10,6 +10,7 @@ import type {
   CreateWorker,
   DestroyAnswer,
   Ended,
+  FindAnswer,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
@@ -26,6 +27,7 @@ import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
 import { foldEnd, foldKill, isSurelyUnmade } from "./life/kill.ts";
 import { shutDown } from "./life/shutdown.ts";
+import { foldFound } from "./life/sighting.ts";
 import { endOf, foldOrdersSent, refuseUndelivered } from "./placements.ts";
 import { upsertKey, upsertOf } from "./read/summary.ts";
 import {
@@ -53,16 +55,21 @@ export type WorkerEvent =
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
+  | { type: "find_answered"; answer: FindAnswer }
   | Message<"worker">
   | Answered<"allocation", "observed" | "ended">
   | Answered<"pool", "worker">;
 
+/** The worker's machine, as its provider knows it. `instance`: null if no answer has named it. */
+export interface OwnMachine {
+  worker: string;
+  instance: string | null;
+  zone: string | null;
+  provider: ProviderConfig;
+}
+
 export type WorkerMessage =
-  | (Envelope &
-      (
-        | { kind: "create"; body: CreateWorker }
-        | { kind: "destroy"; body: { worker: string; instance: string; provider: ProviderConfig } }
-      ))
+  | (Envelope & ({ kind: "create"; body: CreateWorker } | { kind: "destroy" | "find"; body: OwnMachine }))
   | Letter<"allocation", "observed" | "ended">
   | Letter<"pool", "worker">;
 
@@ -97,15 +104,20 @@ function cloudCallsDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessa
   const { record } = state;
   const { intent } = record;
   if (intent.kind === "self-hosted") return [];
+  if (record.looks) {
+    return [{ to: "provider", kind: "find", repeatedBy: "peer", body: machineOf(record, intent) }];
+  }
   const call = record.waits ? undefined : callWanted(record);
   if (call === "create") {
     if (record.createNotBefore !== null || now >= intent.notAfter) return [];
     return [{ to: "provider", kind: call, repeatedBy: "self", body: intent }];
   }
   if (call === undefined || record.instance === null) return [];
-  const { worker, provider } = intent;
-  const body = { worker, instance: record.instance.id, provider };
-  return [{ to: "provider", kind: call, repeatedBy: "self", body }];
+  return [{ to: "provider", kind: call, repeatedBy: "self", body: machineOf(record, intent) }];
+}
+
+function machineOf({ instance, zone }: WorkerRecord, { worker, provider }: CreateWorker): OwnMachine {
+  return { worker, instance: instance?.id ?? null, zone, provider };
 }
 
 function messagesDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessage[] {
@@ -159,6 +171,8 @@ function fold(state: WorkerState, event: WorkerEvent, now: Instant): WorkerState
       return foldCreateAnswer(living, event.answer, now);
     case "destroy_answered":
       return foldDestroyAnswer(living, event.answer, now);
+    case "find_answered":
+      return foldFound(living, event.answer, now);
     case "observed_answered":
       return foldObserved(living, event.sent, event.answer, now);
     case "ended_answered":
@@ -214,7 +228,8 @@ function withVersion(before: WorkerState, after: WorkerState): WorkerState {
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
     const { phase, reason, readyAt, protocol, failure, prices, instance } = one;
-    const machine = [instance?.id, instance?.address];
+    const { zone, paid, destroyFailure } = one;
+    const machine = [instance?.id, instance?.address, zone, paid?.from, paid?.until, destroyFailure];
     // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
     const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];

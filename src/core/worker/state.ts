@@ -82,6 +82,16 @@ export interface WorkerRecord {
   readyAt: Instant | null;
   /** The outcome of its boot; null: none yet. */
   bootOutcome: BootOutcome | null;
+  /** Where the machine is, or is wanted. Null: unknown, or there are no zones. */
+  zone: string | null;
+  /** From when to when the machine is paid for, as far as known. Null: there is none yet. */
+  paid: { from: Instant; until: Instant | null } | null;
+  /** When the provider itself ends the machine. Null: not at a known time. */
+  endsAt: Instant | null;
+  /** The machine is looked for by itself, since two listings omit it (workers.md#looking-for-a-machine). */
+  looks: boolean;
+  /** Why the machine could not be destroyed so far. Null: nothing is known to prevent it. */
+  destroyFailure: string | null;
   /** The host's notice that its machine is about to be taken away; null: none. */
   notice: Notice | null;
   /**

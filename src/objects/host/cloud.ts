@@ -1,22 +1,25 @@
-// How is a provider asked to create, list and destroy machines?
+// How is a provider asked to create, list, find and destroy machines?
 import type {
   CreateAnswer,
   CreateWorker,
   DestroyAnswer,
+  FindAnswer,
   ListAnswer,
   ProviderFailure,
 } from "../../core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
+import type { OwnMachine } from "../../core/worker/machine.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
-import { httpProvider, LIST_CONSISTENCY_MS } from "../../providers/http.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { KnownMachine, Provider } from "../../providers/provider.ts";
+import { providerOf } from "../../providers/provider-of.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
+import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { enrollmentCode } from "../../signing/code.ts";
 import { droverNow } from "../clock.ts";
 import { type Env, urlOf } from "../env.ts";
 import { ProviderSecrets } from "./provider-secrets.ts";
-import { userDataScript } from "./user-data.ts";
+import { hostCommands, userDataScript } from "./user-data.ts";
 
 /** The provider's machines, as one object asks for them. */
 export class Cloud {
@@ -28,55 +31,80 @@ export class Cloud {
     this.#secrets = new ProviderSecrets(env, droverNow);
   }
 
+  /** The intent with what else its create call is made of, as it is now (pool.md#same-bytes). */
+  frozen<Wanted extends { kind: string }>(intent: Wanted): Wanted {
+    if (intent.kind !== "cloud") return intent;
+    return { ...intent, frozen: { url: urlOf(this.#env), agentSha256: AGENT.sha256 } };
+  }
+
   /**
    * Asks the provider for a worker's machine. The worker's id is the token: the same token gets the same
    * instance.
    */
   async create(intent: CreateWorker): Promise<CreateAnswer> {
-    const { worker, pool, type, settings } = intent;
-    const env = this.#env;
-    if (urlOf(env) === "") {
+    const { worker, pool, type, zone, settings } = intent;
+    const { url, agentSha256 } = intent.frozen ?? { url: urlOf(this.#env), agentSha256: AGENT.sha256 };
+    if (url === "") {
       const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
       return { kind: "failed", failure: { class: "temporary", text, refused: true } };
     }
-    const code = enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
+    const code = enrollmentCode(worker, intent.notAfter + settings.bootMs, this.#env.DROVER_SIGNING_KEY);
+    const facts = { url, code, agentSha256, ...hostCommands(intent.provider) };
     return this.#ask(intent.provider, (provider) =>
       provider.create({
         token: worker,
         name: worker,
         instanceType: type.providerType ?? intent.instanceType,
         image: intent.image,
-        userData: userDataScript({
-          url: urlOf(env),
-          code,
-          agentSha256: AGENT.sha256,
-          powerOff: intent.provider.powerOff,
-          notice: intent.provider.notice,
-        }),
+        userData: userDataScript(facts),
         tags: { ...intent.tags, [WORKER_TAG]: worker, [POOL_TAG]: pool },
         resources: resourcesOfType(type),
+        ...(zone === null ? {} : { zone }),
+        ...(type.preemptible === true ? { spot: true } : {}),
       }),
     );
   }
 
   /** All machines with this tag. `consistencyMs`: as in `Sighting`. */
-  async list(config: ProviderConfig, tag: string): Promise<{ answer: ListAnswer; consistencyMs: number }> {
-    const answer = await this.#ask(config, (provider) => provider.list(tag));
-    return { answer, consistencyMs: LIST_CONSISTENCY_MS };
+  async list(
+    config: ProviderConfig,
+    { tag, known }: { tag: string; known: readonly KnownMachine[] },
+  ): Promise<{ answer: ListAnswer; consistencyMs: number }> {
+    const answer = await this.#ask(config, (provider) => provider.list(tag, known));
+    return { answer, consistencyMs: TRAITS[config.kind].listConsistencyMs };
+  }
+
+  /** Looks for one machine by itself. */
+  async find({ provider: config, ...machine }: OwnMachine): Promise<FindAnswer> {
+    const answer = await this.#ask(config, (provider) => provider.find(knownMachine(machine)));
+    return answer.kind === "failed" ? { kind: "unsure", text: answer.failure.text } : answer;
   }
 
   /** Asks the provider to destroy a machine. */
-  async destroy(config: ProviderConfig, instance: string): Promise<DestroyAnswer> {
-    return this.#ask(config, (provider) => provider.destroy(instance));
+  async destroy({ provider: config, ...machine }: OwnMachine): Promise<DestroyAnswer> {
+    return this.#ask(config, (provider) => provider.destroy(knownMachine(machine)));
   }
 
-  /** Makes a call with the provider's secret. Without the secret nothing is sent. */
+  /** Makes a call with the provider's credentials. Without them nothing is sent. */
   async #ask<Answer>(
     config: ProviderConfig,
     call: (provider: Provider) => Promise<Answer>,
   ): Promise<Answer | { kind: "failed"; failure: ProviderFailure }> {
-    const found = await this.#secrets.find(config.secret);
+    const found = await this.#secrets.find(config);
     if ("failure" in found) return { kind: "failed", failure: found.failure };
-    return call(httpProvider({ ...config, secret: found.secret }, droverNow));
+    const provider = providerOf(config, found.secret, droverNow);
+    return provider === null ? { kind: "failed", failure: NO_PROVIDER } : call(provider);
   }
+}
+
+/** A pool without a provider makes no calls, unless machines of a former provider are left. */
+const NO_PROVIDER: ProviderFailure = {
+  class: "invalid",
+  text: 'the pool has no provider (`kind: "none"`)',
+  scope: "all",
+  refused: true,
+};
+
+function knownMachine({ worker, instance, zone }: Omit<OwnMachine, "provider">): KnownMachine {
+  return { worker, id: instance, zone };
 }

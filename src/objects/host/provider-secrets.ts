@@ -2,6 +2,7 @@
 import type { ProviderFailure } from "../../core/messages.ts";
 import type { ProviderConfig, StoredSecret } from "../../schema/pool/provider-config.ts";
 import { howToSet } from "../../shared/access/secret-use.ts";
+import { credentialsOf } from "../../shared/cloud/account.ts";
 import { isDroverError } from "../../shared/errors.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
@@ -26,13 +27,30 @@ export class ProviderSecrets {
     this.#now = now;
   }
 
-  /** The text of a secret, or why nothing can be sent to the provider. For a text nobody is asked. */
-  async find(secret: ProviderConfig["secret"]): Promise<Found> {
+  /**
+   * The text of a provider's credentials, or why nothing can be sent to the provider. For a text nobody is
+   * asked; a binding is read anew each time, so that a rotation takes effect at once.
+   */
+  async find(config: ProviderConfig): Promise<Found> {
+    const secret = credentialsOf(config)?.value ?? "";
     if (typeof secret === "string") return { secret };
+    if ("binding" in secret) return this.#binding(secret.binding);
     try {
       return { secret: await this.#valueOf(secret) };
     } catch (error) {
       return { failure: unreadable(secret, error) };
+    }
+  }
+
+  /** The value of a secret of the Worker, or of an entry of a secrets store. */
+  async #binding(name: string): Promise<Found> {
+    try {
+      const bound = Object.hasOwn(this.#env, name) ? Reflect.get(this.#env, name) : undefined;
+      const value: unknown = isStoreEntry(bound) ? await bound.get() : bound;
+      if (typeof value === "string" && value !== "") return { secret: value };
+      return { failure: unbound(name, "there is no such secret") };
+    } catch (error) {
+      return { failure: unbound(name, clause(errorText(error))) };
     }
   }
 
@@ -60,5 +78,22 @@ function unreadable({ secret, project }: StoredSecret, error: unknown): Provider
   const advice = isMended ? `set it: ${howToSet(secret, "provider")}` : "it will be tried again";
   const why = code === "unknown_secret" ? "no secret for providers has this name" : clause(errorText(error));
   const what = `the provider's secret "${secret}" of the project ${project} cannot be used`;
-  return { class: "temporary", text: `${what}: ${why}; ${advice}`.slice(0, MAX_TEXT_CHARS), refused: true };
+  const text = `${what}: ${why}; ${advice}`.slice(0, MAX_TEXT_CHARS);
+  return { class: isMended ? "auth" : "temporary", text, refused: true };
+}
+
+/** An entry of a secrets store, as the platform binds it. */
+interface StoreEntry {
+  get(): Promise<string>;
+}
+
+function isStoreEntry(bound: unknown): bound is StoreEntry {
+  return typeof bound === "object" && bound !== null && "get" in bound && typeof bound.get === "function";
+}
+
+/** The failure of a call whose credentials are bound to nothing. It heals once the binding is set. */
+function unbound(name: string, why: string): ProviderFailure {
+  const how = `set it with \`wrangler secret put ${name}\``;
+  const text = `the credentials in the binding ${name} cannot be used: ${why}; ${how}`;
+  return { class: "auth", text: text.slice(0, MAX_TEXT_CHARS), refused: true };
 }

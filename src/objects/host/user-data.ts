@@ -1,15 +1,28 @@
 // Which script turns a fresh machine into a host?
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
+import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
 import script from "./user-data.sh";
 
-/**
- * `powerOff`: the command that ends the machine. `notice`: the command that prints its interruption notice.
- */
-export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
+/** Commands of a host. Absent: the host has none. */
+export interface HostCommands {
+  /** Ends the machine. */
+  powerOff?: string | undefined;
+  /** Prints the provider's notice of an interruption, or nothing. */
+  notice?: string | undefined;
+}
+
+/** What the script of a machine is made of. */
+export interface HostFacts extends HostCommands {
   url: string;
   code: string;
   agentSha256: string;
+}
+
+/** The commands of a provider's hosts: of a service as configured, of a cloud as its kind has them. */
+export function hostCommands(provider: ProviderConfig): HostCommands {
+  const { powerOff, notice } = provider.kind === "http" ? provider : TRAITS[provider.kind];
+  return { powerOff, notice };
 }
 
 /**

@@ -95,8 +95,9 @@ export function refuseSecrets(spec: RunSpec, caller: SecretUser, pointer = ""): 
  */
 export function refuseProviderSecret({ provider }: PutPoolConfig, caller: SecretUser): void {
   const found = credentialsOf(provider);
-  if (typeof found?.value !== "object" || !("secret" in found.value)) return;
-  refuseNamed([{ secret: found.value.secret, pointer: found.pointer }], caller);
+  if (typeof found?.value !== "object") return;
+  const { value, pointer } = found;
+  refuseNamed([{ secret: "secret" in value ? value.secret : value.binding, pointer }], caller);
 }
 
 function refuseNamed(

@@ -1,6 +1,7 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
+import { MachineAsks } from "./machine-asks.ts";
 import { addFaults } from "./spec-rules.ts";
 import {
   Argv,
@@ -45,6 +46,7 @@ const Fields = z.strictObject({
   stdin: z.string().optional(),
   outputs: Outputs.optional(),
   identity: Identity.optional(),
+  machine: MachineAsks.optional().describe("what the run asks of its machine besides room"),
   resources: ResourcesWanted.default(USUAL_RESOURCES).meta({ default: USUAL_RESOURCES }),
   timeout: PositiveDuration.optional(),
   queueTimeout: PositiveDuration.optional(),

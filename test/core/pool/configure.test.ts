@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { settingsOf } from "../../../src/core/pool/record.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
+import { httpOf } from "../../support/provider.ts";
 import {
   answer,
   at,
@@ -59,7 +60,7 @@ describe("a pool does not lose sight of machines (409 pool_in_use)", () => {
     ["a machine that is to disappear", [workerRow("w1", "shutdown")], true],
     [
       "a machine that is merely asked for",
-      [workerRow("w1", "asked", { turn: { version: 1, at: T0 } })],
+      [workerRow("w1", "asked", { turn: { version: 1, at: T0, call: "create" as const } })],
       true,
     ],
     ["only machines that are gone", [workerRow("w1", "gone")], false],
@@ -68,13 +69,13 @@ describe("a pool does not lose sight of machines (409 pool_in_use)", () => {
     const state = at(configured({}, [], workers), T0, configure(2, other));
     expect(state.memo.refusedRevision).toBe(refused ? 2 : 0);
     expect(state.record).toMatchObject({ revision: refused ? 1 : 2 });
-    expect(state.record.config.provider.url).toBe(refused ? "http://cloud.test" : "http://other.test");
+    expect(httpOf(state.record.config).url).toBe(refused ? "http://cloud.test" : "http://other.test");
   });
 
   test("another secret of the same provider is no other provider", () => {
     const provider = { kind: "http" as const, url: "http://cloud.test", secret: "new" };
     const state = at(configured({}, [], [workerRow("w1")]), T0, configure(2, { provider }));
-    expect(state.record.config.provider.secret).toBe("new");
+    expect(httpOf(state.record.config).secret).toBe("new");
   });
 
   test("what was refused keeps no later one out", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
-import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
+import { eligibleOffers } from "../../../src/core/pool/plan/eligible.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { CREATE_NOT_AFTER_MS } from "../../../src/shared/limits.ts";
@@ -28,8 +28,9 @@ const TYPES = {
 };
 const tick: PoolEvent = { type: "tick" };
 const eligible = (more: Parameters<typeof poolConfig>[0], need = NEED) =>
-  eligibleTypes(poolConfig(more), need).map((offer) => offer.name);
-const creates = (...args: Parameters<typeof configured>) => plan(configured(...args), T0).creates;
+  eligibleOffers(poolConfig(more), { resources: need }).map((offer) => offer.name);
+const creates = (...args: Parameters<typeof configured>) =>
+  plan(configured(...args), T0).creates.map(({ name }) => name);
 
 describe("the cheapest instance type that holds the run is asked for (pool.md#choice-of-the-type)", () => {
   test.each([

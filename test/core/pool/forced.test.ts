@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { answerConfigure } from "../../../src/core/pool/configure.ts";
 import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { isRemoved } from "../../../src/core/pool/state.ts";
+import { httpOf } from "../../support/provider.ts";
 import {
   at,
   configured,
@@ -18,7 +19,7 @@ import {
 import { poolConfig } from "../support/pool-config.ts";
 
 const failure = { class: "temporary" as const, text: "403", at: T0 };
-const turn = { version: 1, at: T0 };
+const turn = { version: 1, at: T0, call: "create" as const };
 const configure = (revision: number, more: { remove?: "drained" | "forced"; url?: string } = {}) => {
   const { remove, url = "http://cloud.test" } = more;
   const config = poolConfig({ provider: { kind: "http", url, secret: "s" } });
@@ -114,7 +115,7 @@ describe("P9: a wrong address can be corrected", () => {
   ])("P9: while there is a worker %s", (_what, row, taken) => {
     const state = at(configured({}, [], [row]), T0, configure(2, { url: "http://right.test" }));
     expect(state.memo.refusedRevision).toBe(taken ? 0 : 2);
-    expect(state.record.config.provider.url).toBe(taken ? "http://right.test" : "http://cloud.test");
+    expect(httpOf(state.record.config).url).toBe(taken ? "http://right.test" : "http://cloud.test");
   });
 
   test("P9: the workers of the former address are wanted no more", () => {

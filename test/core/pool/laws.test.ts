@@ -185,11 +185,7 @@ describe("a plan", () => {
         for (const one of state.runs.live()) {
           const kept =
             on.type.gpus > 0 &&
-            !mayUseGpus(
-              state.record.config,
-              one.resources,
-              offersOf(state.record.config, state.record.learned),
-            );
+            !mayUseGpus(state.record.config, one, offersOf(state.record.config, state.record.learned));
           const free = needs.length < slots && accommodates(left, one.resources) && !kept;
           if (waits.has(one.run)) expect(free).toBe(false);
         }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerFailure } from "../../../src/core/messages.ts";
-import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
+import { eligibleOffers } from "../../../src/core/pool/plan/eligible.ts";
 import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/read/money.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
@@ -89,7 +89,7 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
 
   test("a type without a price is still used: it is taken for free (cases.md#case-21)", () => {
     const config = poolConfig({ instanceTypes: { cheap: types.cheap, unknown: TYPE } });
-    expect(eligibleTypes(config, NEED).map(({ name }) => name)).toEqual(["unknown"]);
+    expect(eligibleOffers(config, { resources: NEED }).map(({ name }) => name)).toEqual(["unknown"]);
   });
 });
 

@@ -61,7 +61,11 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     waits: fc.constantFrom<("create" | undefined)[]>(undefined, undefined, "create"),
     listedPrice: fc.constantFrom(null, null, { price: 1.5, since: T0 }),
     project: fc.constantFrom(null, null, null, "default", "ml", "ml", "old", "*"),
-    turn: fc.constantFrom(undefined, { version: 1, at: T0 - 3 }, { version: 0, at: T0 - 3 }),
+    turn: fc.constantFrom(
+      undefined,
+      { version: 1, at: T0 - 3, call: "create" as const },
+      { version: 0, at: T0 - 3, call: "create" as const },
+    ),
     endsSince: fc.constantFrom(T0, T0 - 300_000),
   })
   .map(({ id, phase, own, made, turn, waits, endsSince, ...more }) => {

@@ -177,7 +177,7 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
   const partial = (items: Instance[], beganAt: number): PoolEvent => ({
     type: "listed",
     consistencyMs: 0,
-    answer: { kind: "listed", beganAt, items, partial: "its pages shift" },
+    answer: { kind: "listed", beganAt, items, partial: { why: "its pages shift" } },
   });
 
   test("a partial listing proves no absence, and says why (cases.md#case-19)", () => {
@@ -304,7 +304,7 @@ describe("A6 story1-twice-seen: a provider that has made two machines for one wo
       kind: "listed",
       beganAt: T0,
       items: [instance("w1")],
-      partial: "pages shift",
+      partial: { why: "pages shift" },
     };
     const state = at(knowing(), T0, { type: "listed", consistencyMs: 0, answer });
     expect(sightings(state)).toEqual([]);

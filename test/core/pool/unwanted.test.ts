@@ -57,7 +57,7 @@ describe("A4: a create that has failed is not repeated for a machine that nothin
     ["belongs to the minimum", failed("w1"), { minInstances: 1 }],
     ["is held", failed("w1", { idleBehavior: "hold" }), {}],
     ["has been made", failed("w1", { instance: "i-1", waits: undefined }), {}],
-    ["is being asked for", failed("w1", { turn: { version: 1, at: T0 } }), {}],
+    ["is being asked for", failed("w1", { turn: { version: 1, at: T0, call: "create" as const } }), {}],
   ])("one that %s stays", (_what, row, more) => {
     const state = at(pool([row], more), T0, tick, aborted);
     expect(told(state, T0, "drain_worker")).toEqual([]);

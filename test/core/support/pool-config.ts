@@ -1,6 +1,7 @@
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
 
-const PROVIDER = { kind: "http", url: "http://cloud.test", secret: "s" } as const;
+/** The provider of the tests' pools. */
+export const PROVIDER = { kind: "http", url: "http://cloud.test", secret: "s" } as const;
 
 /**
  * A pool with one instance type of 4 vCPUs, and whatever else the test gives. Its numbers may contradict each

@@ -42,6 +42,7 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
     pool: "default",
     instanceType: "small",
     type: { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0, price: 1 },
+    zone: null,
     provider: config.provider,
     image: "",
     tags: {},

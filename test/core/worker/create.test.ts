@@ -25,6 +25,7 @@ const INTENT: CreateWorker = {
   pool: "default",
   instanceType: "small",
   type: { vcpus: 2, memory: "4GiB", disk: "20GiB", gpus: 0, price: 1 },
+  zone: null,
   provider: { kind: "http", url: "http://cloud.test", secret: "secret" },
   image: "",
   tags: {},

@@ -5,6 +5,7 @@ import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
+import { PROVIDER } from "../support/pool-config.ts";
 import {
   at,
   created,
@@ -37,11 +38,11 @@ const turn = (state: ExistingWorker): WorkerEvent => ({
 });
 const again = (state: ExistingWorker, ...events: WorkerEvent[]) =>
   at(at(state, T0, turn(state)), T0, ...events);
-const listed = (state: "running" | "terminated", url = intent().provider.url): WorkerEvent => ({
+const listed = (state: "running" | "terminated", url: string = PROVIDER.url): WorkerEvent => ({
   type: "sighting",
   body: {
     worker: "default-s-1",
-    provider: { ...intent().provider, url },
+    provider: { ...PROVIDER, url },
     beganAt: T0 + 10_000,
     instance: { ...INSTANCE, state },
     consistencyMs: 0,
@@ -89,7 +90,7 @@ describe("P9: an operator can force the end of a worker", () => {
     expect(statusOf(state, T0).leftBehind).toEqual({
       worker: "default-s-1",
       instance: null,
-      provider: intent().provider.url,
+      provider: PROVIDER.url,
     });
   });
 

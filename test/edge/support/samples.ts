@@ -4,6 +4,7 @@ import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from ".
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run/run.ts";
 import type { Delivery, Webhook } from "../../../src/schema/webhook/webhook.ts";
 import { poolConfig } from "../../core/support/pool-config.ts";
+import { httpOf } from "../../support/provider.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";
 const SPEC = RunSpec.parse({ argv: ["true"] });
@@ -83,7 +84,7 @@ export function eventOf(seq: number): RunEvent {
 export function poolViewOf(name: string): PoolView {
   return {
     name,
-    config: { ...CONFIG, provider: { kind: "http", url: CONFIG.provider.url } },
+    config: { ...CONFIG, provider: { kind: "http", url: httpOf(CONFIG).url } },
     queue: { depth: 0, oldestAgeMs: null },
     runs: { pending: 0, running: 0 },
     workers: {},

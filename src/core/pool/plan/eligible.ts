@@ -1,20 +1,31 @@
-// Which instance types can hold a run, and in which order are they preferred?
+// Which machines can be requested for a run, and in which order are they preferred?
 import type { Resources } from "../../../schema/common.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
+import type { MachineAsks } from "../../../schema/run/machine-asks.ts";
 import { ownValue } from "../../own-value.ts";
 import { accommodates, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import { assumedPrice } from "../read/money.ts";
 import type { Learned, PoolRecord } from "../record.ts";
+import { suits } from "./asks.ts";
 import type { Offer } from "./pass.ts";
+import { isTwin, typesOf, zonesOf } from "./types.ts";
+
+/** What of a run decides which machines it can use. */
+export interface Wanted {
+  resources: Resources;
+  asks?: MachineAsks | undefined;
+}
 
 /**
- * The instance types in order of preference: by lowest price, then by most memory, most vCPUs and most disk,
- * then by name (pool.md#choice-of-the-type).
+ * The machines that can be requested, each type in each of its zones, in order of preference: by lowest
+ * price, then by most memory, most vCPUs and most disk, then by name, and then as the zones are listed
+ * (pool.md#choice-of-the-type).
  */
-export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
-  const offers = Object.entries(instanceTypes).map(([name, type]) => {
-    return { name, type, room: remaining(resourcesOfType(type), [], ownValue(learned, name)) };
+export function offersOf(config: PoolConfig, learned?: Learned): Offer[] {
+  const offers = [...typesOf(config)].flatMap(([name, type]) => {
+    const room = remaining(resourcesOfType(type), [], ownValue(learned, name));
+    return zonesOf(config, type).map((zone): Offer => ({ name, type, zone, room, isProvided: true }));
   });
   return offers.sort(
     (a, b) =>
@@ -22,14 +33,24 @@ export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offe
       b.room.memoryBytes - a.room.memoryBytes ||
       b.room.vcpus - a.room.vcpus ||
       b.room.diskBytes - a.room.diskBytes ||
-      (a.name < b.name ? -1 : 1),
+      (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
   );
 }
 
 /** The types whose machines have less memory than advertised, with their advertised resources. */
 export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
   if (learned === undefined) return [];
-  return offersOf(config).filter(({ name }) => ownValue(learned, name) !== undefined);
+  const seen = new Set<string>();
+  return offersOf(config).filter(({ name }) => {
+    const isNew = !seen.has(name);
+    seen.add(name);
+    return isNew && ownValue(learned, name) !== undefined;
+  });
+}
+
+/** Whether a machine of this kind could hold the run when it is empty. */
+export function canHold({ resources, asks }: Wanted, offer: Offer): boolean {
+  return accommodates(offer.room, resources) && suits(asks, offer);
 }
 
 /**
@@ -37,25 +58,57 @@ export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
  * machine if a type without GPUs can hold the run. This rule does not apply if `allowRunsWithoutGpus` is set,
  * or if the pool creates no machines.
  */
-export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
-  if (need.gpus > 0 || config.allowRunsWithoutGpus || config.maxInstances === 0) return true;
-  return !offers.some(({ room }) => room.gpus === 0 && accommodates(room, need));
+export function mayUseGpus(config: PoolConfig, run: Wanted, offers: readonly Offer[]): boolean {
+  if (run.resources.gpus > 0 || config.allowRunsWithoutGpus || config.maxInstances === 0) return true;
+  return !offers.some((offer) => offer.room.gpus === 0 && canHold(run, offer));
+}
+
+/** Whether an on-demand twin may be requested now although there are preemptible types. */
+export interface TwinRule {
+  /** The run has waited for longer than `spotPatience`. */
+  isImpatient: boolean;
+  /** Whether a machine cannot be requested because of a hold-off. */
+  isHeld: (offer: Offer) => boolean;
 }
 
 /**
- * The types from which a machine may be created for a run, best first. An empty machine of such a type can
- * hold the run, and its price is at most `priceFactor` times the price of the cheapest machine that can hold
- * the run (pool.md#choice-of-the-type).
+ * The machines that may be requested for a run, best first. An empty machine of this kind can hold the run,
+ * suits what the run asks for, and costs at most `priceFactor` times the cheapest one of its sort
+ * (pool.md#choice-of-the-type).
+ *
+ * On-demand twins are a sort of their own, with a ceiling of their own. A twin may be requested if no other
+ * machine may be, if the others are all held off, if the run is impatient, or if the twin is not dearer than
+ * the cheapest other machine (pool.md#twins).
  */
-export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
-  const eligible: Offer[] = [];
-  const gpus = mayUseGpus(config, need, offers);
-  let ceiling = Number.POSITIVE_INFINITY;
-  for (const offer of offers) {
-    if (assumedPrice(offer.type) > ceiling) break;
-    if (!accommodates(offer.room, need) || (!gpus && offer.room.gpus > 0)) continue;
-    if (eligible.length === 0) ceiling = assumedPrice(offer.type) * config.priceFactor;
-    eligible.push(offer);
-  }
-  return eligible;
+export function eligibleOffers(
+  config: PoolConfig,
+  run: Wanted,
+  offers: readonly Offer[] = offersOf(config),
+  rule?: TwinRule,
+): Offer[] {
+  const gpus = mayUseGpus(config, run, offers);
+  const able = offers.filter((offer) => canHold(run, offer) && (gpus || offer.room.gpus === 0));
+  const usual = withinCeiling(
+    config,
+    able.filter(({ name }) => !isTwin(name)),
+  );
+  const twins = withinCeiling(
+    config,
+    able.filter(({ name }) => isTwin(name)),
+  );
+  const [cheapest] = usual;
+  if (twins.length === 0 || cheapest === undefined) return twins.length === 0 ? usual : twins;
+  const isHeld = rule !== undefined && usual.every(rule.isHeld);
+  const mayUseAll = rule === undefined || rule.isImpatient || isHeld;
+  const price = assumedPrice(cheapest.type);
+  const cheaper = twins.filter(({ type }) => assumedPrice(type) <= price);
+  return [...cheaper, ...usual, ...(mayUseAll ? twins.filter((twin) => !cheaper.includes(twin)) : [])];
+}
+
+/** The machines that cost at most `priceFactor` times the first one, which is the cheapest. */
+function withinCeiling({ priceFactor }: PoolConfig, offers: Offer[]): Offer[] {
+  const [cheapest] = offers;
+  if (cheapest === undefined) return [];
+  const ceiling = assumedPrice(cheapest.type) * priceFactor;
+  return offers.filter(({ type }) => assumedPrice(type) <= ceiling);
 }

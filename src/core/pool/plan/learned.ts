@@ -5,6 +5,7 @@ import { ownValue } from "../../own-value.ts";
 import { usableMemory } from "../../resources.ts";
 import { isOtherProvider, isSameType } from "../config-diff.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
+import { typeNamed } from "./types.ts";
 
 /**
  * Notes that a machine has less memory than expected of its type (decisions/pool.md#instance-choice). The
@@ -16,7 +17,7 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   const { instanceType, type, measuredMemory, kind } = after;
   if (kind === "self-hosted" || measuredMemory === null) return record;
   if (measuredMemory === before.measuredMemory) return record;
-  const configured = ownValue(record.config.instanceTypes, instanceType);
+  const configured = typeNamed(record.config, instanceType);
   if (!isSameType(configured, type)) return record;
   const known = usableMemory(sizeBytes(type.memory), ownValue(record.learned, instanceType));
   if (measuredMemory >= known) return record;
@@ -33,7 +34,7 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
       ? {}
       : (record.learned ?? {});
   const kept = Object.entries(known).filter(([name]) =>
-    isSameType(ownValue(before.instanceTypes, name), ownValue(config.instanceTypes, name)),
+    isSameType(typeNamed(before, name), typeNamed(config, name)),
   );
   return kept.length === 0 ? {} : { learned: Object.fromEntries(kept) };
 }
@@ -46,5 +47,5 @@ export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): nu
   if (row.kind === "self-hosted") return undefined;
   if (row.measuredMemory !== null) return row.measuredMemory;
   const known = ownValue(learned, row.instanceType);
-  return isSameType(ownValue(config.instanceTypes, row.instanceType), row.type) ? known : undefined;
+  return isSameType(typeNamed(config, row.instanceType), row.type) ? known : undefined;
 }

@@ -1,5 +1,6 @@
 // Which machine has room for a run while a plan is made?
 import type { Resources } from "../../../schema/common.ts";
+import type { InstanceType } from "../../../schema/pool.ts";
 import { accommodates, subtract } from "../../resources.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
@@ -16,6 +17,9 @@ export interface Machine {
   project: string | null;
   /** Whether a provider makes it. */
   isProvided: boolean;
+  type: InstanceType;
+  /** Where it is; null: unknown. */
+  zone: string | null;
   /** Its price per hour; null: unknown. */
   price: number | null;
   /** What it has in all, by which runs are charged. */
@@ -45,8 +49,8 @@ const HIGHEST_SHELF = 1_024;
 
 /** Which runs may be placed on which machines, if there is room. */
 export interface PackingRules {
-  /** Whether a run with these resources may be placed on machines with GPUs. */
-  mayUseGpus(need: Resources): boolean;
+  /** Whether the run may be placed on machines with GPUs. */
+  mayUseGpus(run: RunRow): boolean;
   /** Whether the run may be placed on the machine. While a plan is made, a "no" never becomes a "yes". */
   mayUse(machine: Machine, run: RunRow): boolean;
   /** Of two runs with the same key, the one that asks for more may use no machine that the other may not. */
@@ -226,7 +230,7 @@ export class Packing {
   #hasRoom(machine: Machine, room: Room, run: RunRow): boolean {
     const { resources } = run;
     const holds = accommodates(room, resources) && this.#rules.mayUse(machine, run);
-    return holds && (machine.total.gpus === 0 || this.#rules.mayUseGpus(resources));
+    return holds && (machine.total.gpus === 0 || this.#rules.mayUseGpus(run));
   }
 }
 
@@ -263,7 +267,7 @@ class Misses {
   }
 
   #keyOf(run: RunRow): string {
-    return `${this.#rules.mayUseGpus(run.resources)} ${run.protocol} ${this.#rules.keyOf(run)}`;
+    return `${this.#rules.mayUseGpus(run)} ${run.protocol} ${this.#rules.keyOf(run)}`;
   }
 
   clear(): void {

@@ -7,11 +7,16 @@ import type { RunRow, WorkerRow } from "../record.ts";
 import type { Held, Limits } from "./limits.ts";
 import type { Packing } from "./packing.ts";
 
-/** An instance type, and the room of an empty machine of this type. */
+/** A kind of machine that can be requested: a type, in a zone. */
 export interface Offer {
+  /** The name of the type; that of a twin is its own (pool.md#twins). */
   name: string;
   type: InstanceType;
+  /** Null: the provider chooses. */
+  zone: string | null;
+  /** The room of an empty machine. */
   room: Resources & { shared: boolean };
+  isProvided: true;
 }
 
 /** Why no machine can be created now. For a hold-off, also its scope, end and reason. */
@@ -25,16 +30,16 @@ export interface Blocked {
 
 /** The limits on creating machines. `take` counts the machines that a plan creates. */
 export interface Gate {
-  /** Why no machine of this type can be created now. Null: a machine can be created. */
-  why(type: string): Blocked | null;
+  /** Why no machine of this kind can be created now. Null: a machine can be created. */
+  why(offer: Offer): Blocked | null;
   /**
    * If `maxInstances` or a quota of the provider is reached: selects the machines that make room for a
-   * machine of this type by leaving. Null: neither limit is reached, or something else also prevents the
+   * machine of this kind by leaving. Null: neither limit is reached, or something else also prevents the
    * creation.
    */
-  filledBy(type: string): ((row: WorkerRow) => boolean) | null;
-  /** Counts a machine of this type that the plan creates. */
-  take(type: string): void;
+  filledBy(offer: Offer): ((row: WorkerRow) => boolean) | null;
+  /** Counts a machine of this kind that the plan creates. */
+  take(offer: Offer): void;
 }
 
 /** Why a waiting run was not placed (rules.md#invariant-5). */
@@ -61,13 +66,13 @@ export interface Wait extends Omit<Blocked, "code"> {
   held?: Held;
 }
 
-/** The result for one run: its worker; or why it waits, and the type of a machine to create for it. */
-export type Verdict = { worker: string } | { wait: Wait; create?: string };
+/** The result for one run: its worker; or why it waits, and the machine to create for it. */
+export type Verdict = { worker: string } | { wait: Wait; create?: Offer };
 
 export interface Plan {
   places: { run: RunRow; worker: string }[];
-  /** The instance types of the machines to create. */
-  creates: string[];
+  /** The machines to create. */
+  creates: Offer[];
   /** By run: why it waits. */
   waits: Map<string, Wait>;
   /**
@@ -99,7 +104,9 @@ export interface Pass {
   isAnyLeaving: (mayLeave: MayLeave) => boolean;
   /** For each worker whose machine is tried despite a quota: the machines that fill that quota. */
   tried: Map<string, MayLeave>;
-  /** Types, and projects (`of ml`), for which no machine can make room. */
+  /** When the pass was made. */
+  now: Instant;
+  /** Kinds of machines, and projects (`of ml`), for which no machine can make room. */
   roomless: Set<string>;
   /** The last run in the queue that has reserved room. Runs behind it cannot take that room. */
   lastReserved: RunRow | null;

@@ -3,6 +3,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
 import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
+import { durationMs } from "../../../shared/duration.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
@@ -12,7 +13,8 @@ import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
-import { eligibleTypes, mayUseGpus, offersOf, undersizedTypes } from "./eligible.ts";
+import { asksKey, suits } from "./asks.ts";
+import { eligibleOffers, mayUseGpus, offersOf, type TwinRule, undersizedTypes } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
 import { type Ground, type Held, Limits, nearer, usageOf } from "./limits.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
@@ -71,6 +73,7 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
     isAnyLeaving: (mayLeave) =>
       state.workers.derive(leavingMachines).some((row) => now < leavesUntil(row) && mayLeave(row)),
     tried,
+    now,
     roomless: new Set(),
     lastReserved: null,
     awaited: new Set(),
@@ -100,9 +103,9 @@ function packMachines(
   const { config, holds } = state.record;
   const allForAll = offers.every(({ room }) => room.gpus === 0) && !state.workers.derive(haveGpus);
   const packing = new Packing({
-    mayUseGpus: (need) => allForAll || mayUseGpus(config, need, offers),
-    mayUse: (machine, run) => limits.mayUse(machine, run),
-    keyOf: (run) => limits.keyOf(run),
+    mayUseGpus: (run) => allForAll || mayUseGpus(config, run, offers),
+    mayUse: (machine, run) => suits(run.asks, machine) && limits.mayUse(machine, run),
+    keyOf: (run) => `${limits.keyOf(run)} ${asksKey(run.asks)}`,
     take: (machine, run) => limits.take(machine, run),
   });
   const quota = holds.some(({ cause }) => cause === "quota");
@@ -164,25 +167,37 @@ function groundOf({ type }: Offer): Ground {
   return { project: null, isProvided: true, price: type.price ?? null, has: resourcesOfType(type) };
 }
 
+/** When the on-demand twins of preemptible types may be created for a run (pool.md#twins). */
+function twinRule(pass: Pass, { submittedAt }: RunRow): TwinRule {
+  const isImpatient = pass.now >= submittedAt + durationMs(pass.config.spotPatience);
+  return { isImpatient, isHeld: (offer) => isHeldOff(pass, offer) };
+}
+
+function isHeldOff({ gate }: Pass, offer: Offer): boolean {
+  return gate.why(offer)?.code === "hold_off";
+}
+
 /** Creates a machine for a run that found no room, if possible. */
 function requestMachine(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config, limits } = pass;
   let refused: Blocked | undefined;
   let held: Held | undefined;
-  const types: string[] = [];
-  for (const offer of eligibleTypes(config, run.resources, pass.offers)) {
-    const { name, room } = offer;
+  const open: Offer[] = [];
+  for (const offer of eligibleOffers(config, run, pass.offers, twinRule(pass, run))) {
+    const { name, type, zone, room } = offer;
     const beyond = limits.heldOn(run, groundOf(offer));
     if (beyond !== null) {
       held = nearer(held, beyond);
       continue;
     }
-    types.push(name);
-    const blocked = gate.why(name);
+    open.push(offer);
+    const blocked = gate.why(offer);
     refused ??= blocked ?? undefined;
     if (blocked !== null) continue;
     const machine = {
       ...groundOf(offer),
+      type,
+      zone,
       worker: null,
       row: null,
       ready: false,
@@ -195,19 +210,19 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
     packing.add(machine);
     packing.occupy(machine, run);
     noteReserved(pass, run, machine);
-    gate.take(name);
+    gate.take(offer);
     pass.asked = true;
-    return { wait: { code: "machine_asked", type: name }, create: name };
+    return { wait: { code: "machine_asked", type: name }, create: offer };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
-  if (held !== undefined && types.length === 0) {
+  if (held !== undefined && open.length === 0) {
     makeOwnRoom(pass, run);
     return { wait: heldWait(held) };
   }
   const wait: Wait = refused ?? { code: whyNoType(pass, run) };
   // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
-  for (const name of types) makeRoom(pass, run, name);
+  for (const offer of open) makeRoom(pass, run, offer);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
@@ -240,12 +255,13 @@ function reserve(pass: Pass, run: RunRow): string | null {
  * forever (decisions/pool.md#d20). If a machine is already leaving, the run waits for this machine, and
  * nothing is reserved for later runs.
  */
-function makeRoom(pass: Pass, run: RunRow, type: string): void {
-  if (pass.reserved !== null || pass.roomless.has(type)) return;
-  const mayLeave = pass.gate.filledBy(type);
+function makeRoom(pass: Pass, run: RunRow, offer: Offer): void {
+  const kind = `${offer.name}@${offer.zone}`;
+  if (pass.reserved !== null || pass.roomless.has(kind)) return;
+  const mayLeave = pass.gate.filledBy(offer);
   if (mayLeave === null) return;
   if (pass.isAnyLeaving(mayLeave)) pass.reserved = { run: run.run, worker: null };
-  else if (!reserveLeastUsed(pass, run, mayLeave, true)) pass.roomless.add(type);
+  else if (!reserveLeastUsed(pass, run, mayLeave, true)) pass.roomless.add(kind);
   if (pass.reserved !== null) pass.lastReserved = run;
 }
 
@@ -258,8 +274,8 @@ function makeOwnRoom(pass: Pass, run: RunRow): void {
   const key = `of ${run.project}`; // no name of a type has a space
   if (pass.reserved !== null || roomless.has(key) || !keepsMachinesApart(config)) return;
   const isOwn: MayLeave = (row) => row.kind === "cloud" && row.project === run.project;
-  const isPossible = eligibleTypes(config, run.resources, pass.offers).some((offer) => {
-    const blocked = gate.why(offer.name);
+  const isPossible = eligibleOffers(config, run, pass.offers).some((offer) => {
+    const blocked = gate.why(offer);
     const isOpen = blocked === null || blocked.code === "max_instances";
     return isOpen && limits.mayReplace(run, groundOf(offer));
   });
@@ -297,6 +313,8 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
     row,
     ready: row.phase === "ready" && now >= row.pausedUntil,
     project: row.project,
+    type: row.type,
+    zone: row.zone,
     isProvided: row.kind === "cloud",
     price: priceOfRow(row),
     has: capacity,
@@ -322,10 +340,23 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
 }
 
 /** The next time after `now` at which the plan changes without an event. */
-export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
+export function changesAt({ record, workers, memo }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
+  times.push(...patienceEnds(record.config, memo.index.queue, now));
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
   return earliest(...times);
+}
+
+/** When the next waiting run has waited long enough for an on-demand twin; empty: none will. */
+export function patienceEnds(
+  { instanceTypes, spotPatience }: PoolConfig,
+  queue: readonly RunRow[],
+  now: Instant,
+): Instant[] {
+  if (!Object.values(instanceTypes).some(({ fallback }) => fallback !== undefined)) return [];
+  const patienceMs = durationMs(spotPatience);
+  const ends = earliest(...queue.map((run) => run.submittedAt + patienceMs).filter((at) => at > now));
+  return ends === undefined ? [] : [ends];
 }
 
 /** The times in the workers' rows on which a plan depends. */
@@ -343,11 +374,12 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   const { config } = pass;
   if (config.minInstances === 0) return;
   let kept = keptInstances(pass, now) + result.creates.length;
-  for (const { name } of eligibleTypes(config, NO_RESOURCES, pass.offers)) {
-    for (; kept < config.minInstances && pass.gate.why(name) === null; kept += 1) {
-      pass.gate.take(name);
+  const rule = { isImpatient: false, isHeld: (offer: Offer) => isHeldOff(pass, offer) };
+  for (const offer of eligibleOffers(config, { resources: NO_RESOURCES }, pass.offers, rule)) {
+    for (; kept < config.minInstances && pass.gate.why(offer) === null; kept += 1) {
+      pass.gate.take(offer);
       pass.asked = true;
-      result.creates.push(name);
+      result.creates.push(offer);
     }
   }
 }

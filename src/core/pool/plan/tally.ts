@@ -80,7 +80,9 @@ export class Counting {
       this.#add(name, value);
       this.#owed = true;
     }
-    return after.phase === "gone" && before.phase !== "gone" ? { ...after, spentUntil: now } : after;
+    return after.phase === "gone" && before.phase !== "gone"
+      ? { ...after, spentUntil: paidUntil(after, now) }
+      : after;
   }
 
   /**
@@ -140,6 +142,11 @@ function mayHaveBeen({ instance, bootOutcome, forced }: WorkerRow): boolean {
   return instance !== null || bootOutcome !== null || forced;
 }
 
+/** Until when a machine that is gone is paid for. */
+function paidUntil({ paid }: WorkerRow, now: Instant): Instant {
+  return paid?.until ?? now;
+}
+
 /** The events of a machine between two versions of its row. */
 function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const counts: Count[] = [];
@@ -155,7 +162,8 @@ function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   if (outcome !== null) counts.push([`boot ${outcome}`, 1]);
   if (outcome === "success") counts.push(...timeCounts("ready", (after.readyAt ?? now) - after.askedAt));
   if (before.phase === after.phase) return counts;
-  if (after.phase === "gone" && mayHaveBeen(after)) counts.push(["spent", spentSince(after, now)]);
+  if (after.phase === "gone" && mayHaveBeen(after))
+    counts.push(["spent", spentSince(after, paidUntil(after, now))]);
   if (after.instance === null) return counts;
   if (after.phase === "shutdown") counts.push(["destroys", 1]);
   if (after.phase !== "gone") return counts;

@@ -5,6 +5,7 @@ import { isWaiting, type WorkerRow } from "../record.ts";
 import { type Configured, hasLiveRuns, type ReadonlyConfigured } from "../state.ts";
 import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
+import { typeNamed } from "./types.ts";
 
 /**
  * Workers that wait for their turn to create a machine that neither a queued run nor `minInstances` needs.
@@ -73,7 +74,7 @@ function whyWithdrawn(state: ReadonlyConfigured, row: WorkerRow, now: Instant): 
   const { config, holds, leaving, forced } = state.record;
   if (leaving === true && (forced !== undefined || !hasLiveRuns(state)))
     return "never created: its pool is deleted";
-  if (!Object.hasOwn(config.instanceTypes, row.instanceType))
+  if (typeNamed(config, row.instanceType) === undefined)
     return `never created: instance type ${row.instanceType} is no longer configured`;
   const closed = holdsOn(holds, row).find((hold) => isClosed(hold, now));
   return closed === undefined ? undefined : `never created, because of a hold-off: ${closed.reason}`;

@@ -1,7 +1,6 @@
 // Can a machine be created now, and if not, why?
 import type { Instant } from "../../../shared/machine.ts";
-import { ownValue } from "../../own-value.ts";
-import type { Blocked, Gate } from "../plan/pass.ts";
+import type { Blocked, Gate, Offer } from "../plan/pass.ts";
 import { type Hold, isUnmade, isWaiting, providedWorkers, type WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
@@ -22,29 +21,26 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
     if (isUnmade(row)) underWay += 1;
   }
   const tried = new Set(holds.filter((hold) => isTried(state, hold) || isNext(state, hold, now)));
-  const on = (name: string) => {
-    const type = ownValue(config.instanceTypes, name);
-    return type === undefined ? [] : holdsOn(holds, { instanceType: name, type });
-  };
-  const heldOf = (type: string) => on(type).filter((hold) => isClosed(hold, now) || tried.has(hold));
+  const on = ({ name, type, zone }: Offer) => holdsOn(holds, { instanceType: name, type, zone });
+  const heldOf = (offer: Offer) => on(offer).filter((hold) => isClosed(hold, now) || tried.has(hold));
   return {
-    filledBy(type) {
-      const held = heldOf(type);
+    filledBy(offer) {
+      const held = heldOf(offer);
       if (held.some(({ cause }) => cause !== "quota") || config.maxInstances === 0) return null;
       if (held.length === 0 && instances < config.maxInstances) return null;
       return (row) => row.kind === "cloud" && holdsOn(held, row).length === held.length;
     },
-    why(type) {
-      const held = heldOf(type);
+    why(offer) {
+      const held = heldOf(offer);
       if (held.length > 0) return blockedBy(held, now);
       if (config.maxInstances === 0) return { code: "no_workers" };
       if (instances >= config.maxInstances) return { code: "max_instances" };
       return underWay >= config.maxConcurrentCreates ? { code: "machine_asked" } : null;
     },
-    take(type) {
+    take(offer) {
       instances += 1;
       underWay += 1;
-      for (const hold of on(type)) tried.add(hold);
+      for (const hold of on(offer)) tried.add(hold);
     },
   };
 }

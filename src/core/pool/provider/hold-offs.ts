@@ -3,19 +3,19 @@ import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import { jittered } from "../../jitter.ts";
-import type { ProviderFailure, WorkerFailure } from "../../messages.ts";
-import { ownValue } from "../../own-value.ts";
+import type { ListAnswer, ProviderFailure, WorkerFailure } from "../../messages.ts";
 import { isSameType } from "../config-diff.ts";
+import { typeNamed } from "../plan/types.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 
-/** A kind of machine: the name of an instance type, and the type as configured. */
-type Kind = Pick<WorkerRow, "instanceType" | "type">;
+/** A kind of machine: the name of an instance type, the type as configured, and the zone. */
+type Kind = Pick<WorkerRow, "instanceType" | "type" | "zone">;
 
 /** The scope of a failure if the provider names no scope (decisions/pool.md#d18). */
 const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure["scope"]>> = {
   rate_limit: "all",
   quota: "group",
-  capacity: "type",
+  capacity: "offer",
   temporary: "all",
   auth: "all",
   invalid: "type",
@@ -42,10 +42,11 @@ const LIST_SCOPE = "list";
 
 /**
  * The scopes of the hold-offs that apply to a machine of this kind: `all`, its quota group (spot machines
- * have a separate group), and its type.
+ * have a separate group), its type, its zone, and its type in its zone.
  */
-function scopesOf({ instanceType, type }: Kind): string[] {
-  return ["all", groupOf(type), `type:${instanceType}`];
+function scopesOf({ instanceType, type, zone }: Kind): string[] {
+  const scopes = ["all", groupOf(type), `type:${instanceType}`];
+  return zone === null ? scopes : [...scopes, `zone:${zone}`, `type:${instanceType}@${zone}`];
 }
 
 function groupOf({ quotaGroup, preemptible }: InstanceType): string {
@@ -53,10 +54,13 @@ function groupOf({ quotaGroup, preemptible }: InstanceType): string {
   return preemptible === true ? `group:${quotaGroup}:spot` : `group:${quotaGroup}`;
 }
 
-function scopeOf(failure: WorkerFailure, { instanceType, type }: Kind): string {
+/** The scope of a hold-off. What concerns a zone concerns the whole type if no zone was named. */
+function scopeOf(failure: WorkerFailure, { instanceType, type, zone }: Kind): string {
   const scope = failure.class === "boot" ? "type" : (failure.scope ?? USUAL_SCOPE[failure.class]);
   if (scope === "all") return "all";
-  return scope === "group" ? groupOf(type) : `type:${instanceType}`;
+  if (scope === "group") return groupOf(type);
+  if (zone === null || scope === "type") return `type:${instanceType}`;
+  return scope === "zone" ? `zone:${zone}` : `type:${instanceType}@${zone}`;
 }
 
 /** Whether the time of the hold-off is not over, so that even a trial machine is forbidden. */
@@ -92,13 +96,34 @@ export function holdAfterFailure(
 
 /**
  * Records the result of a listing. After a failure, the next listing waits for the pause that the provider
- * named. If the provider named no pause, the next sweep takes place at the usual time.
+ * named. If the provider named no pause, the next sweep takes place at the usual time, or a minute later if
+ * the credentials were refused.
+ *
+ * Listings pause as well while little is left of the account's calls, which other pools and other tools share
+ * with this pool: what is left is for destroys (pool.md#rate-limits).
  */
-export function holdAfterList(record: PoolRecord, failure: ProviderFailure | null, now: Instant): PoolRecord {
-  if (failure === null) return without(record, (hold) => hold.scope === LIST_SCOPE);
-  if (failure.retryAfterMs === undefined) return record;
-  return withFailure(record, LIST_SCOPE, { ...failure, class: "rate_limit", at: now }, now);
+export function holdAfterList(record: PoolRecord, answer: ListAnswer, now: Instant): PoolRecord {
+  if (answer.kind === "listed") {
+    const over = without(record, (hold) => hold.scope === LIST_SCOPE);
+    const { limit = 0, remaining = 0 } = answer.budget ?? {};
+    if (remaining >= limit * SCARCE_PART) return over;
+    const text = `the account has ${remaining} of ${limit} calls left, which are for ending machines`;
+    return withFailure(
+      over,
+      LIST_SCOPE,
+      { class: "rate_limit", text, retryAfterMs: SCARCE_MS, at: now },
+      now,
+    );
+  }
+  const { failure } = answer;
+  const retryAfterMs = failure.class === "auth" ? (failure.retryAfterMs ?? SCARCE_MS) : failure.retryAfterMs;
+  if (retryAfterMs === undefined) return record;
+  return withFailure(record, LIST_SCOPE, { ...failure, retryAfterMs, class: "rate_limit", at: now }, now);
 }
+
+/** Below this part of the account's calls, listings pause, for this long. */
+const SCARCE_PART = 0.1;
+const SCARCE_MS = 60_000;
 
 /** When the provider accepts the next listing. */
 export function listHeldUntil({ holds }: PoolRecord): Instant {
@@ -173,12 +198,11 @@ export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant):
 export function holdsAfterConfigure({ config: before, holds }: PoolRecord, config: PoolConfig): Hold[] {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   const sameKind = (name: string) =>
-    before.image === config.image &&
-    isSameType(ownValue(before.instanceTypes, name), ownValue(config.instanceTypes, name));
-  const types = Object.keys(config.instanceTypes).map((name) => `type:${name}`);
+    before.image === config.image && isSameType(typeNamed(before, name), typeNamed(config, name));
   return holds.filter(({ cause, scope }) => {
-    if (cause === "invalid" || (scope.startsWith("type:") && !types.includes(scope))) return false;
-    if (cause === "boot") return sameKind(scope.slice("type:".length));
+    const [name] = scope.startsWith("type:") ? scope.slice("type:".length).split("@") : [];
+    if (cause === "invalid" || (name !== undefined && typeNamed(config, name) === undefined)) return false;
+    if (cause === "boot") return name !== undefined && sameKind(name);
     return cause === "rate_limit" ? same(before.provider, config.provider) : same(before, config);
   });
 }

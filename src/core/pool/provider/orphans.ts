@@ -3,6 +3,7 @@ import type { InstanceType } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { typesOf } from "../plan/types.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
 import { newWorkerRow, nextWorkerName } from "../rows/new-workers.ts";
 import { adoption } from "../rows/workers.ts";
@@ -50,9 +51,20 @@ function numberOf(record: PoolRecord, worker: string): number | undefined {
 }
 
 function adoptedRow(record: PoolRecord, worker: string, instance: Instance, now: Instant): WorkerRow {
-  const types = Object.entries(record.config.instanceTypes);
-  const found = types.find(([name, { providerType = name }]) => providerType === instance.instanceType);
+  const types = [...typesOf(record.config)];
+  const isSpot = instance.spot ?? false;
+  const found =
+    types.find(([name, type]) => isOf(instance, name, type) && (type.preemptible ?? false) === isSpot) ??
+    types.find(([name, type]) => isOf(instance, name, type));
   const [instanceType, type] = found ?? [instance.instanceType, UNKNOWN_TYPE];
-  const row = newWorkerRow(record, { worker, instanceType, type, notAfter: now }, now);
+  const row = newWorkerRow(
+    record,
+    { worker, instanceType, type, zone: instance.zone ?? null, notAfter: now },
+    now,
+  );
   return { ...row, kind: "cloud", ...adoption(instance, now) };
+}
+
+function isOf(instance: Instance, name: string, { providerType = name }: InstanceType): boolean {
+  return providerType === instance.instanceType;
 }

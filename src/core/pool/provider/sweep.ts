@@ -2,7 +2,7 @@
 import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import type { ListAnswer, Sighting } from "../../messages.ts";
+import type { Gap, ListAnswer, Sighting } from "../../messages.ts";
 import { providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
@@ -20,15 +20,18 @@ export function foldListing(
   now: Instant,
 ): Configured {
   const failure = answer.kind === "failed" ? answer.failure : null;
-  const held = holdAfterList(before.record, failure, now);
+  const held = holdAfterList(before.record, answer, now);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
   // Until this time, a machine may still appear although the pool should have none.
   const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;
   const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil } : held;
-  const state = { ...before, record, memo: { ...before.memo, sweptAt: now } };
+  const swept = { ...before, record, memo: { ...before.memo, sweptAt: now } };
   if (answer.kind === "failed") {
-    return { ...state, memo: { ...state.memo, sweepError: answer.failure.text } };
+    return { ...swept, memo: { ...swept.memo, sweepError: answer.failure.text } };
   }
+  const gap = gapOf(swept, answer);
+  const { account = record.account } = gap === undefined ? answer : {};
+  const state = account === record.account ? swept : { ...swept, record: { ...record, account } };
   const { machines: unknown, others } = machinesByWorker(state, answer.items);
   const sightings: Record<string, Sighting> = {};
   const strangers: string[] = [];
@@ -41,7 +44,7 @@ export function foldListing(
     const { worker } = row;
     const instance = unknown.get(worker);
     unknown.delete(worker);
-    const isPartial = answer.partial !== undefined;
+    const isPartial = isInGap(gap, row.zone);
     const doubles = doublesOf(row, others.get(worker), isPartial);
     strangers.push(...doubles);
     if (instance === undefined && isPartial) continue;
@@ -60,8 +63,34 @@ export function foldListing(
     const lives = known?.phase === "gone" && known.kind === "cloud" && instance.state !== "terminated";
     if (lives) note(worker, { instance });
   }
-  const sweepError = answer.partial === undefined ? null : `a listing is incomplete: ${answer.partial.why}`;
+  const sweepError = gap === undefined ? null : `a listing is incomplete: ${gap.why}`;
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, strangers, now);
+}
+
+/** Whether a listing with this gap proves nothing about the absence of a machine in a zone. */
+function isInGap(gap: Gap | undefined, zone: string | null): boolean {
+  if (gap === undefined) return false;
+  return gap.zones === undefined || zone === null || gap.zones.includes(zone);
+}
+
+type Listed = Extract<ListAnswer, { kind: "listed" }>;
+
+/**
+ * Why a listing may be incomplete. Undefined: it is not. A listing of another account, which shows none of
+ * the pool's machines, proves nothing: the credentials were changed to those of another account, and the
+ * machines exist at the former one (pool.md#accounts).
+ */
+function gapOf(
+  { record, workers }: ReadonlyConfigured,
+  { account, partial, items }: Listed,
+): Gap | undefined {
+  if (account === undefined || record.account === undefined || account === record.account) return partial;
+  const known = [...providedWorkers({ workers })].flatMap(({ instance }) => instance ?? []);
+  if (known.length === 0 || items.some(({ id }) => known.includes(id))) return partial;
+  const why =
+    `the credentials are those of another account, which has none of the ${known.length} machines of this ` +
+    "pool; put the former credentials back until these machines have ended, or kill their workers by force";
+  return { why };
 }
 
 /**

@@ -1,6 +1,8 @@
 // When may a worker call the provider?
+import { TRAITS } from "../../../shared/cloud/kinds.ts";
 import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
+import type { CloudCall } from "../../messages.ts";
 import { byAge } from "../plan/packing.ts";
 import { unwantedCreates } from "../plan/withdraw.ts";
 import { type CloudRow, type Hold, isWaiting, type WorkerRow } from "../record.ts";
@@ -13,8 +15,9 @@ const SECOND_MS: Millis = 1_000;
 
 /**
  * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. In
- * any second there are at most `maxCloudOpsPerSecond` calls, including listings. A worker gets no turn during
- * a hold-off that its call must obey. After a hold-off, only one machine is tried at first. Destroys come
+ * any second there are at most `maxCloudOpsPerSecond` calls, including listings, and of each sort at most as
+ * many as the kind of provider takes (`TRAITS`). A worker gets no turn during a hold-off that its call must
+ * obey. After a hold-off, only one machine is tried at first. Destroys come
  * before creates.
  */
 export function giveTurns(state: Configured, now: Instant): void {
@@ -22,21 +25,25 @@ export function giveTurns(state: Configured, now: Instant): void {
   memo.latest.turnsAt = now;
   const waiting = workers.derive(waitingOf);
   if (waiting.length === 0) return;
-  const calls = callsOf(state).filter((at) => at > now - SECOND_MS).length;
+  const since = now - SECOND_MS;
+  const calls = callsOf(state).filter((at) => at > since).length;
   let free = state.record.config.maxCloudOpsPerSecond - calls - (isSweepDue(state, now) ? 1 : 0);
+  const left = { create: freeOf(state, "create", since), destroy: freeOf(state, "destroy", since) };
   const tried = new Set(state.record.holds.filter((hold) => isTried(state, hold)));
   const unwanted = new Set(unwantedCreates(state).map(({ worker }) => worker));
   for (const row of waiting) {
     if (free <= 0) return;
-    if (unwanted.has(row.worker)) continue;
+    const call = callOf(row);
+    if (left[call] <= 0 || unwanted.has(row.worker)) continue;
     const holds = holdsOf(state, row);
-    const isCreate = row.waits !== "destroy";
+    const isCreate = call === "create";
     if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;
-    const turn = { version: row.version, at: now };
+    const turn = { version: row.version, at: now, call };
     // The time limit for the create call of a new worker starts at the worker's turn.
     const notAfter = row.phase === "asked" ? now + CREATE_NOT_AFTER_MS : row.notAfter;
     workers.set(row.worker, { ...row, turn, notAfter }, now);
     free -= 1;
+    left[call] -= 1;
     if (isCreate) for (const hold of holds) tried.add(hold);
   }
 }
@@ -46,25 +53,56 @@ export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const { turnsAt: given } = state.memo.latest;
   const waiting = state.workers.derive(waitingOf);
   if (waiting.length === 0) return undefined;
-  const free = freeAfter(callsOf(state), state);
+  const free = freeAfter(callsOf(state), state.record.config.maxCloudOpsPerSecond);
+  const freeFor = { create: sortFreeAt(state, "create"), destroy: sortFreeAt(state, "destroy") };
   const times = waiting.map((row) => {
     const ends = holdsOf(state, row).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
-    return Math.max(free, ...ends);
+    return Math.max(free, freeFor[callOf(row)], ...ends);
   });
   return earliest(...times.filter((at) => at > given && at < Number.POSITIVE_INFINITY));
 }
 
 /** When the provider may be asked for a listing. Listings take precedence over the calls of workers. */
 export function freeAt(state: ReadonlyConfigured): Instant {
-  return freeAfter(state.workers.derive(turnsOf), state);
+  return freeAfter(state.workers.derive(turnsOf), state.record.config.maxCloudOpsPerSecond);
 }
 
 /**
- * The time from which the limit per second allows one more call. `calls`: the times of calls, latest first.
+ * The time from which a limit per second allows one more call. `calls`: the times of calls, latest first.
  */
-function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
-  const nth = calls[record.config.maxCloudOpsPerSecond - 1];
+function freeAfter(calls: readonly Instant[], limit: number): Instant {
+  const nth = calls[limit - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;
+}
+
+/** The call for which a waiting worker wants its turn. */
+function callOf({ waits }: CloudRow): CloudCall {
+  return waits ?? "create"; // a worker that has not been heard from yet
+}
+
+/** How many calls of one sort per second the kind of provider takes. */
+function rateOf({ record }: ReadonlyConfigured, call: CloudCall): number {
+  return TRAITS[record.config.provider.kind].rates?.[call] ?? Number.POSITIVE_INFINITY;
+}
+
+/** How many more calls of one sort may be made in the second that began at `since`. */
+function freeOf(state: ReadonlyConfigured, call: CloudCall, since: Instant): number {
+  return rateOf(state, call) - state.workers.derive(TURNS_OF[call]).filter((at) => at > since).length;
+}
+
+/** When the next call of one sort may be made. */
+function sortFreeAt(state: ReadonlyConfigured, call: CloudCall): Instant {
+  return freeAfter(state.workers.derive(TURNS_OF[call]), rateOf(state, call));
+}
+
+/** The times at which turns for one sort of call were given, latest first. */
+const TURNS_OF = {
+  create: (workers: readonly WorkerRow[]) => turnsFor(workers, "create"),
+  destroy: (workers: readonly WorkerRow[]) => turnsFor(workers, "destroy"),
+};
+
+function turnsFor(workers: readonly WorkerRow[], call: CloudCall): Instant[] {
+  return turnsOf(workers.filter(({ turn }) => turn?.call === call));
 }
 
 /** The times of the workers' calls and of the latest listing, latest first. */

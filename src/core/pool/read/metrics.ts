@@ -6,7 +6,8 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { projectsServed } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
-import { eligibleTypes, offersOf } from "../plan/eligible.ts";
+import { asksKey } from "../plan/asks.ts";
+import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { type Counts, capacityOfRow, type WorkerRow } from "../record.ts";
@@ -95,11 +96,12 @@ function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const offers = offersOf(state.record.config);
   const typeOf = new Map<string, string>();
   const { waits } = plan(state, now);
-  for (const { run, resources, submittedAt, project } of queue) {
+  for (const { run, resources, asks, submittedAt, project } of queue) {
     oldest = Math.min(oldest, submittedAt);
-    const need = `${resources.vcpus} ${resources.memoryBytes} ${resources.diskBytes} ${resources.gpus}`;
+    const { vcpus, memoryBytes, diskBytes, gpus } = resources;
+    const need = `${vcpus} ${memoryBytes} ${diskBytes} ${gpus} ${asksKey(asks)}`;
     const known = typeOf.get(need);
-    const type = known ?? eligibleTypes(state.record.config, resources, offers)[0]?.name ?? "none";
+    const type = known ?? eligibleOffers(state.record.config, { resources, asks }, offers)[0]?.name ?? "none";
     typeOf.set(need, type);
     const reason = waits.get(run)?.code ?? "machine_booting";
     const labels = { reason, instance_type: type, ...projectLabel(state.record.config, project) };

@@ -4,6 +4,7 @@ import type { InstanceType, PoolSpend } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { REFUSALS } from "../../refusal.ts";
 import type { ReadonlyRows } from "../../rows.ts";
+import { typesOf } from "../plan/types.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
@@ -33,7 +34,8 @@ export function priceOfRow({
  */
 export function spentSince(row: WorkerRow, until: Instant): number {
   if (isRefused(row)) return 0;
-  const since = Math.max(row.listedPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
+  const from = row.paid?.from ?? row.askedAt;
+  const since = Math.max(row.listedPrice?.since ?? from, row.spentUntil ?? 0);
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
 
@@ -54,7 +56,8 @@ export function spendOf(state: {
   readonly record: PoolRecord;
   readonly workers: ReadonlyRows<WorkerRow>;
 }): PoolSpend {
-  const { instanceTypes, maxInstances } = state.record.config;
+  const { config } = state.record;
+  const { maxInstances } = config;
   let perHour = 0;
   let unpriced = 0;
   for (const row of providedWorkers(state)) {
@@ -63,7 +66,7 @@ export function spendOf(state: {
     perHour += price ?? 0;
     if (price === null) unpriced += 1;
   }
-  const prices = Object.values(instanceTypes).map(({ price }) => price);
+  const prices = [...typesOf(config).values()].map(({ price }) => price);
   const known = prices.filter((price) => price !== undefined);
   const isKnown = maxInstances === 0 || known.length === prices.length;
   const worst = Math.max(perHour, maxInstances * Math.max(0, ...known));

@@ -20,7 +20,14 @@ import { haveGpus, plan } from "../plan/plan.ts";
 import { isOpenTo, ownerOf } from "../projects.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
-import { capacityOfRow, isUnmade, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
+import {
+  capacityOfRow,
+  isUnmade,
+  type PoolRecord,
+  providedWorkers,
+  type RunRow,
+  type WorkerRow,
+} from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
@@ -96,8 +103,18 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     spend: spendOf(state),
     ...(config.projects === undefined ? {} : { projects: projectUses(state, config.projects) }),
     strangers: state.memo.strangers,
-    cloudError: state.memo.sweepError,
+    cloudError: cloudErrorOf(state),
   };
+}
+
+/** Why the provider's machines cannot be listed, or cannot be destroyed although they cost money. */
+function cloudErrorOf({ memo, workers }: ReadonlyConfigured): string | null {
+  if (memo.sweepError !== null) return memo.sweepError;
+  const stuck = [...providedWorkers({ workers })].filter(({ destroyFailure }) => destroyFailure !== null);
+  const [first] = stuck;
+  if (first === undefined) return null;
+  const others = stuck.length === 1 ? "" : ` (and ${stuck.length - 1} more machines)`;
+  return `worker ${first.worker} still costs money${others}: ${first.destroyFailure}`;
 }
 
 /** A provider without the text of its secret, and without the project of a secret. */
@@ -264,11 +281,8 @@ function keptText(
 }
 
 /** Says that machines with room are kept for runs that need GPUs. */
-function gpusText(
-  { record: { config, learned }, workers }: ReadonlyConfigured,
-  { resources }: RunRow,
-): string {
-  if (mayUseGpus(config, resources, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
+function gpusText({ record: { config, learned }, workers }: ReadonlyConfigured, run: RunRow): string {
+  if (mayUseGpus(config, run, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 

@@ -4,8 +4,8 @@ import { CREATE_NOT_AFTER_MS, MAX_OPEN_ENROLLMENTS } from "../../../shared/limit
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { type Caused, viaField } from "../../audit/via.ts";
 import type { Intent } from "../../messages.ts";
-import { ownValue } from "../../own-value.ts";
 import { SELF_HOSTED } from "../../worker/read/status.ts";
+import type { Offer } from "../plan/pass.ts";
 import { projectOfMachine } from "../projects.ts";
 import { type AnyWorkerRow, NOTHING_SAID, type PoolRecord, settingsOf, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
@@ -25,7 +25,8 @@ export function foldInvite(
 ): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
   const { record } = state;
-  const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
+  const notAfter = now + ttlMs;
+  const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, zone: null, notAfter };
   // The first report makes the worker ready: no boot command has to succeed before.
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
@@ -48,17 +49,16 @@ function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
  * Permits a new worker to create its machine: the worker's row is stored before its record, and its record
  * before the create call (invariant 3).
  */
-export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
+export function askForWorker(
+  state: Configured,
+  { name: instanceType, type, zone }: Pick<Offer, "name" | "type" | "zone">,
+  now: Instant,
+): Configured {
   const { record } = state;
-  const type = ownValue(record.config.instanceTypes, instanceType);
-  if (type === undefined) return state;
   const worker = nextWorkerName(record);
   const notAfter = now + CREATE_NOT_AFTER_MS;
-  state.workers.set(
-    worker,
-    { ...newWorkerRow(record, { worker, instanceType, type, notAfter }, now), kind: "cloud" },
-    now,
-  );
+  const wanted = { worker, instanceType, type, zone, notAfter };
+  state.workers.set(worker, { ...newWorkerRow(record, wanted, now), kind: "cloud" }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
@@ -80,7 +80,7 @@ export function nextWorkerName({
 /** The row of a worker that has not received its intent yet. */
 export function newWorkerRow(
   { config }: PoolRecord,
-  wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
+  wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "zone" | "notAfter">,
   now: Instant,
 ): AnyWorkerRow {
   return {
@@ -108,11 +108,11 @@ export function newWorkerRow(
 /** The intent of a worker. */
 export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   const { config, name } = state.record;
-  const { worker, instanceType, type, notAfter, settings } = row;
+  const { worker, instanceType, type, zone, notAfter, settings } = row;
   // If the pool is deleted by force, a new worker must not create a machine any more.
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
   if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
   const { provider, image, tags } = config;
-  return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
+  return { ...any, kind: "cloud", instanceType, type, zone, provider, image, tags, adopt: row.adopt };
 }

@@ -11,8 +11,9 @@ import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
 import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
-import { eligibleTypes } from "../plan/eligible.ts";
+import { eligibleOffers } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
+import { typesOf } from "../plan/types.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { rateOf } from "../read/money.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
@@ -53,7 +54,7 @@ function refusal(
       "`allowFakeDriver` of a pool for tests";
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
-  const fits = eligibleTypes(config, upsert.resources).length > 0;
+  const fits = eligibleOffers(config, upsert).length > 0;
   if (!fits && !fitsSelfHosted(configured, config, upsert)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
@@ -114,7 +115,7 @@ function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): stri
 }
 
 function typesText(state: ReadonlyConfigured): string {
-  return Object.entries(state.record.config.instanceTypes)
+  return [...typesOf(state.record.config)]
     .map(([name, type]) => `${name} (${type.vcpus} vCPUs, ${type.memory} memory, of which 95 % is usable)`)
     .join(", ");
 }

@@ -1,6 +1,7 @@
 // How does a worker begin, and what do the provider's answers to create and destroy calls change?
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { backOffMs } from "../../../shared/time/backoff.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../../messages.ts";
@@ -13,6 +14,7 @@ import {
   type WorkerState,
 } from "../state.ts";
 import { callWanted } from "./calls.ts";
+import { knownOf } from "./machine-facts.ts";
 import { shutDown } from "./shutdown.ts";
 
 /**
@@ -76,6 +78,11 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
     bootProbe: null,
     readyAt: null,
     bootOutcome: null,
+    zone: intent.kind === "cloud" ? intent.zone : null,
+    paid: null,
+    endsAt: null,
+    looks: false,
+    destroyFailure: null,
     notice: null,
     stale: {},
     secret: null,
@@ -122,8 +129,8 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
 export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, now: Instant): WorkerState {
   if (answer.kind === "created") {
     const { record } = state;
-    const { id, address } = answer.instance;
-    const made = { instance: { id, address }, createdAt: now, calledAt: now };
+    const { id } = answer.instance;
+    const made = { ...knownOf(record, answer.instance, now), createdAt: now, calledAt: now };
     const over = { failure: null, createTries: 0, calling: false };
     // If the worker is already gone when the answer comes, the machine must be destroyed. Since it certainly
     // exists, its end must be observed even if the worker's end was forced before.
@@ -203,12 +210,23 @@ function afterFailedCreate(
  */
 export function foldDestroyAnswer(state: ExistingWorker, answer: DestroyAnswer, now: Instant): WorkerState {
   // A pause that the provider asks for counts as part of this call, so the next call comes after the pause.
-  const pauseMs = answer.kind === "failed" ? (answer.failure.retryAfterMs ?? 0) : 0;
   const { tries = 0, since = now } = state.record.destroys ?? {};
+  const pauseMs = answer.kind === "failed" ? pauseAfter(answer.failure, tries + 1) : 0;
   const destroys = { tries: tries + 1, since };
   const record = { ...state.record, calledAt: now, destroyAskedAt: now + pauseMs, destroys };
-  if (answer.kind === "asked") return { ...state, record };
+  if (answer.kind === "asked") return { ...state, record: { ...record, destroyFailure: null } };
   const what = isRefusal(answer.failure) ? "did not take" : "has not confirmed";
   const text = `the provider ${what} the destroy (${answer.failure.class}): ${clause(answer.failure.text)}`;
-  return { ...state, record: note(record, "Destroy Failed", text, now) };
+  const failed = { ...record, destroyFailure: text };
+  const isKnown = state.record.destroyFailure === text;
+  return { ...state, record: isKnown ? failed : note(failed, "Destroy Failed", text, now) };
+}
+
+/** The pauses between destroy calls while the provider refuses the credentials: only a person can help. */
+const REFUSED_PAUSES = { firstMs: 60_000, longestMs: 15 * 60_000 };
+
+/** How long a destroy call waits after this many failures in a row, besides the usual interval. */
+function pauseAfter({ class: cause, retryAfterMs }: ProviderFailure, failures: number): number {
+  if (retryAfterMs !== undefined) return retryAfterMs;
+  return cause === "auth" ? backOffMs(REFUSED_PAUSES, failures) : 0;
 }

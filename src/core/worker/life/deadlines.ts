@@ -1,7 +1,9 @@
 // What happens to a worker as time passes, and when?
 import { bootFailure } from "../../../probes/boot.ts";
+import { TRAITS } from "../../../shared/cloud/kinds.ts";
 import { LEASE_MARGIN_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { endPlacements, forgetOld, silentFrom } from "../placements.ts";
 import {
   type ExistingWorker,
@@ -13,7 +15,7 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
-import { behaviorOf, isDrained } from "./behavior.ts";
+import { behaviorOf, foldBehavior, isDrained } from "./behavior.ts";
 import { goneNow, isLetGo, shutDown } from "./shutdown.ts";
 
 /**
@@ -90,7 +92,37 @@ export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   if (behaviorOf(record) !== "run" || isSelfHosted(record)) return undefined;
   if (isToMakeRoom(state)) return memo.makeRoomAt ?? undefined;
   const since = idleSince(state);
-  return since === undefined ? undefined : Math.max(since + record.intent.settings.idleMs, memo.proposeAt);
+  if (since === undefined) return undefined;
+  return stopWithinStep(record, Math.max(since + record.intent.settings.idleMs, memo.proposeAt));
+}
+
+/** A machine that is billed in long steps stops shortly before a step is over (workers.md#billing-steps). */
+const STOP_BEFORE_MS = 5 * 60_000;
+/** Later than this before the end of a step, the provider may count the next step, which then is used. */
+const STOP_MARGIN_MS = 60_000;
+
+/**
+ * When an idle machine stops: at `at`, or later, just before the end of the billing step that is paid for
+ * already. `idle` of 0 says that nothing is to be used any longer.
+ */
+function stopWithinStep({ intent, paid }: WorkerRecord, at: Instant): Instant {
+  if (intent.kind === "self-hosted" || paid === null || intent.settings.idleMs === 0) return at;
+  const { stepMs } = TRAITS[intent.provider.kind].billing;
+  if (stepMs <= 2 * STOP_BEFORE_MS) return at;
+  const steps = Math.ceil((at + STOP_MARGIN_MS - paid.from) / stepMs);
+  return Math.max(at, paid.from + steps * stepMs - STOP_BEFORE_MS);
+}
+
+/** How long before its provider ends it a machine takes no more runs, at most, and as a part of its life. */
+const DRAIN_BEFORE_END_MS = 30 * 60_000;
+const DRAIN_PART = 0.25;
+
+/** When the machine begins to drain, because its provider ends it by itself. Undefined: never. */
+function drainsAt({ record }: ReadonlyExistingWorker): Instant | undefined {
+  const { endsAt, paid, phase, idleBehavior } = record;
+  if (endsAt === null || phase === "shutdown" || phase === "gone" || idleBehavior !== "run") return undefined;
+  const life = endsAt - (paid?.from ?? record.askedAt);
+  return endsAt - Math.min(DRAIN_BEFORE_END_MS, DRAIN_PART * life);
 }
 
 /** Whether the pool has asked the worker to make room, and the worker has been idle or booting since. */
@@ -131,6 +163,7 @@ export function lifeWakesAt(state: ReadonlyExistingWorker): Instant | undefined 
     givenUpAt(state),
     createWakesAt(state),
     orphanEndsAt(state),
+    drainsAt(state),
   );
 }
 
@@ -200,7 +233,15 @@ export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
   if (hasPassed(givenUpAt(state), now)) {
     return shutDown(state, "its host has been silent for too long", now);
   }
-  return isDrained(state) ? shutDown(state, record.reason, now) : state;
+  const draining = withOwnEnd(state, now);
+  return isDrained(draining) ? shutDown(draining, draining.record.reason, now) : draining;
+}
+
+/** Drains a machine that its provider ends soon by itself. */
+function withOwnEnd(state: ExistingWorker, now: Instant): ExistingWorker {
+  if (!hasPassed(drainsAt(state), now)) return state;
+  const by = `the provider, which ends it by itself at ${iso(state.record.endsAt ?? now)}`;
+  return foldBehavior(state, "drain", by, now) as ExistingWorker; // a record never disappears
 }
 
 function noteOverdue(state: ExistingWorker, now: Instant): ExistingWorker {

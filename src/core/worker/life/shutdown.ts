@@ -71,14 +71,20 @@ export function isFarewell(state: ReadonlyExistingWorker, report: Report): boole
 /**
  * Ends a worker whose machine is gone (`proof`). Its live placements count as lost. If the worker's end was
  * decided before, the reason for this end stays. Otherwise the reason is that the machine ended by itself.
+ * `unasked`: the boot's outcome, if it has none yet and nobody had asked for the end.
  */
-export function goneNow(state: ExistingWorker, proof: string, now: Instant): ExistingWorker {
+export function goneNow(
+  state: ExistingWorker,
+  proof: string,
+  now: Instant,
+  unasked: BootOutcome = "disappeared",
+): ExistingWorker {
   if (state.record.phase === "gone") return state;
   const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
   endPlacements(state, livePlacements(state), "lost", true, now);
   // If the end was decided before the boot had succeeded, the boot was aborted.
-  const outcome = state.record.phase === "shutdown" ? "aborted" : "disappeared";
+  const outcome = state.record.phase === "shutdown" ? "aborted" : unasked;
   const record = withBootOutcome(state.record, outcome);
   return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", proof, now) };
 }

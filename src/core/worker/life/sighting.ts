@@ -1,13 +1,16 @@
 // What does a listing of the provider prove about a worker's machine?
 import type { ProviderConfig } from "../../../schema/pool/provider-config.ts";
 import type { Instance } from "../../../schema/provider.ts";
+import { TRAITS } from "../../../shared/cloud/kinds.ts";
 import { LEASE_MARGIN_MS, MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { Sighting } from "../../messages.ts";
+import { clause } from "../../../shared/words.ts";
+import type { FindAnswer, Sighting } from "../../messages.ts";
 import { isOtherProvider } from "../../pool/config-diff.ts";
 import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
 import { foldBehavior } from "./behavior.ts";
 import { isUnmade } from "./deadlines.ts";
+import { knownOf, paidUntil } from "./machine-facts.ts";
 import { goneNow, shutDown } from "./shutdown.ts";
 
 /** How many changes of a machine's price are remembered. */
@@ -28,11 +31,9 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
   if (instance?.state === "terminated") {
-    if (record.phase === "gone" || isAnother(record, instance.id)) return state;
-    const { id, address } = instance;
-    // A machine can be created and end between two listings. The pool counts the cost of a known machine.
-    const known = { ...state, record: { ...record, instance: record.instance ?? { id, address } } };
-    return withNextDouble(known) ?? goneNow(known, "the provider says that it is terminated", now);
+    return record.phase === "gone" || isAnother(record, instance.id)
+      ? state
+      : foldEnded(state, instance, now);
   }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone" || isListed) return state;
@@ -45,9 +46,64 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
-  const gone = goneNow(state, "two listings omit it, and its host's lease is over", now);
+  // A listing may omit what exists, so a provider that can is asked for the machine itself.
+  if (TRAITS[intent.provider.kind].finds) return { ...state, record: { ...record, looks: true } };
+  return foldMissing(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/** Ends a worker whose machine does not exist. Another machine under its name must then end with it. */
+function foldMissing(state: ExistingWorker, proof: string, now: Instant): WorkerState {
+  const paid = withPaidUntil(state, undefined, now);
   const next = nextDouble(state.record);
+  const gone = goneNow(paid, proof, now);
   return next === undefined ? gone : withMachine(gone, next, "its provider listed another machine", now);
+}
+
+/**
+ * Applies the end of the worker's machine. A machine can be created and end between two listings: the pool
+ * counts the cost of a known machine, so its id is noted.
+ */
+function foldEnded(state: ExistingWorker, instance: Instance, now: Instant): WorkerState {
+  const { record } = state;
+  const shown = record.instance === null ? { ...record, ...knownOf(record, instance, now) } : record;
+  const known = withPaidUntil({ ...state, record: withFault(shown, instance, now) }, instance, now);
+  const isWithdrawn = instance.fault !== undefined && record.phase === "booting";
+  const text = instance.fault === undefined ? "" : `: ${clause(instance.fault.text)}`;
+  const proof = `the provider says that it is terminated${text}`;
+  return withNextDouble(known) ?? goneNow(known, proof, now, isWithdrawn ? "withdrawn" : undefined);
+}
+
+/** Notes the end of what is paid for the machine. */
+function withPaidUntil(state: ExistingWorker, shown: Instance | undefined, now: Instant): ExistingWorker {
+  const { record } = state;
+  if (record.paid === null) return state;
+  const { from } = record.paid;
+  return { ...state, record: { ...record, paid: { from, until: paidUntil(record, from, shown, now) } } };
+}
+
+/**
+ * Notes why the provider ended the machine, or is about to. The pool holds such machines off as after a
+ * refused call (pool.md#faults-of-machines). A machine that Drover ends itself has no fault.
+ */
+function withFault(record: WorkerRecord, { fault }: Instance, now: Instant): WorkerRecord {
+  if (fault === undefined || record.failure !== null || record.phase === "shutdown") return record;
+  return { ...record, failure: { ...fault, at: now } };
+}
+
+/** Applies what looking for the machine by itself has shown (workers.md#looking-for-a-machine). */
+export function foldFound(before: ExistingWorker, answer: FindAnswer, now: Instant): WorkerState {
+  const { record } = before;
+  if (!record.looks) return before;
+  const state = { ...before, record: { ...record, looks: false } };
+  if (record.phase === "gone" || answer.kind === "unsure") return state;
+  if (answer.kind === "none")
+    return foldMissing(state, "two listings omit it, and its provider does not know it", now);
+  const { instance } = answer;
+  if (isAnother(record, instance.id)) return state;
+  const found = { ...state, record: { ...state.record, omittedAt: null } };
+  return instance.state === "terminated"
+    ? foldEnded(found, instance, now)
+    : foldListed(found, instance, now, now);
 }
 
 /**
@@ -142,11 +198,21 @@ function isAnother({ instance }: WorkerRecord, id: string): boolean {
 /**
  * Takes over the provider's present configuration: without the present secret no machine can be destroyed.
  */
-function withProvider(state: ExistingWorker, provider: ProviderConfig): ExistingWorker {
+function withProvider(state: ExistingWorker, present: ProviderConfig): ExistingWorker {
   const { intent } = state.record;
-  if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
-    return state;
+  if (intent.kind === "self-hosted") return state;
+  // Until the machine is made, the call is repeated with the same bytes (pool.md#same-bytes).
+  const provider = isUnmade(state) ? withCredentials(intent.provider, present) : present;
+  if (JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
   return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
+}
+
+/** A provider with the present credentials of the same provider. */
+function withCredentials(provider: ProviderConfig, present: ProviderConfig): ProviderConfig {
+  if (provider.kind === "none" || present.kind === "none") return provider;
+  if (provider.kind === "http")
+    return present.kind === "http" ? { ...provider, secret: present.secret } : provider;
+  return present.kind === "http" ? provider : { ...provider, credentials: present.credentials };
 }
 
 /**
@@ -156,16 +222,18 @@ function withProvider(state: ExistingWorker, provider: ProviderConfig): Existing
 function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
   const { record } = state;
   const { id, address } = instance;
+  const known = knownOf(record, instance, now);
   const asked = record.destroyAskedAt;
   const ignored = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
-  const same = record.instance?.id === id && record.instance.address === address;
+  const sameFacts = known.zone === record.zone && known.endsAt === record.endsAt;
+  const same = record.instance?.id === id && record.instance.address === address && sameFacts;
   if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
   const destroyAskedAt = ignored ? null : asked;
   // The create call seemed to fail, but made the machine.
   const reason = record.failure !== null && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
   const waits = record.waits || ignored;
-  const seen = { instance: { id, address }, destroyAskedAt, createdAt, failure: null };
+  const seen = { ...known, destroyAskedAt, createdAt, failure: null };
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return foldLifecycle(found, instance, now);
@@ -191,13 +259,16 @@ function withMachine(
  * broken takes no more runs, and is destroyed once no lease can be left (invariant 4). A machine that is
  * still booting is destroyed immediately. A worker on `hold` is left alone.
  */
-function foldLifecycle(state: ExistingWorker, { state: listed }: Instance, now: Instant): WorkerState {
+function foldLifecycle(before: ExistingWorker, instance: Instance, now: Instant): WorkerState {
+  const { state: listed, fault } = instance;
   const ends = listed === "stopping" || listed === "stopped" || listed === "error";
-  const { phase, idleBehavior } = state.record;
-  if (!ends || phase === "shutdown" || idleBehavior !== "run") return state;
+  const { phase, idleBehavior } = before.record;
+  if (!ends || phase === "shutdown" || idleBehavior !== "run") return before;
+  const state = { ...before, record: withFault(before.record, instance, now) };
   const text = `the provider, which says that it is ${WORDS[listed]}`;
   // A drain would count the boot as aborted, but this boot has failed.
-  if (phase === "booting") return shutDown(state, `ended by ${text}`, now, "failure");
+  const outcome = fault === undefined ? "failure" : "withdrawn";
+  if (phase === "booting") return shutDown(state, `ended by ${text}`, now, outcome);
   return foldBehavior(state, "drain", text, now);
 }
 

@@ -16,7 +16,8 @@ export const Binding = z
   .strictObject({
     binding: z
       .string()
-      .regex(/^[A-Z][A-Z0-9_]{0,63}$/, "must be the name of a binding, such as `CLOUD_CI`")
+      // Other bindings are Drover's own, and a provider must not get them (secrets.md#providers).
+      .regex(/^CLOUD_[A-Z0-9_]{1,58}$/, "must be the name of a binding that begins with `CLOUD_`")
       .describe(
         "the name of a secret that was set with `wrangler secret put`, or of a Secrets Store binding",
       ),

@@ -1,0 +1,40 @@
+// Does a machine suit what a run asks for besides room: spot or not, architecture, GPU, zone?
+import type { InstanceType } from "../../../schema/pool.ts";
+import type { MachineAsks } from "../../../schema/run/machine-asks.ts";
+import { sizeBytes } from "../../../shared/size.ts";
+
+/** A machine, or one that can be requested, as far as runs ask for more than room. */
+export interface Kind {
+  type: InstanceType;
+  /** Null: unknown, or the provider chooses. */
+  zone: string | null;
+  /** Whether a provider makes it. Of a self-hosted machine nothing but its room is known. */
+  isProvided: boolean;
+}
+
+/** Whether a machine suits a run (pool.md#asks). Absent asks suit every machine. */
+export function suits(asks: MachineAsks | undefined, { type, zone, isProvided }: Kind): boolean {
+  if (asks === undefined) return true;
+  const { spot, arch, zones, gpu } = asks;
+  if (spot !== undefined && (spot === "only") !== (isProvided && type.preemptible === true)) return false;
+  if (!isProvided) return arch === undefined && zones === undefined && gpu === undefined;
+  if (arch !== undefined && arch !== (type.arch ?? "x64")) return false;
+  if (zones !== undefined && !zones.some((one) => zone?.startsWith(one))) return false;
+  return gpu === undefined || isGpu(gpu, type.gpu);
+}
+
+type Gpu = NonNullable<MachineAsks["gpu"]>;
+
+/** Whether a GPU has all that is asked of it. Names are compared without regard to case. */
+function isGpu(asked: Gpu, has: InstanceType["gpu"]): boolean {
+  if (has === undefined) return false;
+  const same = (a: string | undefined, b: string | undefined) =>
+    a === undefined || a.toLowerCase() === b?.toLowerCase();
+  const enough = asked.memory === undefined || sizeBytes(has.memory ?? "0") >= sizeBytes(asked.memory);
+  return same(asked.vendor, has.vendor) && same(asked.model, has.model) && enough;
+}
+
+/** A text that two runs share if they ask for the same. */
+export function asksKey(asks: MachineAsks | undefined): string {
+  return asks === undefined ? "" : JSON.stringify(asks);
+}

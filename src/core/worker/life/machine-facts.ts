@@ -1,0 +1,57 @@
+// What does an answer of the provider tell about a machine: where it is, since when it is paid for, its end?
+import type { Instance } from "../../../schema/provider.ts";
+import { TRAITS } from "../../../shared/cloud/kinds.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { WorkerRecord } from "../state.ts";
+
+/** How far the clock of a provider may differ from Drover's: a time beyond that is not believed. */
+const CLOCK_DRIFT_MS: Millis = 5 * 60_000;
+
+type Known = Pick<WorkerRecord, "instance" | "zone" | "paid" | "endsAt">;
+
+/** What is known of a worker's machine after the provider has shown it. */
+export function knownOf(record: WorkerRecord, shown: Instance, now: Instant): Known {
+  const { id, address, zone } = shown;
+  const endsAt = shown.endsAt === undefined ? record.endsAt : Date.parse(shown.endsAt);
+  return {
+    instance: { id, address },
+    zone: zone ?? record.zone,
+    paid: record.paid ?? { from: bornAt(shown, record.askedAt, now), until: null },
+    endsAt,
+  };
+}
+
+/** When the machine came to be, by its provider's clock if that is plausible. */
+function bornAt({ createdAt }: Instance, askedAt: Instant, now: Instant): Instant {
+  const at = Date.parse(createdAt);
+  return at >= askedAt - CLOCK_DRIFT_MS && at <= now + CLOCK_DRIFT_MS ? at : now;
+}
+
+/**
+ * When the machine ended: as the provider says, or else at the call that destroyed it, or before the first
+ * listing that omitted it.
+ */
+function endedAt(
+  { destroyAskedAt, omittedAt, destroyFailure }: WorkerRecord,
+  shown: Instance | undefined,
+  now: Instant,
+): Instant {
+  const said = shown?.endedAt === undefined ? Number.NaN : Date.parse(shown.endedAt);
+  if (said <= now + CLOCK_DRIFT_MS) return said;
+  const destroyed = destroyFailure === null ? destroyAskedAt : null;
+  return Math.min(now, destroyed ?? omittedAt ?? now);
+}
+
+/** Until when a machine that has ended is paid for: providers count whole steps (pool.md#prices). */
+export function paidUntil(
+  record: WorkerRecord,
+  from: Instant,
+  shown: Instance | undefined,
+  now: Instant,
+): Instant {
+  const { intent } = record;
+  const until = Math.max(from, endedAt(record, shown, now));
+  if (intent.kind === "self-hosted") return until;
+  const { minMs, stepMs } = TRAITS[intent.provider.kind].billing;
+  return from + Math.ceil(Math.max(minMs, until - from) / stepMs) * stepMs;
+}

@@ -1,0 +1,16 @@
+// Which provider does a configuration mean?
+import type { ProviderConfig } from "../schema/pool/provider-config.ts";
+import { httpProvider } from "./http.ts";
+import type { Provider } from "./provider.ts";
+
+/** A provider with the text of its credentials. Null: the pool has no provider, and calls none. */
+export function providerOf(config: ProviderConfig, credentials: string, now: () => number): Provider | null {
+  switch (config.kind) {
+    case "none":
+      return null;
+    case "http":
+      return httpProvider({ ...config, secret: credentials }, now);
+    default:
+      return null;
+  }
+}
