@@ -1,5 +1,10 @@
 // What is recorded of the calls to a provider?
-import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../../src/core/messages.ts";
+import type {
+  CreateAnswer,
+  DestroyAnswer,
+  ListAnswer,
+  ProviderFailure,
+} from "../../src/core/provider-answers.ts";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 
 /** One call to a provider, with its times and its answer. */

@@ -5,13 +5,14 @@ import type { Resources } from "../schema/common.ts";
 import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import type { InstanceType, LeftBehind, PoolConfig } from "../schema/pool.ts";
-import type { Instance, ProviderProblem } from "../schema/provider.ts";
+import type { Instance } from "../schema/provider.ts";
 import type { MachineAsks } from "../schema/run/machine-asks.ts";
 import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import type { OwedEntry } from "./audit/entry.ts";
 import type { Via } from "./audit/via.ts";
+import type { ProviderFailure } from "./provider-answers.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
 
@@ -299,7 +300,7 @@ export interface CreateWorker extends AnyMachine {
   adopt?: { id: string; address: string | null };
   /**
    * What else the bytes of the create call are made of. It is fixed with the intent, since clouds refuse a
-   * token that comes with other bytes (pool.md#same-bytes). Absent: as when the call is made.
+   * token that comes with other bytes (clouds.md#same-bytes). Absent: as when the call is made.
    */
   frozen?: { url: string; agentSha256: string };
 }
@@ -393,51 +394,3 @@ export type ConfigureAnswer =
       left?: LeftBehind[];
     }
   | { kind: "refused"; revision: number; code: ErrorCode; text: string };
-
-/** How a call to a provider failed, by class (host-protocol.md#provider-errors). */
-export interface ProviderFailure extends ProviderProblem {
-  /** The call was refused or was never sent, so it had no effect. Absent: it may have had an effect. */
-  refused?: true;
-  /** The call got no complete answer. Absent: it got a complete answer. */
-  unreached?: true;
-  /** The provider's own code, if no table of Drover knows it: the failure counts as `temporary`. */
-  unknownCode?: string;
-}
-
-export type CreateAnswer =
-  | { kind: "created"; instance: Instance }
-  /** The provider works on it: no failure. The same call is to be repeated after this time. */
-  | { kind: "pending"; retryAfterMs: Millis; text: string }
-  | { kind: "failed"; failure: ProviderFailure };
-/** What looking for one machine has shown. `unsure`: nothing, such as while the provider is unreachable. */
-export type FindAnswer =
-  | { kind: "found"; instance: Instance }
-  | { kind: "none" }
-  | { kind: "unsure"; text: string };
-/** How much of the provider's rate limit, which other tools may share, is left. */
-export interface CallBudget {
-  limit: number;
-  remaining: number;
-}
-/** Why a listing may be incomplete. */
-export interface Gap {
-  why: string;
-  /** The zones that were not read. Absent: a machine may be missing anywhere. */
-  zones?: string[];
-}
-/** `unknown`: the provider does not know the machine, which may exist all the same (cases.md#case-3). */
-export type DestroyAnswer = { kind: "asked"; unknown?: true } | { kind: "failed"; failure: ProviderFailure };
-export type ListAnswer =
-  /**
-   * The machines in it exist, whatever `partial` says. `account`: identifies the account that was read.
-   * Absent: the configuration identifies it.
-   */
-  | {
-      kind: "listed";
-      beganAt: Instant;
-      items: Instance[];
-      partial?: Gap;
-      account?: string;
-      budget?: CallBudget;
-    }
-  | { kind: "failed"; failure: ProviderFailure };

@@ -6,7 +6,7 @@ import type {
   FindAnswer,
   ListAnswer,
   ProviderFailure,
-} from "../core/messages.ts";
+} from "../core/provider-answers.ts";
 import { jsonOf } from "../schema/json.ts";
 import type { HttpConfig } from "../schema/pool/provider-config.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";

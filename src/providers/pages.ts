@@ -1,5 +1,5 @@
 // How is a listing of several pages read without missing a machine? It is read until two readings agree.
-import type { ListAnswer, ProviderFailure } from "../core/messages.ts";
+import type { ListAnswer, ProviderFailure } from "../core/provider-answers.ts";
 import type { Instance, InstancePage } from "../schema/provider.ts";
 
 /** The most pages of a listing: 10,000 machines at 50 a page. */

@@ -6,7 +6,7 @@ import type {
   FindAnswer,
   ListAnswer,
   ProviderFailure,
-} from "../core/messages.ts";
+} from "../core/provider-answers.ts";
 import type { CreateInstance } from "../schema/provider.ts";
 
 /** A machine that Drover has asked for, as far as Drover knows it. */

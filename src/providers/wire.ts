@@ -1,6 +1,6 @@
 // How is a cloud called over HTTP, so that every outcome is an answer or a classified failure?
 import type { ZodType } from "zod";
-import type { ProviderFailure } from "../core/messages.ts";
+import type { ProviderFailure } from "../core/provider-answers.ts";
 import { jsonOf } from "../schema/json.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS } from "../shared/limits.ts";

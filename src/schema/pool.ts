@@ -29,8 +29,8 @@ export const InstanceType = z
       .strictObject({ price: z.number().min(0).optional() })
       .optional()
       .describe(
-        "for preemptible types: machines of the same type that the provider does not interrupt may be created " +
-          "when there is no room for preemptible ones, at this price",
+        "for preemptible types: when none can be had, machines of the same type that the provider does not " +
+          "interrupt are created, at this price",
       ),
     arch: Arch.optional().describe("`x64` if absent"),
     gpu: Gpu.optional().describe("which kind of GPU its machines have"),

@@ -12,6 +12,7 @@ import { keepsTime, PROTOCOL, protocolOf } from "../../src/shared/compat.ts";
 import { ordered, queued } from "./support/allocation.ts";
 import { group, prestart, task } from "./support/group.ts";
 import * as pools from "./support/pool.ts";
+import { createsOf } from "./support/pool.ts";
 import { at, order, ready, reloaded, report, T0, TASK } from "./support/worker.ts";
 
 const FAKE = {
@@ -149,7 +150,7 @@ describe("a run that asks for more than a command", () => {
     const planned = plan(configured(...args), pools.T0);
     expect(placesOf(configured(...args))).toEqual(places);
     expect(waitsOf(planned)).toEqual(waits);
-    expect(planned.creates).toEqual(creates);
+    expect(createsOf(planned)).toEqual(creates);
   });
 
   test("says for what they are too old, and what ends that", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProviderFailure } from "../../src/core/messages.ts";
+import type { ProviderFailure } from "../../src/core/provider-answers.ts";
 import { listPages, MAX_LIST_PAGES, MAX_LIST_WALKS } from "../../src/providers/pages.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 
@@ -77,7 +77,7 @@ describe("a page boundary while machines are being deleted (cases.md#case-19)", 
     const cloud = cloudOf({ ...row, machines: 2 * row.machines, ends: () => 1 });
     const answer = await listPages(cloud.byNumber, T0);
     // Never quiet: absence proves nothing, and what was seen was there.
-    expect(answer).toMatchObject({ kind: "listed", partial: expect.stringContaining("changed") });
+    expect(answer).toMatchObject({ kind: "listed", partial: { why: expect.stringContaining("changed") } });
   });
 
   test("without the second reading a living machine would be missing", async () => {
@@ -98,7 +98,10 @@ describe("what a listing proves", () => {
 
   test("one that is not called complete proves no absence", async () => {
     const answer = await listPages(page({ complete: false }), T0);
-    expect(answer).toMatchObject({ items: [machine(1)], partial: expect.stringContaining("complete") });
+    expect(answer).toMatchObject({
+      items: [machine(1)],
+      partial: { why: expect.stringContaining("complete") },
+    });
   });
 
   test("of several pages the last says whether they are complete", async () => {
@@ -142,7 +145,12 @@ describe("what a listing proves", () => {
     ["the last page of all", 4, [1, 2]],
   ])("what was read before %s failed is there, and proves no absence", async (_what, first, seen) => {
     const answer = await listPages(failingFrom(first, down), T0);
-    expect(answer).toEqual({ kind: "listed", beganAt: T0, items: seen.map(machine), partial: "it is down" });
+    expect(answer).toEqual({
+      kind: "listed",
+      beganAt: T0,
+      items: seen.map(machine),
+      partial: { why: "it is down" },
+    });
   });
 
   test("where the first page fails there is no listing", async () => {
@@ -160,7 +168,12 @@ describe("what a listing proves", () => {
         ? { items: [machine(1)], gap: "i-7 is odd", complete: true, next: "2" }
         : { items: [machine(2)], complete: true };
     const items = [machine(1), machine(2)];
-    expect(await listPages(read, T0)).toEqual({ kind: "listed", beganAt: T0, items, partial: "i-7 is odd" });
+    expect(await listPages(read, T0)).toEqual({
+      kind: "listed",
+      beganAt: T0,
+      items,
+      partial: { why: "i-7 is odd" },
+    });
   });
 
   test.each([

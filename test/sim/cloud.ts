@@ -1,12 +1,12 @@
+import type { CreateWorker } from "../../src/core/messages.ts";
+import { LATE_MACHINE_MS, POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
 import type {
   CreateAnswer,
-  CreateWorker,
   DestroyAnswer,
   FindAnswer,
   ListAnswer,
   ProviderFailure,
-} from "../../src/core/messages.ts";
-import { LATE_MACHINE_MS, POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
+} from "../../src/core/provider-answers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";

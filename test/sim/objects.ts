@@ -10,12 +10,12 @@ import type { AuditRow } from "../../src/core/audit/entry.ts";
 import { type ExportAnswered, type ExportMessage, nothingExported } from "../../src/core/audit/export.ts";
 import { AuditTable } from "../../src/core/audit/table.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
-import type { CreateAnswer, FindAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord, type RunRow } from "../../src/core/pool/record.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
+import type { CreateAnswer, FindAnswer } from "../../src/core/provider-answers.ts";
 import {
   type RegistryEvent,
   type RegistryMessage,

@@ -5,19 +5,20 @@ import { type Envelope, earliest, type Instant, type Machine, type Millis } from
 import { type ExportAnswered, type ExportMessage, exportDue, foldExported } from "../audit/export.ts";
 import type { Caused } from "../audit/via.ts";
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
-import type { ListAnswer, Place, RunRef } from "../messages.ts";
+import type { Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
 import { poolInvariants } from "./check.ts";
 import { runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
-import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
+import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
+import { changesAt } from "./plan/times.ts";
 import { typeNamed } from "./plan/types.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
 import { workersOutOfUse } from "./projects.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
-import { foldListing } from "./provider/sweep.ts";
+import { foldListing, type Listing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
 import { logWakesAt, trimLog } from "./rows/deleted-log.ts";
@@ -42,10 +43,9 @@ export type PoolEvent =
   /** A user deletes an ended run. */
   | ({ type: "unwanted"; run: RunRef; by: string } & Caused)
   /**
-   * `consistencyMs`: the listing may not show the effects of calls that were made within this time before the
-   * listing began.
+   * A listing was answered.
    */
-  | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
+  | ({ type: "listed" } & Listing)
   | ExportAnswered
   | Message<"pool">
   | RunAnswered
@@ -146,7 +146,7 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return { ...state, record: { ...state.record, exported } };
     }
     case "listed":
-      return foldListing(configured, event.answer, event.consistencyMs, now);
+      return foldListing(configured, event, now);
     case "forget_answered":
     case "end_run_answered":
     case "place_answered":

@@ -149,8 +149,10 @@ export interface PoolRecord {
    * is evicted long before the next listing. Absent: never.
    */
   emptySweptAt?: Instant;
-  /** The account that the provider's listings show (pool.md#accounts). Absent: no listing has named one. */
+  /** The account that the provider's listings show (clouds.md#accounts). Absent: no listing has named one. */
   account?: string;
+  /** A digest of the credentials of the latest listing. Absent: there was none. */
+  credentials?: string;
   /**
    * Until this time, a machine may still appear that was given up because no listing showed it. So even an
    * empty pool requests listings until then. Absent: no such machine is expected.

@@ -5,15 +5,8 @@ import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
-import type {
-  CreateAnswer,
-  CreateWorker,
-  DestroyAnswer,
-  Ended,
-  FindAnswer,
-  WorkerUpsert,
-  WorkerUpsertAnswer,
-} from "../messages.ts";
+import type { CreateWorker, Ended, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
+import type { CreateAnswer, DestroyAnswer, FindAnswer } from "../provider-answers.ts";
 import { noteAudit, type OperatorEvent, type SecretsHanded } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";

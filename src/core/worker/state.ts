@@ -88,7 +88,7 @@ export interface WorkerRecord {
   paid: { from: Instant; until: Instant | null } | null;
   /** When the provider itself ends the machine. Null: not at a known time. */
   endsAt: Instant | null;
-  /** The machine is looked for by itself, since two listings omit it (workers.md#looking-for-a-machine). */
+  /** The machine is looked for by itself, since two listings omit it (clouds.md#looking-for-a-machine). */
   looks: boolean;
   /** Why the machine could not be destroyed so far. Null: nothing is known to prevent it. */
   destroyFailure: string | null;

@@ -1,13 +1,14 @@
 // How is a provider asked to create, list, find and destroy machines?
+
+import type { CreateWorker } from "../../core/messages.ts";
+import type { Listing } from "../../core/pool/provider/sweep.ts";
+import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import type {
   CreateAnswer,
-  CreateWorker,
   DestroyAnswer,
   FindAnswer,
-  ListAnswer,
   ProviderFailure,
-} from "../../core/messages.ts";
-import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
+} from "../../core/provider-answers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
 import type { OwnMachine } from "../../core/worker/machine.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
@@ -31,7 +32,7 @@ export class Cloud {
     this.#secrets = new ProviderSecrets(env, droverNow);
   }
 
-  /** The intent with what else its create call is made of, as it is now (pool.md#same-bytes). */
+  /** The intent with what else its create call is made of, as it is now (clouds.md#same-bytes). */
   frozen<Wanted extends { kind: string }>(intent: Wanted): Wanted {
     if (intent.kind !== "cloud") return intent;
     return { ...intent, frozen: { url: urlOf(this.#env), agentSha256: AGENT.sha256 } };
@@ -69,9 +70,14 @@ export class Cloud {
   async list(
     config: ProviderConfig,
     { tag, known }: { tag: string; known: readonly KnownMachine[] },
-  ): Promise<{ answer: ListAnswer; consistencyMs: number }> {
-    const answer = await this.#ask(config, (provider) => provider.list(tag, known));
-    return { answer, consistencyMs: TRAITS[config.kind].listConsistencyMs };
+  ): Promise<Listing> {
+    let credentials: string | undefined;
+    const answer = await this.#ask(config, async (provider, secret) => {
+      credentials = await digestOf(secret);
+      return provider.list(tag, known);
+    });
+    const { listConsistencyMs: consistencyMs } = TRAITS[config.kind];
+    return { answer, consistencyMs, ...(credentials === undefined ? {} : { credentials }) };
   }
 
   /** Looks for one machine by itself. */
@@ -88,12 +94,12 @@ export class Cloud {
   /** Makes a call with the provider's credentials. Without them nothing is sent. */
   async #ask<Answer>(
     config: ProviderConfig,
-    call: (provider: Provider) => Promise<Answer>,
+    call: (provider: Provider, secret: string) => Promise<Answer>,
   ): Promise<Answer | { kind: "failed"; failure: ProviderFailure }> {
     const found = await this.#secrets.find(config);
     if ("failure" in found) return { kind: "failed", failure: found.failure };
     const provider = providerOf(config, found.secret, droverNow);
-    return provider === null ? { kind: "failed", failure: NO_PROVIDER } : call(provider);
+    return provider === null ? { kind: "failed", failure: NO_PROVIDER } : call(provider, found.secret);
   }
 }
 
@@ -104,6 +110,12 @@ const NO_PROVIDER: ProviderFailure = {
   scope: "all",
   refused: true,
 };
+
+/** The beginning of a digest, which says whether a text has changed and reveals nothing of it. */
+async function digestOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return [...new Uint8Array(digest).slice(0, 8)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 function knownMachine({ worker, instance, zone }: Omit<OwnMachine, "provider">): KnownMachine {
   return { worker, id: instance, zone };

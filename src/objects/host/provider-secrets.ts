@@ -1,5 +1,5 @@
 // Which secret does a provider get right now (secrets.md#providers)?
-import type { ProviderFailure } from "../../core/messages.ts";
+import type { ProviderFailure } from "../../core/provider-answers.ts";
 import type { ProviderConfig, StoredSecret } from "../../schema/pool/provider-config.ts";
 import { howToSet } from "../../shared/access/secret-use.ts";
 import { credentialsOf } from "../../shared/cloud/account.ts";

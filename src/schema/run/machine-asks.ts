@@ -1,4 +1,4 @@
-// What can a run ask of its machine besides room (pool.md#asks)?
+// What can a run ask of its machine besides room (clouds.md#asks)?
 import { z } from "zod";
 import { Size } from "../common.ts";
 

@@ -12,7 +12,7 @@ export type AccountOf =
 
 /**
  * Names the place of a provider's machines for people. Two providers with different names have no machine in
- * common. The credentials may decide further (pool.md#accounts).
+ * common. The credentials may decide further (clouds.md#accounts).
  */
 export function accountName(provider: AccountOf): string {
   if (provider.kind === "http") return provider.url;

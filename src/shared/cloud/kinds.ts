@@ -20,7 +20,7 @@ export interface Traits {
   selfDestruct: "command" | "poweroff" | "exit" | "none";
   /** The provider itself ends a machine after a time that is set when the machine is created. */
   hasDeadline: boolean;
-  /** A listing that begins within this time after a create or destroy call may lack the effect of the call. */
+  /** A listing that begins within this time after a create or destroy call may lack the call's effect. */
   listConsistencyMs: Millis;
   /** Whether one machine can be looked up by itself. Such an answer is stronger than a listing. */
   finds: boolean;

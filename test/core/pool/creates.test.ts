@@ -7,6 +7,7 @@ import { CREATE_NOT_AFTER_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   configured,
+  createsOf,
   NEED,
   owed,
   placed,
@@ -29,8 +30,7 @@ const TYPES = {
 const tick: PoolEvent = { type: "tick" };
 const eligible = (more: Parameters<typeof poolConfig>[0], need = NEED) =>
   eligibleOffers(poolConfig(more), { resources: need }).map((offer) => offer.name);
-const creates = (...args: Parameters<typeof configured>) =>
-  plan(configured(...args), T0).creates.map(({ name }) => name);
+const creates = (...args: Parameters<typeof configured>) => createsOf(plan(configured(...args), T0));
 
 describe("the cheapest instance type that holds the run is asked for (pool.md#choice-of-the-type)", () => {
   test.each([

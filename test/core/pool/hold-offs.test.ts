@@ -9,6 +9,7 @@ import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,
   configured,
+  createsOf,
   held,
   hold,
   MINUTE,
@@ -223,12 +224,12 @@ describe("when its time is over it is half open: one machine is tried, and decid
   test("one is asked for, although two are wanted", () => {
     expect(asksFor(held(configured({}, runs), hold(T0 + 1, over)), T0)).toEqual([]);
     expect(asksFor(halfOpen(), T0)).toEqual(["small"]);
-    expect(plan(halfOpen(), T0 + MINUTE).creates).toEqual([]);
+    expect(createsOf(plan(halfOpen(), T0 + MINUTE))).toEqual([]);
   });
 
   test("`minInstances` are asked for one by one, too", () => {
     const state = held(configured({ minInstances: 3 }), hold(T0, over));
-    expect(plan(state, T0).creates).toEqual(["small"]);
+    expect(createsOf(plan(state, T0))).toEqual(["small"]);
   });
 
   test("its success ends the hold-off, and the others are asked for", () => {

@@ -9,6 +9,7 @@ import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,
   configured,
+  createsOf,
   NEED,
   owed,
   placesOf,
@@ -101,7 +102,7 @@ describe("what is learned replaces the 95 % of that type", () => {
   ])("where a machine is asked for: %s", (_what, count, types) => {
     const { record } = taught();
     const state = { ...configured(BOTH, [waiting("a", mib(count))]), record };
-    expect(plan(state, T0).creates).toEqual(types);
+    expect(createsOf(plan(state, T0))).toEqual(types);
   });
 
   test.each<[string, WorkerRow, number, boolean]>([
@@ -131,7 +132,7 @@ describe("what is learned replaces the 95 % of that type", () => {
   test("no run waits for a booting machine that will not hold it", () => {
     const { record } = taught();
     const state = { ...configured(BOTH, [waiting("a", mib(950))], [small("w2", "booting")]), record };
-    expect(plan(state, T0).creates).toEqual(["large"]);
+    expect(createsOf(plan(state, T0))).toEqual(["large"]);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   at,
   type configured as Configured,
   configured,
+  createsOf,
   placed,
   reloaded,
   run,
@@ -157,7 +158,7 @@ describe("one more run is decided alone", () => {
 
   test("and not after a plan that asked for machines: others may count on them", () => {
     const { pass, creates } = plan(configured({}, [waiting("a")]), T0);
-    expect(creates).toEqual(["small"]);
+    expect(createsOf({ creates })).toEqual(["small"]);
     expect(planOneMore(pass, waiting("b", { submittedAt: T0 + 1 }))).toBeUndefined();
   });
 

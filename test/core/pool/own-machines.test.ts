@@ -8,6 +8,7 @@ import { MAX_OPEN_ENROLLMENTS } from "../../../src/shared/limits.ts";
 import {
   at,
   configured,
+  createsOf,
   held,
   hold,
   MINUTE,
@@ -139,13 +140,13 @@ describe("runs on self-hosted machines", () => {
 describe("they are not the provider's", () => {
   test("they count neither against maxInstances nor for minInstances", () => {
     const state = configured({ minInstances: 1, maxInstances: 1 }, [], [own("mine")]);
-    expect(plan(state, T0).creates).toEqual(["small"]);
+    expect(createsOf(plan(state, T0))).toEqual(["small"]);
     const full = configured(
       { maxInstances: 1 },
       [waiting("a", vcpus(4))],
       [own("o", "unknown"), own("p", "unknown")],
     );
-    expect(plan(full, T0).creates).toEqual(["small"]);
+    expect(createsOf(plan(full, T0))).toEqual(["small"]);
   });
 
   test("one is no reason to let another one stop", () => {

@@ -4,6 +4,7 @@ import { plan } from "../../../src/core/pool/plan/plan.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import {
   configured,
+  createsOf,
   held,
   hold,
   MINUTE,
@@ -168,9 +169,9 @@ test("a plan that is made again with the machine that it has asked for asks for 
     waiting("c", { ...vcpus(4), submittedAt: T0 + 2 }),
   ];
   const first = plan(configured({}, queue, [slow, boots]), T0);
-  expect(first.creates).toEqual(["small"]);
+  expect(createsOf(first)).toEqual(["small"]);
   const again = plan(configured({}, queue, [slow, boots, workerRow("default-s-1", "asked")]), T0);
-  expect(again.creates).toEqual([]);
+  expect(createsOf(again)).toEqual([]);
   expect(waitsOf(again)).toEqual({
     a: "machine_booting w1",
     b: "machine_booting w2",
@@ -182,7 +183,7 @@ test("a plan that is made again with the machine that it has asked for asks for 
 describe("a run that fits no ready worker counts on a booting one, unbound", () => {
   test.each(["booting", "asked"] as const)("one that is %s: no other machine is asked for", (phase) => {
     const result = plan(configured({}, [waiting("a"), waiting("b")], [workerRow("w1", phase)]), T0);
-    expect(result.creates).toEqual([]);
+    expect(createsOf(result)).toEqual([]);
     expect(result.places).toEqual([]);
     expect(waitsOf(result)).toEqual({ a: "machine_booting w1", b: "machine_booting w1" });
   });
@@ -196,7 +197,7 @@ describe("a run that fits no ready worker counts on a booting one, unbound", () 
     const runs = [waiting("a", vcpus(3)), waiting("b", vcpus(3))];
     const result = plan(configured({}, runs, [workerRow("w1", "booting")]), T0);
     expect(waitsOf(result)).toEqual({ a: "machine_booting w1", b: "machine_asked" });
-    expect(result.creates).toEqual(["small"]);
+    expect(createsOf(result)).toEqual(["small"]);
   });
 });
 

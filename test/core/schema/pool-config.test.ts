@@ -28,6 +28,7 @@ test("what is not said has its default (api.md#pools)", () => {
     allowFakeDriver: false,
     allowRunsWithoutGpus: false,
     shareMachines: false,
+    spotPatience: "2m",
     image: "",
     probe: { interval: "10s", boot: "systemctl is-system-running" },
     timeouts: {
@@ -114,7 +115,7 @@ describe("a pool is refused, and the refusal names the field (400, api.md#pools)
 
   test.each<[string, Record<string, unknown>, string]>([
     ["no provider", { provider: undefined }, "provider"],
-    ["a kind of provider that there is not", { provider: { ...provider, kind: "ec2" } }, "provider/kind"],
+    ["a kind of provider that there is not", { provider: { ...provider, kind: "azure" } }, "provider/kind"],
     ["a provider without http", { provider: { ...provider, url: "ftp://cloud" } }, "provider/url"],
     ["a provider that is nowhere", { provider: { ...provider, url: "http://" } }, "provider/url"],
     ["a provider without a secret", { provider: { ...provider, secret: "" } }, "provider/secret"],

@@ -148,6 +148,11 @@ export function placed(id: string, worker: string, more: Partial<RunUpsert> = {}
 
 export const vcpus = (count: number) => ({ resources: { ...NEED, vcpus: count } });
 
+/** The types of the machines that a plan creates. */
+export function createsOf({ creates }: Pick<Plan, "creates">): string[] {
+  return creates.map(({ name }) => name);
+}
+
 /** A worker of 4 vCPUs in some phase; a booting one has no instance yet. */
 export function workerRow(
   worker: string,

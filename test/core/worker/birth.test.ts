@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProviderFailure } from "../../../src/core/messages.ts";
+import type { ProviderFailure } from "../../../src/core/provider-answers.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { CREATE_NOT_AFTER_MS, CREATE_STRAGGLER_MS } from "../../../src/shared/limits.ts";
 import {

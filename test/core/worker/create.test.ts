@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CreateWorker, ProviderFailure } from "../../../src/core/messages.ts";
+import type { CreateWorker } from "../../../src/core/messages.ts";
+import type { ProviderFailure } from "../../../src/core/provider-answers.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import {

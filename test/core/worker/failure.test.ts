@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProviderFailure } from "../../../src/core/messages.ts";
+import type { ProviderFailure } from "../../../src/core/provider-answers.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Instance } from "../../../src/schema/provider.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProviderFailure } from "../../../src/core/messages.ts";
+import type { ProviderFailure } from "../../../src/core/provider-answers.ts";
 import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { WORKER_REASONS } from "../../../src/core/worker/read/reasons.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";

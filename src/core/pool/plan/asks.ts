@@ -12,7 +12,7 @@ export interface Kind {
   isProvided: boolean;
 }
 
-/** Whether a machine suits a run (pool.md#asks). Absent asks suit every machine. */
+/** Whether a machine suits a run (clouds.md#asks). Absent asks suit every machine. */
 export function suits(asks: MachineAsks | undefined, { type, zone, isProvided }: Kind): boolean {
   if (asks === undefined) return true;
   const { spot, arch, zones, gpu } = asks;

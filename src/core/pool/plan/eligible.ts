@@ -78,7 +78,7 @@ export interface TwinRule {
  *
  * On-demand twins are a sort of their own, with a ceiling of their own. A twin may be requested if no other
  * machine may be, if the others are all held off, if the run is impatient, or if the twin is not dearer than
- * the cheapest other machine (pool.md#twins).
+ * the cheapest other machine (clouds.md#twins).
  */
 export function eligibleOffers(
   config: PoolConfig,

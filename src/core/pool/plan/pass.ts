@@ -9,7 +9,7 @@ import type { Packing } from "./packing.ts";
 
 /** A kind of machine that can be requested: a type, in a zone. */
 export interface Offer {
-  /** The name of the type; that of a twin is its own (pool.md#twins). */
+  /** The name of the type; that of a twin is its own (clouds.md#twins). */
   name: string;
   type: InstanceType;
   /** Null: the provider chooses. */

@@ -4,7 +4,7 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
-import { earliest, type Instant } from "../../../shared/machine.ts";
+import type { Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import { isOpenTo, isOutOfUse, keepsMachinesApart } from "../projects.ts";
@@ -19,6 +19,7 @@ import { knownMemory } from "./learned.ts";
 import { type Ground, type Held, Limits, nearer, usageOf } from "./limits.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
+import { leavesUntil } from "./times.ts";
 
 /**
  * Decides which runs are placed where, and which machines are created. A pure function of the rows.
@@ -83,16 +84,6 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
 
 function leavingMachines(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.kind === "cloud" && (row.phase === "shutdown" || row.stopUntil > 0));
-}
-
-/**
- * After this time, a machine that still exists no longer counts as leaving, and another machine is evicted.
- */
-const LEAVING_COUNTS_MS = 5 * 60_000;
-
-/** When a leaving machine stops counting as leaving, so that another machine may be evicted. */
-function leavesUntil(row: WorkerRow): Instant {
-  return row.endingAt === null ? row.stopUntil : row.endingAt + LEAVING_COUNTS_MS;
 }
 
 function packMachines(
@@ -167,7 +158,7 @@ function groundOf({ type }: Offer): Ground {
   return { project: null, isProvided: true, price: type.price ?? null, has: resourcesOfType(type) };
 }
 
-/** When the on-demand twins of preemptible types may be created for a run (pool.md#twins). */
+/** When the on-demand twins of preemptible types may be created for a run (clouds.md#twins). */
 function twinRule(pass: Pass, { submittedAt }: RunRow): TwinRule {
   const isImpatient = pass.now >= submittedAt + durationMs(pass.config.spotPatience);
   return { isImpatient, isHeld: (offer) => isHeldOff(pass, offer) };
@@ -337,36 +328,6 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
-}
-
-/** The next time after `now` at which the plan changes without an event. */
-export function changesAt({ record, workers, memo }: ReadonlyConfigured, now: Instant): Instant | undefined {
-  const times = workers.derive(timesOf).filter((at) => at > now);
-  times.push(...patienceEnds(record.config, memo.index.queue, now));
-  for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
-  return earliest(...times);
-}
-
-/** When the next waiting run has waited long enough for an on-demand twin; empty: none will. */
-export function patienceEnds(
-  { instanceTypes, spotPatience }: PoolConfig,
-  queue: readonly RunRow[],
-  now: Instant,
-): Instant[] {
-  if (!Object.values(instanceTypes).some(({ fallback }) => fallback !== undefined)) return [];
-  const patienceMs = durationMs(spotPatience);
-  const ends = earliest(...queue.map((run) => run.submittedAt + patienceMs).filter((at) => at > now));
-  return ends === undefined ? [] : [ends];
-}
-
-/** The times in the workers' rows on which a plan depends. */
-function timesOf(workers: readonly WorkerRow[]): Instant[] {
-  const times: Instant[] = [];
-  for (const row of workers) {
-    for (const at of [row.stopUntil, row.pausedUntil]) if (at > 0) times.push(at);
-    if (row.phase === "shutdown") times.push(leavesUntil(row));
-  }
-  return times;
 }
 
 /** Creates machines of the cheapest possible types until there are `minInstances`. */

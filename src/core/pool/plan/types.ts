@@ -6,7 +6,7 @@ const TWIN = ":on-demand";
 
 /**
  * All types of machines by name: the configured types, and the on-demand twins of preemptible types with a
- * `fallback` (pool.md#twins).
+ * `fallback` (clouds.md#twins).
  */
 export function typesOf(config: Pick<PoolConfig, "instanceTypes">): ReadonlyMap<string, InstanceType> {
   const known = byConfig.get(config.instanceTypes) ?? expand(config.instanceTypes);

@@ -3,7 +3,8 @@ import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import { jittered } from "../../jitter.ts";
-import type { ListAnswer, ProviderFailure, WorkerFailure } from "../../messages.ts";
+import type { WorkerFailure } from "../../messages.ts";
+import type { ListAnswer, ProviderFailure } from "../../provider-answers.ts";
 import { isSameType } from "../config-diff.ts";
 import { typeNamed } from "../plan/types.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
@@ -27,7 +28,7 @@ const PAUSES: Record<Exclude<ProviderFailure["class"], "invalid">, [Millis, Mill
   quota: [60_000, 15 * 60_000], // decisions/pool.md#d7
   capacity: [60_000, 60_000], // pool.md#capacity
   temporary: [5_000, 60_000],
-  auth: [60_000, 15 * 60_000], // pool.md#auth
+  auth: [60_000, 15 * 60_000], // clouds.md#auth
 };
 
 /**
@@ -119,6 +120,20 @@ export function holdAfterList(record: PoolRecord, answer: ListAnswer, now: Insta
   const retryAfterMs = failure.class === "auth" ? (failure.retryAfterMs ?? SCARCE_MS) : failure.retryAfterMs;
   if (retryAfterMs === undefined) return record;
   return withFailure(record, LIST_SCOPE, { ...failure, retryAfterMs, class: "rate_limit", at: now }, now);
+}
+
+/**
+ * Ends the hold-offs for refused credentials once other credentials are used: a rotation changes no
+ * configuration (clouds.md#auth).
+ */
+export function holdsAfterRotation(record: PoolRecord, credentials: string | undefined): PoolRecord {
+  if (credentials === undefined || credentials === record.credentials) return record;
+  return { ...without(record, ({ cause }) => cause === "auth"), credentials };
+}
+
+/** Whether creates wait for other credentials, so that listings must show whether there are any. */
+export function awaitsCredentials({ holds }: Pick<PoolRecord, "holds">): boolean {
+  return holds.some(({ cause }) => cause === "auth");
 }
 
 /** Below this part of the account's calls, listings pause, for this long. */

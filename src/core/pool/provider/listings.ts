@@ -3,7 +3,7 @@ import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerRow } from "../record.ts";
 import { isRemoved, type ReadonlyConfigured } from "../state.ts";
-import { listHeldUntil } from "./hold-offs.ts";
+import { awaitsCredentials, listHeldUntil } from "./hold-offs.ts";
 
 /** The interval of listings while there should be no machine (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
@@ -17,11 +17,16 @@ export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
   const { sync, timeouts } = record.config;
   const { some, ending } = workers.derive(toBeListed);
-  if (!some) return lateSweepAt(state);
+  if (!some) return awaitsCredentials(record) ? nextLook(state) : lateSweepAt(state);
   const often = durationMs(sync.interval);
   const interval = ending === "no" ? often : durationMs(timeouts.shutdown);
   const next = (memo.sweptAt ?? 0) + (ending === "some" ? Math.min(interval, often) : interval);
   return Math.max(next, listHeldUntil(record));
+}
+
+/** When a pool without machines looks whether its credentials are accepted again (clouds.md#auth). */
+function nextLook({ memo, record }: ReadonlyConfigured): Instant {
+  return Math.max((memo.sweptAt ?? 0) + durationMs(record.config.sync.interval), listHeldUntil(record));
 }
 
 /**

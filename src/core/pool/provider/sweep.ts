@@ -2,12 +2,22 @@
 import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import type { Gap, ListAnswer, Sighting } from "../../messages.ts";
+import type { Sighting } from "../../messages.ts";
+import type { Gap, ListAnswer } from "../../provider-answers.ts";
 import { providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
-import { holdAfterList } from "./hold-offs.ts";
+import { holdAfterList, holdsAfterRotation } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
+
+/** A listing, as the pool gets it. */
+export interface Listing {
+  answer: ListAnswer;
+  /** The listing may not show the effects of calls that were made within this time before it began. */
+  consistencyMs: Millis;
+  /** A digest of the credentials that were used. Absent: unknown. */
+  credentials?: string;
+}
 
 /**
  * Applies a listing: notes the news for each worker, and adopts machines without a worker. A failed listing
@@ -15,12 +25,11 @@ import { foldUnknown } from "./orphans.ts";
  */
 export function foldListing(
   before: Configured,
-  answer: ListAnswer,
-  consistencyMs: Millis,
+  { answer, consistencyMs, credentials }: Listing,
   now: Instant,
 ): Configured {
   const failure = answer.kind === "failed" ? answer.failure : null;
-  const held = holdAfterList(before.record, answer, now);
+  const held = holdsAfterRotation(holdAfterList(before.record, answer, now), credentials);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
   // Until this time, a machine may still appear although the pool should have none.
   const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;
@@ -78,7 +87,7 @@ type Listed = Extract<ListAnswer, { kind: "listed" }>;
 /**
  * Why a listing may be incomplete. Undefined: it is not. A listing of another account, which shows none of
  * the pool's machines, proves nothing: the credentials were changed to those of another account, and the
- * machines exist at the former one (pool.md#accounts).
+ * machines exist at the former one (clouds.md#accounts).
  */
 function gapOf(
   { record, workers }: ReadonlyConfigured,

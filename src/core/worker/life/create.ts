@@ -4,7 +4,8 @@ import type { Instant } from "../../../shared/machine.ts";
 import { backOffMs } from "../../../shared/time/backoff.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
-import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../../messages.ts";
+import type { Intent } from "../../messages.ts";
+import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../provider-answers.ts";
 import { isRefusal } from "../../refusal.ts";
 import {
   type ExistingWorker,
@@ -181,7 +182,7 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
 
 /**
  * Applies the answer that the provider works on the call. That is no failure: the call is repeated after the
- * pause, with the same token, and holds back nothing else (pool.md#pending).
+ * pause, with the same token, and holds back nothing else (clouds.md#pending).
  */
 function foldPending(state: ExistingWorker, { retryAfterMs, text }: Pending, now: Instant): WorkerState {
   const { record } = state;

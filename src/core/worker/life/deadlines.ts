@@ -96,7 +96,7 @@ export function proposalAt(state: ReadonlyExistingWorker): Instant | undefined {
   return stopWithinStep(record, Math.max(since + record.intent.settings.idleMs, memo.proposeAt));
 }
 
-/** A machine that is billed in long steps stops shortly before a step is over (workers.md#billing-steps). */
+/** A machine that is billed in long steps stops shortly before a step is over (clouds.md#billing-steps). */
 const STOP_BEFORE_MS = 5 * 60_000;
 /** Later than this before the end of a step, the provider may count the next step, which then is used. */
 const STOP_MARGIN_MS = 60_000;

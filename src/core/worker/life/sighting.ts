@@ -5,8 +5,9 @@ import { TRAITS } from "../../../shared/cloud/kinds.ts";
 import { LEASE_MARGIN_MS, MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { clause } from "../../../shared/words.ts";
-import type { FindAnswer, Sighting } from "../../messages.ts";
+import type { Sighting } from "../../messages.ts";
 import { isOtherProvider } from "../../pool/config-diff.ts";
+import type { FindAnswer } from "../../provider-answers.ts";
 import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
 import { foldBehavior } from "./behavior.ts";
 import { isUnmade } from "./deadlines.ts";
@@ -83,14 +84,14 @@ function withPaidUntil(state: ExistingWorker, shown: Instance | undefined, now: 
 
 /**
  * Notes why the provider ended the machine, or is about to. The pool holds such machines off as after a
- * refused call (pool.md#faults-of-machines). A machine that Drover ends itself has no fault.
+ * refused call (clouds.md#faults-of-machines). A machine that Drover ends itself has no fault.
  */
 function withFault(record: WorkerRecord, { fault }: Instance, now: Instant): WorkerRecord {
   if (fault === undefined || record.failure !== null || record.phase === "shutdown") return record;
   return { ...record, failure: { ...fault, at: now } };
 }
 
-/** Applies what looking for the machine by itself has shown (workers.md#looking-for-a-machine). */
+/** Applies what looking for the machine by itself has shown (clouds.md#looking-for-a-machine). */
 export function foldFound(before: ExistingWorker, answer: FindAnswer, now: Instant): WorkerState {
   const { record } = before;
   if (!record.looks) return before;
@@ -201,7 +202,7 @@ function isAnother({ instance }: WorkerRecord, id: string): boolean {
 function withProvider(state: ExistingWorker, present: ProviderConfig): ExistingWorker {
   const { intent } = state.record;
   if (intent.kind === "self-hosted") return state;
-  // Until the machine is made, the call is repeated with the same bytes (pool.md#same-bytes).
+  // Until the machine is made, the call is repeated with the same bytes (clouds.md#same-bytes).
   const provider = isUnmade(state) ? withCredentials(intent.provider, present) : present;
   if (JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
   return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
