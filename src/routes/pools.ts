@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { LATER_POOL_FIELDS, PoolDeletion, PoolList, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { Queue, type QueuedRun } from "../schema/queue.ts";
+import { poolNameFault } from "../shared/cloud/names.ts";
+import { DroverError } from "../shared/errors.ts";
 import { actingOf } from "./access/caller.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./http/invalid.ts";
@@ -95,6 +97,14 @@ const remove = operation({
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion) },
 });
 
+/** Throws if the provider does not accept machines that are named after the pool (clouds.md#names). */
+function refusePoolName(name: string, { provider: { kind } }: PutPoolConfig): void {
+  const fault = poolNameFault(kind, name);
+  if (fault === null) return;
+  const fields = [{ pointer: "/name", detail: fault }];
+  throw new DroverError("invalid_request", `the pool cannot be called "${name}": ${fault}`, { fields });
+}
+
 /** The cursor for the runs after this run. */
 function cursorOf({ id, priority, submittedAt }: QueuedRun): string {
   return encodePosition({ at: `${priority}/${Date.parse(submittedAt)}`, id });
@@ -114,6 +124,7 @@ export function poolRoutes(app: EdgeApp): void {
       const { name } = c.req.valid("param");
       const config = c.req.valid("json");
       refuseProviderSecret(config, c.var.caller);
+      refusePoolName(name, config);
       const registry = c.var.objects.registry();
       const { created, view } = await registry.putPool(name, config, actingOf(c.var.caller));
       c.var.pools.forget();

@@ -72,6 +72,14 @@ export const METRICS = {
     kind: "counter",
     help: "Steps that broke an invariant of Drover itself: each is a bug, and the log names the invariant.",
   },
+  drover_cloud_unknown_errors_total: {
+    kind: "counter",
+    help: "Failures with a code of the provider that Drover does not know, which count as temporary.",
+  },
+  drover_instances_undestroyed: {
+    kind: "gauge",
+    help: "Machines that should be gone, and whose latest destroy call failed: they cost money.",
+  },
   drover_webhook_up: { kind: "gauge", help: "Whether the endpoint has answered this scrape." },
   drover_webhook_state: { kind: "gauge", help: "1 for the state that the endpoint is in, 0 for the others." },
   drover_webhook_owed: {

@@ -1,4 +1,6 @@
 // Do the fields of a pool's configuration contradict each other?
+import { type ProviderKind, TRAITS } from "../shared/cloud/kinds.ts";
+import { tagFaults } from "../shared/cloud/names.ts";
 import { durationMs } from "../shared/duration.ts";
 
 /** Reports a field that contradicts another field: its path, and what is allowed there. */
@@ -6,6 +8,9 @@ type Add = (path: string[], message: string) => void;
 
 /** The fields that the rules check. */
 export interface Ruled {
+  provider: { kind: ProviderKind };
+  image: string;
+  tags: Record<string, string>;
   minInstances: number;
   maxInstances: number;
   probe: { interval: string };
@@ -14,7 +19,12 @@ export interface Ruled {
   shareMachines: boolean;
   instanceTypes: Record<
     string,
-    { providerType?: string | undefined; preemptible?: boolean | undefined; fallback?: object | undefined }
+    {
+      providerType?: string | undefined;
+      preemptible?: boolean | undefined;
+      fallback?: object | undefined;
+      zones?: string[] | undefined;
+    }
   >;
 }
 
@@ -23,9 +33,27 @@ export function addContradictions(config: Ruled, add: Add): void {
   const { minInstances, maxInstances } = config;
   if (minInstances > Math.max(0, maxInstances))
     add(["minInstances"], `must be at most \`maxInstances\`, ${maxInstances}`);
+  addProvider(config, add);
   addTimes(config, add);
   addSharedTypes(config, add);
   addSharedMachines(config, add);
+}
+
+/** What the kind of the provider demands of the rest (clouds.md#names). */
+function addProvider(
+  { provider: { kind }, image, tags, minInstances, instanceTypes }: Ruled,
+  add: Add,
+): void {
+  const types = Object.keys(instanceTypes).length;
+  if (kind === "none") {
+    if (minInstances > 0) add(["minInstances"], "must be 0: the pool has no provider to make machines");
+    if (types > 0) add(["instanceTypes"], "must be left out: the pool has no provider to make machines");
+    return;
+  }
+  if (types === 0) add(["instanceTypes"], "must name at least one instance type");
+  if (kind === "http") return;
+  if (image === "") add(["image"], `must be set: machines on ${TRAITS[kind].title} need an image`);
+  for (const [name, text] of tagFaults(kind, tags)) add(["tags", name], text);
 }
 
 /** A host reports once in each interval. A timeout must last for one interval, and a lease for two. */

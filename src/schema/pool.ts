@@ -81,7 +81,12 @@ export const Timeouts = z
 export const PoolProbe = z
   .strictObject({
     interval: Interval.default("10s"),
-    boot: z.string().min(1).max(4_096).default("systemctl is-system-running"),
+    boot: z
+      .string()
+      .min(1)
+      .max(4_096)
+      .optional()
+      .describe("if absent, `systemctl is-system-running`, and `true` on clouds that Drover knows"),
   })
   .meta({ id: "PoolProbe" });
 
@@ -100,9 +105,7 @@ export const PoolRetention = z
 /** The fields of a pool, without the rules between them (`pool-rules.ts`). */
 const Fields = z.strictObject({
   provider: ProviderConfig,
-  instanceTypes: z
-    .record(Name, InstanceType)
-    .refine((types) => Object.keys(types).length >= 1, "must name at least one instance type"),
+  instanceTypes: z.record(Name, InstanceType).default({}),
   minInstances: z.int().min(0).max(10_000).default(0),
   maxInstances: z.int().min(0).max(10_000).default(64),
   maxRunsPerInstance: z.int().min(0).default(0).describe("0: as many as fit"),

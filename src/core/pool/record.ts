@@ -1,6 +1,7 @@
 // What does a pool store: its record, and the rows of its runs and workers?
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
+import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
@@ -270,7 +271,7 @@ export function settingsOf(config: PoolConfig): WorkerSettings {
   const { timeouts, probe } = config;
   return {
     probeIntervalMs: durationMs(probe.interval),
-    bootCommand: probe.boot,
+    bootCommand: probe.boot ?? TRAITS[config.provider.kind].bootProbe,
     bootMs: durationMs(timeouts.boot),
     probeMs: durationMs(timeouts.probe),
     idleMs: durationMs(timeouts.idle),

@@ -30,7 +30,7 @@ test("what is not said has its default (api.md#pools)", () => {
     shareMachines: false,
     spotPatience: "2m",
     image: "",
-    probe: { interval: "10s", boot: "systemctl is-system-running" },
+    probe: { interval: "10s" },
     timeouts: {
       ...{ boot: "10m", probe: "10m", idle: "1m", shutdown: "10s", lease: "30m" },
       ...{ staleRun: "5s", unlisted: "2m", maxKill: "1h" },

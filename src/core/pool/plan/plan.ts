@@ -218,8 +218,9 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
 }
 
 /** Why no instance type of the pool can hold the run now. */
-function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" | "no_type" {
+function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" | "no_type" | "no_workers" {
   if (fitsSelfHosted(pass, pass.config, run)) return "self_hosted_only";
+  if (pass.config.provider.kind === "none") return "no_workers";
   const isShort = pass.undersized.some(({ room }) => accommodates(room, run.resources));
   return isShort ? "less_memory" : "no_type";
 }
@@ -364,11 +365,12 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
 export function fitsSelfHosted(
   { workers }: Pick<ReadonlyConfigured, "workers">,
   config: PoolConfig,
-  { project, resources }: Pick<RunRow, "project" | "resources">,
+  { project, resources, asks }: Pick<RunRow, "project" | "resources" | "asks">,
 ): boolean {
-  return workers
-    .derive(selfHostedRooms)
-    .some(({ row, room }) => accommodates(room, resources) && isOpenTo(config, project, row));
+  return workers.derive(selfHostedRooms).some(({ row, room }) => {
+    const isSuited = suits(asks, { type: row.type, zone: null, isProvided: false });
+    return isSuited && accommodates(room, resources) && isOpenTo(config, project, row);
+  });
 }
 
 function selfHostedRooms(workers: readonly WorkerRow[]) {

@@ -107,6 +107,10 @@ export class Counting {
     return this.#stored;
   }
 
+  #codes(): number {
+    return Object.keys(this.#counts).filter((name) => name.startsWith(UNKNOWN_CODE)).length;
+  }
+
   #countEnd({ state, submittedAt, startedAt, finishedAt, restarts, oomKills }: RunRow): void {
     this.#add(`ended ${state}`, 1);
     this.#add("restarts", restarts);
@@ -120,9 +124,26 @@ export class Counting {
     for (const [part, value] of timeCounts(name, ms)) this.#add(part, value);
   }
 
+  /** Counts a listing that failed with a code that Drover does not know. */
+  unknownCode(code: string): void {
+    this.#add(unknownCode(code), 1);
+    this.#owed = true;
+  }
+
   #add(name: string, value: number): void {
+    if (name.startsWith(UNKNOWN_CODE) && !(name in this.#counts) && this.#codes() >= MAX_CODES) return;
     if (value > 0) this.#counts[name] = (this.#counts[name] ?? 0) + value;
   }
+}
+
+/** The beginning of the names of counters of codes that Drover does not know (clouds.md). */
+export const UNKNOWN_CODE = "unknown code ";
+const MAX_CODE_CHARS = 64;
+/** A provider must not fill the record with codes that it makes up. */
+const MAX_CODES = 50;
+
+function unknownCode(code: string): string {
+  return UNKNOWN_CODE + code.slice(0, MAX_CODE_CHARS);
 }
 
 type Count = [name: string, value: number];
@@ -152,8 +173,10 @@ function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const counts: Count[] = [];
   const { failure } = after;
   if (before.instance === null && after.instance !== null) counts.push(["created success", 1]);
-  if (failure !== null && failure.class !== "boot" && failure.at !== before.failure?.at)
+  if (failure !== null && failure.class !== "boot" && failure.at !== before.failure?.at) {
     counts.push(["created failure", 1]);
+    if (failure.unknownCode !== undefined) counts.push([unknownCode(failure.unknownCode), 1]);
+  }
   const { listedPrice } = after;
   if (listedPrice !== null && listedPrice.since !== before.listedPrice?.since)
     counts.push(["spent", spentSince(before, listedPrice.since)]);

@@ -59,7 +59,7 @@ function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no
 
 /** Whether a listing is due now. */
 export function isSweepDue(state: ReadonlyConfigured, now: Instant): boolean {
-  if (isRemoved(state)) return false;
+  if (isRemoved(state) || state.record.config.provider.kind === "none") return false;
   // If no machine is expected, no alarm is set for the hourly listing: a poke by cron triggers the listing.
   const nothing = Math.max(emptySweptAt(state) + SWEEP_EMPTY_MS, listHeldUntil(state.record));
   return now >= (sweepAt(state) ?? nothing);

@@ -36,6 +36,8 @@ export function foldListing(
   const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil } : held;
   const swept = { ...before, record, memo: { ...before.memo, sweptAt: now } };
   if (answer.kind === "failed") {
+    const { unknownCode } = answer.failure;
+    if (unknownCode !== undefined) swept.memo.counting.unknownCode(unknownCode);
     return { ...swept, memo: { ...swept.memo, sweepError: answer.failure.text } };
   }
   const gap = gapOf(swept, answer);

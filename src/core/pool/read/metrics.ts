@@ -9,8 +9,9 @@ import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import { asksKey } from "../plan/asks.ts";
 import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
+import { UNKNOWN_CODE } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { type Counts, capacityOfRow, type WorkerRow } from "../record.ts";
+import { type Counts, capacityOfRow, providedWorkers, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
@@ -139,13 +140,15 @@ function addWorkers(samples: Samples, state: ReadonlyConfigured): void {
     samples.add("drover_instances_memory_bytes", memoryBytes, { category });
     samples.add("drover_instances_price", priceOfRow(row) ?? 0, { category });
   }
+  const stuck = [...providedWorkers(state)].filter(({ destroyFailure }) => destroyFailure !== null);
+  samples.add("drover_instances_undestroyed", stuck.length);
   const { unpriced, worstPerHour } = spendOf(state);
   samples.add("drover_instances_unpriced", unpriced);
   samples.add("drover_instances_max", state.record.config.maxInstances);
   if (worstPerHour !== null) samples.add("drover_instances_max_price", worstPerHour);
 }
 
-const CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
+const CAUSES = ["rate_limit", "quota", "capacity", "auth", "temporary", "invalid", "boot"] as const;
 
 function addHolds(samples: Samples, { record, memo }: ReadonlyConfigured): void {
   for (const cause of CAUSES) samples.add("drover_hold_offs", 0, { cause });
@@ -170,6 +173,10 @@ function addCounts(samples: Samples, counts: Readonly<Counts>): void {
   add("drover_instances_spent_total", "spent");
   for (const object of ["allocation", "worker", "pool"])
     add("drover_invariants_violated_total", `violated ${object}`, { object });
+  for (const [name, value] of Object.entries(counts)) {
+    if (name.startsWith(UNKNOWN_CODE))
+      samples.add("drover_cloud_unknown_errors_total", value, { code: name.slice(UNKNOWN_CODE.length) });
+  }
   for (const [name, timed] of TIMES) {
     add(name, `${timed} seconds`, {}, "sum");
     add(name, `${timed} times`, {}, "count");

@@ -218,7 +218,9 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
     case "create_deferred":
       return `there is no machine for it yet: ${wait.reason}`;
     case "no_workers":
-      return "the pool has no machine for it and may create none (`maxInstances` is 0)";
+      return config.provider.kind === "none"
+        ? "no machine has joined the pool that can hold it, and the pool has no provider to create one"
+        : "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":
       return (
         `${phasesText(state, run)} and the pool is at its limit ` +

@@ -54,7 +54,8 @@ function refusal(
       "`allowFakeDriver` of a pool for tests";
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
-  const fits = eligibleOffers(config, upsert).length > 0;
+  // Any machine may join a pool without a provider.
+  const fits = config.provider.kind === "none" || eligibleOffers(config, upsert).length > 0;
   if (!fits && !fitsSelfHosted(configured, config, upsert)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
