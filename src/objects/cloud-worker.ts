@@ -4,6 +4,7 @@ import type { Caused, Via } from "../core/audit/via.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
+import { frozenWith } from "../core/worker/frozen.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { statusOf, whyOf } from "../core/worker/read/status.ts";
@@ -94,8 +95,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
 
   async deliver(message: Message<"worker">): Promise<Answer<"worker">> {
     this.#shell.count();
-    if (message.type !== "create") return this.#session.deliver(message);
-    return this.#session.deliver({ ...message, body: this.#cloud.frozen(message.body) });
+    return this.#session.deliver(frozenWith(message, this.#cloud.facts));
   }
 
   async enroll(call: EnrollCall): Promise<HostSetup> {

@@ -14,7 +14,7 @@ describe("P10: by default a pool declares no more than the machine has", () => {
     [3, 8, 2],
   ])("%i vCPUs, %i GiB, %s machines", (vcpus, memory, machines) => {
     const config = defaultPool(CLOUD, { machines }, { vcpus, memoryBytes: memory * GIB });
-    const local = config.instanceTypes.local;
+    const local = config.instanceTypes?.local;
     const declared = config.maxInstances ?? 0;
     expect(declared).toBe(machines ?? 1);
     expect(declared * (local?.vcpus ?? 0)).toBeLessThanOrEqual(vcpus);

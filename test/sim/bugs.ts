@@ -101,6 +101,30 @@ export const BUGS: Record<string, Machines> = {
       },
     },
   },
+  /** What a listing omits is gone, although its zone was not read (clouds.md#gaps). */
+  "absence in a zone that nobody has read": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply: (state, event, now) => REAL_MACHINES.pool.apply(state, asIfRead(event), now),
+    },
+    worker: {
+      ...REAL_MACHINES.worker,
+      apply: (state, event, now) => REAL_MACHINES.worker.apply(state, asIfUnknown(event), now),
+    },
+  },
+  /** The call that is repeated has other bytes than the first one (clouds.md#same-bytes). */
+  "a token that changes its meaning": {
+    ...REAL_MACHINES,
+    worker: {
+      ...REAL_MACHINES.worker,
+      due: (state, now) =>
+        REAL_MACHINES.worker.due(state, now).map((message) => {
+          if (message.to !== "provider" || message.kind !== "create") return message;
+          return { ...message, body: { ...message.body, notAfter: now } };
+        }),
+    },
+  },
   /** A forced end does not wait for the lease of what may still run there (workers.md#kills). */
   "force that waits for no lease": {
     ...REAL_MACHINES,
@@ -190,6 +214,16 @@ export const FLEET_BUGS: Record<string, Machines> = {
 function asIfShared(event: PoolEvent): PoolEvent {
   if (event.type !== "configure") return event;
   return { ...event, body: { ...event.body, config: { ...event.body.config, shareMachines: true } } };
+}
+
+function asIfRead(event: PoolEvent): PoolEvent {
+  if (event.type !== "listed" || event.answer.kind !== "listed") return event;
+  const { partial: _, ...answer } = event.answer;
+  return { ...event, answer };
+}
+
+function asIfUnknown(event: WorkerEvent): WorkerEvent {
+  return event.type === "find_answered" ? { ...event, answer: { kind: "none" } } : event;
 }
 
 function asIfHeld(event: AllocationEvent): AllocationEvent {

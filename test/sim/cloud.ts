@@ -7,7 +7,7 @@ import type {
   ListAnswer,
   ProviderFailure,
 } from "../../src/core/provider-answers.ts";
-import type { Instance } from "../../src/schema/provider.ts";
+import type { Fault, Instance } from "../../src/schema/provider.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 
@@ -39,6 +39,8 @@ interface Machine {
   second: boolean;
   /** A listing has shown it. */
   isListed: boolean;
+  /** Its provider may take it back. */
+  spot: boolean;
 }
 
 /** For how long a machine was paid for. */
@@ -64,6 +66,8 @@ export interface Boot {
 export interface Account {
   /** Machines that may be there at once. */
   quota?: number;
+  /** The name of a machine that has ended can be used again. */
+  namesAreFree?: boolean;
   /** Of this type there are never any. */
   outOfCapacity?: string;
   /** Machines of this type are dead on arrival, until so long after the beginning. */
@@ -83,7 +87,7 @@ const REFUSED_FOR_MS = 3_600_000;
 
 /** How and when a provider refuses everything. */
 export function refusal(chance: Chance): Refusal {
-  const causes = ["temporary", "rate_limit", "quota"] as const;
+  const causes = ["temporary", "rate_limit", "quota", "auth"] as const;
   const retryAfterMs = chance.chance(0.3) ? chance.between(1_000, 600_000) : undefined;
   const said = { class: chance.pick(causes) ?? "temporary", text: "not now" };
   const failure = retryAfterMs === undefined ? said : { ...said, retryAfterMs };
@@ -107,6 +111,18 @@ export class Cloud {
   /** What was promised, and is still to come to be, by worker. */
   readonly #toCome = new Map<string, Instance>();
   #refusal: { until: number; failure: ProviderFailure } | undefined;
+  /** Machines that have ended, of whose names there is another one now. */
+  readonly #former: [worker: string, machine: Machine][] = [];
+  /** Whether a name can be used again once its machine has ended. */
+  readonly #namesAreFree: boolean;
+  /** Of what the bytes of each token were made. */
+  readonly #bytes = new Map<string, string>();
+  /** Tokens whose create has been answered as pending. */
+  readonly #pending = new Set<string>();
+  /** Until when each zone has an outage. */
+  readonly #outages = new Map<string, number>();
+  /** Until when others use up the calls of the account. */
+  #scarceUntil = 0;
   /** When it was called, and for what. */
   readonly calls: { what: "create" | "destroy" | "list"; at: number }[] = [];
 
@@ -116,6 +132,7 @@ export class Cloud {
     this.#world = world;
     this.#boot = boot;
     this.#account = account;
+    this.#namesAreFree = account.namesAreFree ?? false;
     this.#beganAt = world.now;
   }
 
@@ -135,7 +152,36 @@ export class Cloud {
   }
 
   #all(): [worker: string, machine: Machine][] {
-    return [...this.#machines, ...this.#seconds];
+    return [...this.#machines, ...this.#seconds, ...this.#former];
+  }
+
+  /** Until when anything of a zone cannot be seen. */
+  outageUntil(zone: string | undefined): number {
+    return (zone === undefined ? undefined : this.#outages.get(zone)) ?? 0;
+  }
+
+  /** A zone has an outage from now on. */
+  loseZone(zone: string, forMs: number): void {
+    this.#world.tell("cloud", `zone ${zone} has an outage for ${Math.round(forMs / 1_000)} s`);
+    this.#outages.set(zone, this.#world.now + forMs);
+  }
+
+  /** Others use up the account's calls from now on. */
+  runShort(forMs: number): void {
+    this.#world.tell("cloud", `others use up its calls for ${Math.round(forMs / 1_000)} s`);
+    this.#scarceUntil = this.#world.now + forMs;
+  }
+
+  /** Takes a spot machine back, if it is one. */
+  takeBack(worker: string): boolean {
+    const machine = this.#machines.get(worker);
+    if (machine === undefined || !machine.spot || machine.endedAt !== undefined) return false;
+    this.end(worker, "its provider takes it back", { class: "capacity", text: "it was taken back" });
+    return true;
+  }
+
+  #isOut(zone: string | null | undefined): boolean {
+    return this.#world.now < this.outageUntil(zone ?? undefined) && !this.#world.quiet;
   }
 
   /** The workers of machines that were promised, and are still to come to be. */
@@ -159,7 +205,9 @@ export class Cloud {
     const { now, quiet } = this.#world;
     this.calls.push({ what, at: now });
     const refuses = this.#refusal !== undefined && now < this.#refusal.until && !quiet;
-    return refuses && this.#refusal ? { kind: "failed", failure: this.#refusal.failure } : undefined;
+    if (refuses && this.#refusal) return { kind: "failed", failure: this.#refusal.failure };
+    if (what === "destroy" || now >= this.#scarceUntil || quiet || this.#chance.chance(0.5)) return undefined;
+    return { kind: "failed", failure: { class: "rate_limit", text: "too many calls", retryAfterMs: 2_000 } };
   }
 
   async create(intent: CreateWorker): Promise<CreateAnswer> {
@@ -167,8 +215,16 @@ export class Cloud {
     const { worker } = intent;
     const refused = this.#called("create");
     if (refused !== undefined) return refused;
+    this.#checkBytes(intent);
+    this.#forget(worker);
     const known = this.#machines.get(worker)?.instance ?? this.#toCome.get(worker);
     if (known !== undefined) return { kind: "created", instance: known };
+    if (world.strikes("pendingCreate", this.#chance) && !this.#pending.has(worker)) {
+      this.#pending.add(worker);
+      world.tell(worker, "the cloud works on its machine");
+      if (this.#chance.chance(0.5)) this.#make(intent);
+      return { kind: "pending", retryAfterMs: this.#chance.between(100, 10_000), text: "it works on it" };
+    }
     const refusal = this.#refuses(intent);
     if (refusal !== undefined) {
       world.tell(worker, `the cloud makes no machine for it: ${refusal.text}`);
@@ -186,11 +242,29 @@ export class Cloud {
     return { kind: "failed", failure: { class: "temporary", text: "connection reset" } };
   }
 
+  /** The same token comes with the same bytes, or the cloud would refuse it (clouds.md#same-bytes). */
+  #checkBytes({ worker, type, zone, image, tags, provider, frozen, notAfter }: CreateWorker): void {
+    const account = "credentials" in provider ? { ...provider, credentials: null } : provider.kind;
+    const bytes = JSON.stringify([type, zone, image, tags, account, frozen, notAfter]);
+    const known = this.#bytes.get(worker) ?? bytes;
+    this.#bytes.set(worker, known);
+    if (known !== bytes) this.#world.violated(`8: the token of ${worker} comes with other bytes`, worker);
+  }
+
+  /** The name of a machine that has ended is free again, where the cloud goes by names. */
+  #forget(worker: string): void {
+    const machine = this.#machines.get(worker);
+    if (machine?.endedAt === undefined || !this.#namesAreFree) return;
+    this.#former.push([worker, machine]);
+    this.#machines.delete(worker);
+  }
+
   /**
    * An error comes first, then the quota, and then what there is
    * (pool.md#faults-of-a-provider).
    */
-  #refuses({ instanceType }: CreateWorker): ProviderFailure | undefined {
+  #refuses({ instanceType, zone }: CreateWorker): ProviderFailure | undefined {
+    if (this.#isOut(zone)) return { class: "capacity", scope: "zone", text: `zone ${zone} is down` };
     const { quota = Number.POSITIVE_INFINITY, outOfCapacity } = this.#account;
     if (this.#world.strikes("createError")) return { class: "temporary", text: "internal server error" };
     if ([...this.living()].length >= quota) return { class: "quota", text: `${quota} machines are allowed` };
@@ -221,15 +295,16 @@ export class Cloud {
     return instance;
   }
 
-  #promise({ worker, instanceType, pool }: CreateWorker): Instance {
+  #promise({ worker, instanceType, pool, zone }: CreateWorker): Instance {
     return {
+      ...(zone === null ? {} : { zone }),
       id: `i-${worker}`,
       name: worker,
       address: null,
       state: "running",
       instanceType,
       tags: { [WORKER_TAG]: worker, [POOL_TAG]: pool },
-      createdAt: String(this.#world.now),
+      createdAt: new Date(this.#world.now).toISOString(),
     };
   }
 
@@ -241,6 +316,7 @@ export class Cloud {
       missedUntil: 0,
       missableFrom: 0,
       isListed: false,
+      spot: intent.type.preemptible === true,
     };
     this.#machines.set(worker, { ...common, instance, late, second: false });
     if (this.#world.strikes("secondMachine", this.#chance)) {
@@ -249,7 +325,13 @@ export class Cloud {
       this.#world.tell(worker, `the cloud creates ${other.id}, a second machine of its name`);
     }
     this.#world.tell(worker, `the cloud creates ${instance.id}`);
-    this.#boot.boot(worker, this.#isDeadOnArrival(intent));
+    const isWithdrawn = intent.provider.kind !== "http" && this.#world.strikes("withdrawn", this.#chance);
+    this.#boot.boot(worker, isWithdrawn || this.#isDeadOnArrival(intent));
+    if (isWithdrawn) {
+      this.#world.time.after(this.#chance.between(1, 30_000), () =>
+        this.end(worker, "its provider has no room for it", { class: "capacity", text: "no room after all" }),
+      );
+    }
     return instance;
   }
 
@@ -257,6 +339,7 @@ export class Cloud {
   async find(worker: string): Promise<FindAnswer> {
     if (this.#called("list") !== undefined) return { kind: "unsure", text: "it is down" };
     const machine = this.#machines.get(worker);
+    if (this.#isOut(machine?.instance.zone)) return { kind: "unsure", text: "its zone is down" };
     if (machine === undefined || machine.endedAt !== undefined) return { kind: "none" };
     return { kind: "found", instance: machine.instance };
   }
@@ -265,11 +348,14 @@ export class Cloud {
     const refused = this.#called("list");
     if (refused !== undefined) return refused;
     const { now: beganAt } = this.#world;
+    if (this.#world.strikes("listError", this.#chance))
+      return { kind: "failed", failure: { class: "temporary", text: "internal error" } };
     const items: Instance[] = [];
     const machines = this.#all();
     // Of two machines of one name either may come first.
     if (this.#seconds.size > 0 && this.#chance.chance(0.5)) machines.reverse();
     for (const [worker, machine] of machines) {
+      if (this.#isOut(machine.instance.zone)) continue;
       const young = beganAt - machine.bornAt < LIST_CONSISTENCY_MS && !this.#world.quiet;
       if (young && this.#world.chance.chance(0.5)) continue;
       if (machine.endedAt !== undefined && beganAt - machine.endedAt >= LIST_CONSISTENCY_MS) continue;
@@ -277,7 +363,10 @@ export class Cloud {
       machine.isListed = true;
       items.push(machine.instance);
     }
-    return { kind: "listed", beganAt, items };
+    const zones = [...this.#outages.keys()].filter((zone) => this.#isOut(zone));
+    const budget = beganAt < this.#scarceUntil ? { budget: { limit: 100, remaining: 5 } } : {};
+    const partial = zones.length === 0 ? {} : { partial: { why: `${zones} cannot be read`, zones } };
+    return { kind: "listed", beganAt, items, ...partial, ...budget };
   }
 
   /**
@@ -322,11 +411,12 @@ export class Cloud {
   }
 
   /** A machine ends: destroyed, or by itself. */
-  end(worker: string, why: string): void {
+  end(worker: string, why: string, fault?: Fault): void {
     const machine = this.#machines.get(worker);
     if (machine === undefined || machine.endedAt !== undefined) return;
     machine.endedAt = this.#world.now;
-    machine.instance = { ...machine.instance, state: "terminated" };
+    const endedAt = fault === undefined ? {} : { fault, endedAt: new Date(this.#world.now).toISOString() };
+    machine.instance = { ...machine.instance, state: "terminated", ...endedAt };
     this.#boot.end(machine.instance.id, why);
   }
 }

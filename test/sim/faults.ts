@@ -44,6 +44,20 @@ export const FAULTS = {
   /** A create call fails, and so does a destroy call, for no reason that anybody would know. */
   createError: 0.05,
   destroyError: 0.1,
+  /** A create call is answered, and the machine never boots: its provider ends it for lack of capacity. */
+  withdrawn: 0.08,
+  /** A create call is answered with nothing but that the provider works on it. */
+  pendingCreate: 0.1,
+  /** A zone of the cloud has an outage of some minutes: no creates there, and no listing shows it. */
+  zoneOutage: 0.12,
+  /** A listing fails whole, by itself. */
+  listError: 0.05,
+  /** A spot machine is taken back by its provider, at once or two minutes after a notice. */
+  takenBack: 0.1,
+  /** Other tools use up the calls of the account for some minutes. */
+  scarceCalls: 0.05,
+  /** The control plane is deployed anew, with another agent. */
+  newAgent: 0.1,
   /** For an hour the provider refuses every call: creates, destroys and listings. */
   refusesAll: 0.15,
   /** A machine never reports: it comes without an agent. */

@@ -103,6 +103,11 @@ export class Host {
     return this.#clock.now();
   }
 
+  /** Its provider tells it that it will go. */
+  giveNotice(text: string): void {
+    this.#notice = text;
+  }
+
   /** What a look for a notice finds. */
   #lookForNotice(): string | null {
     const { chance } = this.#world;

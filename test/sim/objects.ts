@@ -38,6 +38,7 @@ import {
   type WebhookRecord,
   type WebhookState,
 } from "../../src/core/webhook/record.ts";
+import { frozenWith } from "../../src/core/worker/frozen.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import {
   isLivePlacement,
@@ -117,6 +118,8 @@ export class Objects {
   readonly #world: World;
   readonly #machines: Machines;
   readonly #audit: Audit;
+  /** The version of the agent that comes with the control plane. */
+  agent = 1;
   cloud: Cloud | undefined;
 
   constructor(world: World, machines: Machines, audit: Audit) {
@@ -373,7 +376,8 @@ export class Objects {
             this.worker(id).serve((actor) => {
               if (message.type === "order" && world.strikes("silentBeforeOrder"))
                 this.#audit.hosts.get(id)?.fallSilent(this.socketsOf(id));
-              return this.#lineOf(actor).deliver(message);
+              const facts = { url: "http://drover.sim", agentSha256: `agent ${this.agent}` };
+              return this.#lineOf(actor).deliver(frozenWith(message, facts));
             }),
           ),
       }),

@@ -87,6 +87,8 @@ const ASKED_EACH = 100;
 /** For how long a machine that falls ill is well, at most. */
 const HEALTHY_MS = 300_000;
 const UNREST_MS = 20_000;
+/** How long before its end a spot machine may get notice. */
+const NOTICE_MS = 120_000;
 /** For how long a disk is full, at most: more than an alarm is tried again for. */
 const LONGEST_FULL_MS = 600_000;
 const LONGEST_AWAY_MS = 400_000;
@@ -122,10 +124,13 @@ class Simulation {
   readonly #projectOfNext: () => string;
   /** Runs of which all is started that their `act` waits for. */
   readonly #acted = new Set<string>();
+  /** For what clouds do, so that all other faults strike as they would without them. */
+  readonly #cloudChance: Chance;
   readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
 
   constructor(options: Options) {
     this.#options = options;
+    this.#cloudChance = new Chance(options.seed ^ 0x51ab3d27);
     const { setting = {} } = options;
     const { pool, projectOfNext } =
       setting.pool === undefined
@@ -140,7 +145,9 @@ class Simulation {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
       end: (instance: string, why: string) => this.#end(instance, why),
     };
-    this.#cloud = new Cloud(this.#world, boot, new Chance(options.seed ^ 0x7f4a7c15), setting.account);
+    const chance = new Chance(options.seed ^ 0x7f4a7c15);
+    const namesAreFree = pool.provider.kind !== "http" && options.seed % 2 === 0;
+    this.#cloud = new Cloud(this.#world, boot, chance, { namesAreFree, ...setting.account });
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.objects = this.#objects;
@@ -423,6 +430,7 @@ class Simulation {
     if (world.strikes("fullDisk")) this.#fail(0, fullMs);
     if (world.strikes("planeAway")) this.#leave();
     this.#operator.strike();
+    this.#strikeCloud();
     if (world.strikes("planeClock")) this.#setClock(world.chance.between(-MOST_OFF_MS, MOST_OFF_MS));
     if (host === undefined) return;
     if (world.strikes("fullHost")) host.fillDisk(fullMs);
@@ -438,6 +446,24 @@ class Simulation {
       world.tell(host.worker, `its host is cut off for ${Math.round(ms / 1_000)} s`);
       host.cutOffUntil = world.now + ms;
     }
+  }
+
+  /** What clouds do that are no service of one's own. */
+  #strikeCloud(): void {
+    const [world, chance] = [this.#world, this.#cloudChance];
+    const [outageMs, scarceMs] = [chance.between(10_000, 600_000), chance.between(10_000, 300_000)];
+    const zone = chance.pick(["a", "b"]) ?? "a";
+    if (world.strikes("newAgent", chance)) this.#objects.agent += 1;
+    if (this.#setting.pool?.provider.kind === "http") return;
+    if (world.strikes("zoneOutage", chance)) this.#cloud.loseZone(zone, outageMs);
+    if (world.strikes("scarceCalls", chance)) this.#cloud.runShort(scarceMs);
+    const host = chance.pick(
+      [...this.#audit.hosts.values()].filter((one) => !one.dead && one.worker !== OWN),
+    );
+    if (host === undefined || !world.strikes("takenBack", chance)) return;
+    const afterMs = chance.chance(0.5) ? NOTICE_MS : 0;
+    if (afterMs > 0) host.giveNotice("it is taken back in 2m");
+    world.time.after(afterMs, () => void this.#cloud.takeBack(host.worker));
   }
 
   /**

@@ -48,12 +48,43 @@ const PROJECTS_IN = 3;
 export function poolOf(seed: number): { pool: PoolConfig; projectOfNext: () => string } {
   // Apart from the chance of everything else, so that all else is the same with projects and without.
   const chance = new Chance(seed ^ 0x2c1b3c6d);
-  if (chance.between(1, PROJECTS_IN) > 1) return { pool: POOL, projectOfNext: () => "default" };
+  const hasProjects = chance.between(1, PROJECTS_IN) === 1;
+  const cloud = chance.between(1, CLOUDS_IN) === 1 ? CLOUD : {};
+  if (!hasProjects) return { pool: { ...POOL, ...cloud }, projectOfNext: () => "default" };
   return {
-    pool: { ...POOL, projects: PROJECTS },
+    pool: { ...POOL, ...cloud, projects: PROJECTS },
     projectOfNext: () => (chance.chance(0.5) ? "ml" : "default"),
   };
 }
+
+/** A cloud with zones, spot machines and their twins, of which each machine can be looked up. */
+const CLOUD: Pick<PoolConfig, "provider" | "instanceTypes" | "image" | "spotPatience"> = {
+  provider: {
+    kind: "ec2",
+    region: "sim",
+    credentials: { binding: "CLOUD_SIM" },
+    subnets: { a: "subnet-a", b: "subnet-b" },
+    securityGroups: [],
+    publicIp: true,
+    rootDevice: "/dev/sda1",
+  },
+  image: "ami-1",
+  spotPatience: "40s",
+  instanceTypes: {
+    small: {
+      vcpus: 2,
+      memory: "4GiB",
+      disk: 0,
+      gpus: 0,
+      price: 0.4,
+      preemptible: true,
+      fallback: { price: 1 },
+    },
+    large: { vcpus: 4, memory: "8GiB", disk: 0, gpus: 0, price: 3 },
+  },
+};
+/** Of so many stories one is about such a cloud. */
+const CLOUDS_IN = 3;
 
 /** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */
 export function jobs(count: number, chance: Chance): Job[] {

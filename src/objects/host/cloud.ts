@@ -32,10 +32,9 @@ export class Cloud {
     this.#secrets = new ProviderSecrets(env, droverNow);
   }
 
-  /** The intent with what else its create call is made of, as it is now (clouds.md#same-bytes). */
-  frozen<Wanted extends { kind: string }>(intent: Wanted): Wanted {
-    if (intent.kind !== "cloud") return intent;
-    return { ...intent, frozen: { url: urlOf(this.#env), agentSha256: AGENT.sha256 } };
+  /** What this version of Drover adds to the bytes of a create call (clouds.md#same-bytes). */
+  get facts(): NonNullable<CreateWorker["frozen"]> {
+    return { url: urlOf(this.#env), agentSha256: AGENT.sha256 };
   }
 
   /**
@@ -44,7 +43,7 @@ export class Cloud {
    */
   async create(intent: CreateWorker): Promise<CreateAnswer> {
     const { worker, pool, type, zone, settings } = intent;
-    const { url, agentSha256 } = intent.frozen ?? { url: urlOf(this.#env), agentSha256: AGENT.sha256 };
+    const { url, agentSha256 } = intent.frozen ?? this.facts;
     if (url === "") {
       const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
       return { kind: "failed", failure: { class: "temporary", text, refused: true } };

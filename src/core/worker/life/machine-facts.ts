@@ -21,25 +21,17 @@ export function knownOf(record: WorkerRecord, shown: Instance, now: Instant): Kn
   };
 }
 
-/** When the machine came to be, by its provider's clock if that is plausible. */
+/** When the machine came to be: as its provider says, if that is plausible, or else when it was asked for. */
 function bornAt({ createdAt }: Instance, askedAt: Instant, now: Instant): Instant {
   const at = Date.parse(createdAt);
-  return at >= askedAt - CLOCK_DRIFT_MS && at <= now + CLOCK_DRIFT_MS ? at : now;
+  const isPlausible = at >= askedAt - CLOCK_DRIFT_MS && at <= now + CLOCK_DRIFT_MS;
+  return isPlausible ? Math.min(now, Math.max(askedAt, at)) : askedAt;
 }
 
-/**
- * When the machine ended: as the provider says, or else at the call that destroyed it, or before the first
- * listing that omitted it.
- */
-function endedAt(
-  { destroyAskedAt, omittedAt, destroyFailure }: WorkerRecord,
-  shown: Instance | undefined,
-  now: Instant,
-): Instant {
+/** When the machine ended: as the provider says, or else when a listing first omitted it, or now. */
+function endedAt({ omittedAt }: WorkerRecord, shown: Instance | undefined, now: Instant): Instant {
   const said = shown?.endedAt === undefined ? Number.NaN : Date.parse(shown.endedAt);
-  if (said <= now + CLOCK_DRIFT_MS) return said;
-  const destroyed = destroyFailure === null ? destroyAskedAt : null;
-  return Math.min(now, destroyed ?? omittedAt ?? now);
+  return said <= now + CLOCK_DRIFT_MS ? Math.min(now, said) : Math.min(now, omittedAt ?? now);
 }
 
 /** Until when a machine that has ended is paid for: providers count whole steps (pool.md#prices). */
