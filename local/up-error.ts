@@ -4,3 +4,6 @@
 export class UpError extends Error {
   override readonly name = "UpError";
 }
+
+/** A port is in use by another program. */
+export class PortTaken extends UpError {}

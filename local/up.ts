@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
+import { errorCode } from "../posix/errors.ts";
 import { formatDuration } from "../src/shared/duration.ts";
 import { beat } from "./beat.ts";
 import { DroverClock } from "./clock.ts";
@@ -21,6 +22,8 @@ import { strangerAbove } from "./state/own-state.ts";
 import { keepRoom, makeRoom } from "./state/reserve.ts";
 import {
   DEFAULT_STATE_DIR,
+  forgetIdentity,
+  hasIdentity,
   type Identity,
   identityOf,
   lockStateDir,
@@ -33,7 +36,7 @@ import {
   writePoolNote,
 } from "./state/state-dir.ts";
 import { makeUndo, type Undo } from "./undo.ts";
-import { UpError } from "./up-error.ts";
+import { PortTaken, UpError } from "./up-error.ts";
 
 export interface UpOptions extends PoolChoices {
   /** The port of the control plane on 127.0.0.1. Default: the previous port, else any free port. */
@@ -81,18 +84,43 @@ export async function up(options: UpOptions = {}): Promise<Up> {
   checkRuntimeNeeds();
   const worker = options.worker ?? builtWorker();
   const dir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
+  for (let tries = 1; ; tries += 1) {
+    const started = await tryUp(dir, { ...options, worker });
+    if (!("taken" in started)) return started;
+    if (tries === PORT_TRIES) throw started.taken;
+  }
+}
+
+/** How often ports are chosen if other programs keep taking those that were just chosen. */
+const PORT_TRIES = 5;
+
+/** Starts once. `taken`: another program has taken a port that this start had chosen, and nothing is left. */
+async function tryUp(
+  dir: string,
+  options: Omit<ResolvedOptions, "stateDir">,
+): Promise<Up | { taken: unknown }> {
   const undo = makeUndo();
+  let isFirst = false;
   try {
     makeRoom(dir);
     const stateDir = openStateDir(dir, options.fresh);
     undo.add(lockStateDir(stateDir));
-    return await start({ ...options, worker, stateDir }, undo);
+    isFirst = options.port === undefined && !hasIdentity(stateDir);
+    return await start({ ...options, stateDir }, undo);
   } catch (error) {
     const free = freeBelow(dir);
+    const isRace = isFirst && isPortTaken(error);
+    if (isRace) forgetIdentity(dir);
     await undo.run();
     if (free !== undefined && isFull(free)) throw new UpError(fullDiskText(dir, free));
+    if (isRace) return { taken: error };
     throw error;
   }
+}
+
+/** Whether a start has failed because another program listens on one of its ports. */
+function isPortTaken(error: unknown): boolean {
+  return error instanceof PortTaken || ["EADDRINUSE", "ERR_ADDRESS_IN_USE"].includes(errorCode(error) ?? "");
 }
 
 type ResolvedOptions = UpOptions & { worker: { script: string; options: string }; stateDir: string };
@@ -239,7 +267,7 @@ async function openCloud(
 async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   const problem = await portProblem(port);
   if (problem === "EADDRINUSE") {
-    throw new UpError(
+    throw new PortTaken(
       `Port ${port} of 127.0.0.1 is in use by another program. ` +
         "Stop that program, or choose another port with --port.",
     );
@@ -249,7 +277,8 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   }
   const cloudProblem = await portProblem(cloudPort);
   if (cloudProblem === undefined) return;
-  throw new UpError(
+  const Kind = cloudProblem === "EADDRINUSE" ? PortTaken : UpError;
+  throw new Kind(
     `Port ${cloudPort} of 127.0.0.1, which the local cloud had before, cannot be used (${cloudProblem}). ` +
       "Stop the program that uses it, or start over with --fresh.",
   );

@@ -108,6 +108,16 @@ export function prepareFolders(dir: string): void {
   removeContext(dir);
 }
 
+/** Whether a start here has chosen its ports and secrets before. */
+export function hasIdentity(dir: string): boolean {
+  return existsSync(pathIn(dir, "up.json"));
+}
+
+/** Lets the next start choose its ports and secrets anew. Nothing may run with the present ones. */
+export function forgetIdentity(dir: string): void {
+  rmSync(pathIn(dir, "up.json"), { force: true });
+}
+
 /**
  * Reads the stored ports and secrets, or creates and stores new ones. A given `port` replaces the stored
  * port, unless `machines` still run: they report to the old port, and would be lost with their runs.

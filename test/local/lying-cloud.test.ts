@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LoopbackCloud } from "../../local/loopback/cloud.ts";
@@ -118,6 +118,7 @@ afterAll(async () => {
 /** Submits runs to a cloud that lies, and waits until all is over: the runs, and the machines too. */
 async function play({ faults, dead }: Row, pool: string, config: Json): Promise<Story> {
   const dir = `${home}/${pool}`;
+  const go = `${home}/${pool}.go`;
   const ask = await startLiar(dir);
   const before = await ask("PUT", "/faults", faults);
   expect(before).toMatchObject(faults);
@@ -131,10 +132,16 @@ async function play({ faults, dead }: Row, pool: string, config: Json): Promise<
   });
   const specs = Array.from({ length: RUNS }, (_, n) => ({
     id: `${pool}-run-${n}`,
-    argv: ["sh", "-c", "echo begun; sleep 2; echo done"],
+    argv: ["sh", "-c", `echo begun; sleep 2; until [ -e ${go} ]; do sleep 0.1; done; echo done`],
     pool,
   }));
   await server.json(201, "POST", "/v1/runs", { runs: specs });
+  // The machines are wanted until the listings have lied.
+  await until("the listings have omitted what they can", async () => {
+    const { omittingListings } = await ask("GET", "/faults");
+    return omittingListings === 0;
+  });
+  writeFileSync(go, "");
   const runs = await Promise.all(specs.map(({ id }) => endOf(id)));
   await until(`the pool ${pool} shows no machine`, async () => {
     const { workers } = await server.json(200, "GET", `/v1/pools/${pool}`);

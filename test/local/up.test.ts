@@ -146,6 +146,19 @@ describe("drover up", () => {
     expect(existsSync(join(stateDir, "lock"))).toBe(false);
   });
 
+  it("chooses again if another program takes the port that it has just chosen", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const running = startUp(stateDir);
+    const taken = await until("a port is chosen", () =>
+      existsSync(join(stateDir, "up.json")) ? kept(stateDir).port : undefined,
+    );
+    const thief = createServer();
+    onTestFinished(() => void thief.close());
+    await new Promise<void>((resolve) => thief.listen(taken, "127.0.0.1", resolve));
+    const { url } = await whenUp(running, stateDir);
+    expect(Number(new URL(url).port)).not.toBe(taken);
+  });
+
   it("refuses a directory with other people's files in it, and touches none of them", async () => {
     const dir = scratchDir();
     writeFileSync(join(dir, "thesis.tex"), "years of work");

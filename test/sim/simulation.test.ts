@@ -14,7 +14,7 @@ const STEPS = 2_000;
 /** Until the word of a worker has reached a run, in milliseconds, where no message is lost. */
 const ON_THE_WAY_MS = 5_000;
 /** `npm run sim` goes on from there for as long as one likes. */
-const SEEDS = sized(80, 1_000);
+const SEEDS = sized(50, 1_000);
 const LIARS = sized(6, 20);
 /** A bug that is not found within so many seeds is not found within a minute. */
 const SEEDS_FOR_A_BUG = 600;
