@@ -133,7 +133,7 @@ test("without the secret nothing is sent, the failure says what to do, and no ru
   await submit("b", { resources: { vcpus: 4 } });
   const { holdOffs } = await seen((view) => view.holdOffs.some(({ scope }) => scope !== "list"));
   expect(holdOffs).toContainEqual(
-    expect.objectContaining({ cause: "temporary", reason: expect.stringContaining('secret "cloud"') }),
+    expect.objectContaining({ cause: "auth", reason: expect.stringContaining('secret "cloud"') }),
   );
   expect(world.cloud.calls).toHaveLength(calls);
   const creates = world.cloud.instances.size;
