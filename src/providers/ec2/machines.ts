@@ -1,5 +1,4 @@
 // What does EC2 say about a machine: its state, where it is, and why it ended?
-import type { z } from "zod";
 import { type Fault, Instance, type LifecycleState } from "../../schema/provider.ts";
 import { clause } from "../../shared/words.ts";
 import type { Veil } from "../veil.ts";
@@ -50,22 +49,27 @@ export function machineIn(item: XmlElement, veil: Veil): Parsed<Instance> {
   if (state === undefined) return { fault: `its state is "${veil(name).slice(0, 64)}"` };
   const tags = tagsOf(item);
   const zone = textAt(item, "placement", "availabilityZone");
-  const machine: z.input<typeof Instance> = {
-    id: textAt(item, "instanceId") ?? "",
+  const machine = withoutAbsent({
+    id: textAt(item, "instanceId"),
     name: textAt(item, "clientToken") ?? tags["drover-worker"] ?? "",
     address: textAt(item, "ipAddress") ?? textAt(item, "privateIpAddress") ?? null,
     state,
-    instanceType: textAt(item, "instanceType") ?? "",
+    instanceType: textAt(item, "instanceType"),
     tags,
-    createdAt: textAt(item, "launchTime") ?? "",
+    createdAt: textAt(item, "launchTime"),
     zone,
     spot: textAt(item, "instanceLifecycle") === "spot",
     endedAt: state === "terminated" ? instantIn(textAt(item, "reason") ?? "") : undefined,
     fault: state === "pending" || state === "running" ? undefined : faultOf(item, zone, veil),
-  };
+  });
   const read = checked(Instance, machine, veil);
   // Parts of a long string keep all of it in memory, and a listing has many pages: so they are copied.
   return "data" in read ? { data: structuredClone(read.data) } : read;
+}
+
+/** The fields that EC2 has filled. */
+function withoutAbsent(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function tagsOf(item: XmlElement): Record<string, string> {

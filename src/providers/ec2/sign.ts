@@ -50,7 +50,7 @@ export async function signed(
 
 /** The key of one day, region and service. `day`: as `20261122`. */
 async function signingKey(secret: string, day: string, { region, service }: Scope): Promise<Bytes> {
-  let key: Bytes = encoder.encode(`AWS4${secret}`);
+  let key: Bytes = Uint8Array.from(encoder.encode(`AWS4${secret}`));
   for (const part of [day, region, service, "aws4_request"]) key = await hmac(key, part);
   return key;
 }
