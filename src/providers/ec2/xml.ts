@@ -11,8 +11,12 @@ export interface XmlElement {
 export const MAX_ELEMENTS = 100_000;
 export const MAX_DEPTH = 32;
 
-const CLOSING = /<\/([\w.:-]+)\s*>/y;
-const OPENING = /<([A-Za-z_][\w.:-]*)(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(\/?)>/y;
+/** The longest tag, and the longest text between two tags. EC2's have hundreds, and some thousands. */
+export const MAX_TAG_CHARS = 1_024;
+export const MAX_PART_CHARS = 65_536;
+
+const CLOSING = /^<\/([\w.:-]+)\s*>/;
+const OPENING = /^<([A-Za-z_][\w.:-]*)(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(\/?)>/;
 /** What is skipped: its first and its last characters. */
 const SKIPPED: readonly [string, string][] = [
   ["<?", "?>"],
@@ -69,7 +73,12 @@ class XmlReader {
     const isBlank = raw.trim() === "";
     if (isBlank && this.#current.text === "") return;
     if (!isBlank && this.#open.length === 1) throw new XmlFault("is not XML");
-    this.#current.text += decoded(raw);
+    this.#add(raw, decoded);
+  }
+
+  #add(raw: string, read = (text: string) => text): void {
+    if (raw.length > MAX_PART_CHARS) throw new XmlFault("has too long a text");
+    this.#current.text += read(raw);
   }
 
   get #current(): XmlElement {
@@ -79,7 +88,7 @@ class XmlReader {
   #markup(): void {
     for (const [first, last] of SKIPPED) if (this.#skip(first, last) !== undefined) return;
     const quoted = this.#open.length > 1 ? this.#skip(...CDATA) : undefined;
-    if (quoted !== undefined) this.#current.text += quoted;
+    if (quoted !== undefined) this.#add(quoted);
     else if (this.#source.startsWith("<!", this.#at)) throw new XmlFault("is a web page, not XML");
     else if (this.#source.startsWith("</", this.#at)) this.#close();
     else this.#begin();
@@ -116,17 +125,22 @@ class XmlReader {
   }
 
   #match(tag: RegExp): RegExpExecArray {
-    tag.lastIndex = this.#at;
-    const match = tag.exec(this.#source);
+    const rest = this.#source.slice(this.#at, this.#at + MAX_TAG_CHARS);
+    const match = tag.exec(rest);
     if (match !== null) return match;
     // A tag that nothing closes is the last one.
-    throw new XmlFault(this.#source.indexOf(">", this.#at) === -1 ? "ends in the middle" : "is not XML");
+    const isCut = rest.length < MAX_TAG_CHARS && !rest.includes(">");
+    throw new XmlFault(isCut ? "ends in the middle" : "is not XML");
   }
 }
 
+const ENTITY = /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w{1,8}));/gi;
+const LONE_AMPERSAND = /&(?!(?:#x[0-9a-f]{1,6}|#\d{1,7}|\w{1,8});)/i;
+
 function decoded(raw: string): string {
   if (!raw.includes("&")) return raw;
-  return raw.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w{1,8}));|&/gi, (_, hex, decimal, name) => {
+  if (LONE_AMPERSAND.test(raw)) throw new XmlFault("is not XML");
+  return raw.replace(ENTITY, (_, hex, decimal, name) => {
     if (name !== undefined && Object.hasOwn(ENTITIES, name)) return ENTITIES[name] ?? "";
     const point = Number.parseInt(hex ?? decimal ?? "", hex === undefined ? 10 : 16);
     const isCharacter =
