@@ -240,15 +240,16 @@ export class Ec2Cloud {
 
   /** Changes the states whose time has come. */
   settle(): void {
+    const { bootMs, endMs } = this.#options;
+    const isOver = (at: number) => this.now >= at;
     for (const instance of this.instances.values()) {
-      const { state, launchedAt, stoppedAt = 0, takenAt = Infinity } = instance;
-      const bootsAt = launchedAt + this.#options.bootMs;
-      if (state === "pending" && !instance.isStuck && this.now >= bootsAt) this.#boot(instance, bootsAt);
-      if (instance.state === "running" && this.now >= takenAt) this.#take(instance, takenAt);
-      const endsAt = stoppedAt + this.#options.endMs;
-      if (instance.state === "shutting-down" && this.now >= endsAt) this.#end(instance, endsAt);
-      const { endedAt = Infinity } = instance;
-      if (this.now >= endedAt + SHOWN_AFTER_END_MS) this.instances.delete(instance.id);
+      const bootsAt = instance.isStuck ? Infinity : instance.launchedAt + bootMs;
+      if (instance.state === "pending" && isOver(bootsAt)) this.#boot(instance, bootsAt);
+      const { takenAt = Infinity } = instance;
+      if (instance.state === "running" && isOver(takenAt)) this.#take(instance, takenAt);
+      const endsAt = (instance.stoppedAt ?? Infinity) + endMs;
+      if (instance.state === "shutting-down" && isOver(endsAt)) this.#end(instance, endsAt);
+      if (isOver((instance.endedAt ?? Infinity) + SHOWN_AFTER_END_MS)) this.instances.delete(instance.id);
     }
   }
 

@@ -55,8 +55,8 @@ export async function listed(provider: Provider, known: readonly KnownMachine[] 
   return answer;
 }
 
-export function knownOf({ id, name, zone = null }: Instance): KnownMachine {
-  return { id, worker: name, zone };
+export function knownOf({ id, name, zone }: Instance): KnownMachine {
+  return { id, worker: name, zone: zone ?? null };
 }
 
 /** What was asked for, as actions. */
