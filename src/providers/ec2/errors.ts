@@ -249,6 +249,6 @@ function textOf(
   const clock = cls === "auth" ? skew : undefined;
   const hint = clock ?? advice;
   const said = code === undefined ? `EC2 answered ${status} without a code` : code;
-  const text = `${said}: ${clause(veil(message))}`;
+  const text = veil(`${said}: ${clause(message)}`);
   return (hint === undefined ? text : `${hint}. EC2 says ${text}`).slice(0, MAX_TEXT_CHARS);
 }
