@@ -34,7 +34,7 @@ export interface Failed {
 /** The answer's root element, or the failure. */
 export type Called = { root: XmlElement } | Failed;
 
-/** Amazon refuses what was signed five minutes ago, or in the future. */
+/** Amazon refuses what was signed five minutes ago, or as far in the future. */
 const SKEW_MS = 4 * 60_000;
 /** The most of an answer without a code that is shown. */
 const MAX_QUOTED_CHARS = 200;
@@ -95,7 +95,7 @@ function errorIn({ status, body }: Answered, veil: Veil): Ec2Error {
 /** How the clock of this Drover differs from Amazon's, which its answers show. Undefined: hardly. */
 function skewOf({ headers }: Answered, now: number): string | undefined {
   const ms = now - Date.parse(headers.get("date") ?? "");
-  if (Number.isNaN(ms) || Math.abs(ms) < SKEW_MS) return undefined;
+  if (Number.isNaN(ms) || Math.abs(ms) <= SKEW_MS) return undefined;
   const minutes = Math.round(Math.abs(ms) / 60_000) * 60_000;
   const way = ms > 0 ? "ahead of" : "behind";
   return `The clock of this Drover is ${formatDuration(minutes)} ${way} Amazon's: set it right`;
