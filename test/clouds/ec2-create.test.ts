@@ -159,7 +159,7 @@ describe("one token makes one machine", () => {
     expect(fake.cloud.living).toHaveLength(1);
   });
 
-  it("case 26: an answer is lost, and another process goes on: it finds what was made, by the token", async () => {
+  it("case 26: an answer is lost, and another process finds the machine by its token", async () => {
     const fake = await started();
     fake.cloud.faults.lostAnswers = 1;
     const lost = await providerOf(fake).create(wanted("w-1"));
@@ -172,7 +172,7 @@ describe("one token makes one machine", () => {
     expect(fake.cloud.living).toHaveLength(1);
   });
 
-  it("case 23: an answer is lost, and the bytes change with a deploy: a look, and not a failure", async () => {
+  it("case 23: an answer is lost, and a deploy changes the bytes: a look, and not a failure", async () => {
     const fake = await started();
     fake.cloud.faults.lostAnswers = 1;
     await providerOf(fake).create(wanted("w-1"));
@@ -181,7 +181,7 @@ describe("one token makes one machine", () => {
     expect(actionsOf(fake)).toEqual(["RunInstances", "RunInstances", "DescribeInstances"]);
   });
 
-  it("case 23: while the machine is not shown yet, the call is tried again, and no second machine is made", async () => {
+  it("case 23: while the machine is not shown yet, the call is tried again, and makes no other", async () => {
     const fake = await started();
     fake.cloud.faults.listDelayMs = 90_000;
     const { id } = await made(providerOf(fake), "w-1");
@@ -212,7 +212,7 @@ describe("one token makes one machine", () => {
     expect(answer).not.toHaveProperty("failure.refused");
   });
 
-  it("case 24: a refused token holds for its bytes, so another type or zone comes with another token", async () => {
+  it("case 24: a refused token holds for its bytes, so another type comes with another token", async () => {
     const fake = await started();
     fake.cloud.faults.noCapacity.add("m7i.large");
     const provider = providerOf(fake);
@@ -274,7 +274,7 @@ describe("one token makes one machine", () => {
     expect(fake.cloud.living).toEqual([]);
   });
 
-  it("a token with a zone is another one in each zone: both machines are listed, and a living one is found", async () => {
+  it("a token is another one in each zone that is named: both machines are listed", async () => {
     const fake = await started();
     const provider = providerOf(fake);
     const first = await made(provider, "w-1", { zone: "eu-west-1a" });

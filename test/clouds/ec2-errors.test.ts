@@ -16,7 +16,9 @@ const veil = veilOf(["topsecret"]);
 const facts = { veil, type: TYPE, zone: "eu-west-1a" };
 const error = (code: string | undefined, message = "It is so.", status = 400) => ({ code, message, status });
 
-const NOT_HERE = `Your requested instance type (${TYPE}) is not supported in your requested Availability Zone (eu-west-1a).`;
+const NOT_HERE =
+  `Your requested instance type (${TYPE}) is not supported in your requested Availability Zone ` +
+  "(eu-west-1a).";
 const NO_ADDRESS =
   "There are not enough free addresses in subnet 'subnet-1' to satisfy the requested number of instances.";
 const PROFILE =
@@ -227,12 +229,11 @@ describe("from the wire", () => {
     });
   });
 
-  it("case 45: without the role for spot machines, on-demand machines come, and the text has the command", async () => {
+  it("case 45: without the role for spot machines others come, and the text has the command", async () => {
     const fake = await started();
     fake.cloud.faults.noSpotRole = true;
     const provider = providerOf(fake);
-    const text =
-      /Run once, as somebody who may: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`/;
+    const text = /Run once, .*: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`/;
     expect(await provider.create(wanted("w-1", { spot: true }))).toMatchObject({
       failure: { class: "auth", scope: "type", refused: true, text: expect.stringMatching(text) },
     });
@@ -303,7 +304,7 @@ describe("from the wire", () => {
     ]);
   });
 
-  it("case 58: the account's rate is five at once and two a second, and a refused call makes nothing", async () => {
+  it("case 58: the account takes five at once and two a second, and refusals make nothing", async () => {
     const fake = await started();
     fake.cloud.faults.enforcesRates = true;
     const provider = providerOf(fake);

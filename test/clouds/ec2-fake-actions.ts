@@ -126,7 +126,9 @@ function terminateInstances(cloud: Ec2Cloud, params: Params): Content {
   if (params.get("DryRun") === "true") throw dryRun();
   const kept = instances.find(({ isProtected }) => isProtected);
   if (kept !== undefined) {
-    const text = `The instance '${kept.id}' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.`;
+    const text =
+      `The instance '${kept.id}' may not be terminated. Modify its 'disableApiTermination' instance ` +
+      "attribute and try again.";
     throw new Ec2Fault("OperationNotPermitted", text);
   }
   const changes = instances.map((instance) => {

@@ -162,7 +162,7 @@ const noFaults = (): Ec2Faults => ({
 });
 
 export interface Ec2Options {
-  /** The time at the beginning, which then stands still until `advance`. Absent: the clock of this machine. */
+  /** The time, which stands still until `advance`. Absent: as the clock of this machine says. */
   startAt?: number;
   /** How long a machine takes to run, and to end. */
   bootMs?: number;

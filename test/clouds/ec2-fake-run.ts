@@ -202,7 +202,8 @@ function disksOf(cloud: Ec2Cloud, id: string, params: Params): Plan["disks"] {
     }
     const sizeGib = Number(size ?? known?.sizeGib);
     if (sizeGib < (known?.sizeGib ?? 1)) {
-      const text = `Volume of size ${sizeGib}GB is smaller than snapshot 'snap-1', expect size >= ${snapshotGib}GB`;
+      const least = `expect size >= ${snapshotGib}GB`;
+      const text = `Volume of size ${sizeGib}GB is smaller than snapshot 'snap-1', ${least}`;
       throw new Ec2Fault("InvalidBlockDeviceMapping", text);
     }
     const said = mapping.get("Ebs.DeleteOnTermination");
@@ -224,21 +225,24 @@ function zoneFor(cloud: Ec2Cloud, plan: Plan): string {
   }
   if (isSpot && faults.noSpotRole) {
     const text =
-      "The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.";
+      "The provided credentials do not have permission to create the service-linked role for EC2 Spot " +
+      "Instances.";
     throw new Ec2Fault("AuthFailure.ServiceLinkedRoleCreationNotPermitted", text);
   }
   checkQuota(cloud, plan);
   const offered = cloud.types[type]?.zones ?? [];
   const others = offered.join(", ");
   if (named !== undefined && !offered.includes(named)) {
-    const text = `Your requested instance type (${type}) is not supported in your requested Availability Zone (${named}).`;
+    const where = `in your requested Availability Zone (${named})`;
+    const text = `Your requested instance type (${type}) is not supported ${where}.`;
     const hint = `Please retry your request by not specifying an Availability Zone or choosing ${others}.`;
     throw new Ec2Fault("Unsupported", `${text} ${hint}`);
   }
   if (named !== undefined) cloud.failIfOut([named]);
   const how = subnet === undefined ? undefined : faults.fullSubnets.get(subnet);
   if (how !== undefined) {
-    const text = `There are not enough free addresses in subnet '${subnet}' to satisfy the requested number of instances.`;
+    const rest = "to satisfy the requested number of instances";
+    const text = `There are not enough free addresses in subnet '${subnet}' ${rest}.`;
     throw new Ec2Fault(how === "code" ? "InsufficientFreeAddressesInSubnet" : "InvalidParameterValue", text);
   }
   const isFull = (zone: string) =>
@@ -263,9 +267,9 @@ function checkQuota(cloud: Ec2Cloud, { type, isSpot }: Plan): void {
   if (cloud.vcpusOf(group, isSpot) + (cloud.types[type]?.vcpus ?? 0) <= limit) return;
   if (isSpot) throw new Ec2Fault("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded");
   const text =
-    `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance ` +
-    "bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request " +
-    "to request an adjustment to this limit.";
+    `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the ` +
+    "instance bucket that the specified instance type belongs to. Please visit " +
+    "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.";
   throw new Ec2Fault("VcpuLimitExceeded", text);
 }
 

@@ -1,4 +1,4 @@
-// Whether a request is signed as AWS wants it: written from the description, apart from what Drover signs with.
+// Whether a request is signed as AWS wants it: written apart from what Drover signs with.
 import { createHash, createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { Ec2Fault } from "./ec2-fake-wire.ts";
@@ -19,8 +19,13 @@ export interface SignedRequest {
 
 /** Five minutes. */
 const TOLERANCE_MS = 300_000;
-const FORM =
-  /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d{8})\/([\w-]+)\/(\w+)\/aws4_request, ?SignedHeaders=([\w;-]+), ?Signature=([0-9a-f]{64})$/;
+const FORM = new RegExp(
+  [
+    String.raw`^AWS4-HMAC-SHA256 Credential=(\w+)/(\d{8})/([\w-]+)/(\w+)/aws4_request`,
+    String.raw`SignedHeaders=([\w;-]+)`,
+    "Signature=([0-9a-f]{64})$",
+  ].join(", ?"),
+);
 const NOT_VALID = "AWS was not able to validate the provided access credentials";
 
 /** What EC2 says of a request whose time is wrong: all of these were seen. */

@@ -4,17 +4,17 @@ import { keysIn } from "../../src/providers/ec2/keys.ts";
 import { signed, type Unsigned } from "../../src/providers/ec2/sign.ts";
 import { checkSignature } from "./ec2-fake-signature.ts";
 
-// Signatures of AWS, version 4 (clouds/ec2.md#signature): as Amazon has published them, and as the fake, which
-// was written apart from ours, wants them.
+// Signatures of AWS, version 4 (clouds/ec2.md#signature): as Amazon has published them, and as the fake wants
+// them, which was written apart from ours.
 
 const KEYS = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 const AT = Date.UTC(2015, 7, 30, 12, 36, 0);
 const SCOPE = { region: "us-east-1", service: "service" };
 const TOKEN =
-  "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YU" +
-  "uwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQ" +
-  "cHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/" +
-  "oLxBA==";
+  "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfp" +
+  "SPfIeoIYRqTflfKD8YUuwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQ" +
+  "DYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+s" +
+  "cqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA==";
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 describe("Amazon's published requests get Amazon's published signatures", () => {

@@ -36,7 +36,7 @@ function toolsWith(tools: Record<string, string | undefined>): string {
 const started = () => startEc2({ startAt: START });
 
 describe("a spot machine", () => {
-  it("case 39: has a request that is used once, and that is closed when it has ended, however it ends", async () => {
+  it("case 39: has a request that is used once, and closed when it has ended, however it ends", async () => {
     const fake = await started();
     const provider = providerOf(fake);
     const [ours, taken, off] = await Promise.all(

@@ -258,7 +258,9 @@ describe("an answer that is none of EC2's", () => {
     const instance = (id: string, state: string) =>
       `<item><instanceId>${id}</instanceId><instanceState><name>${state}</name></instanceState>` +
       "<instanceType>a</instanceType><launchTime>2026-11-22T10:00:00Z</launchTime></item>";
-    const inside = `<reservationSet><item><instancesSet>${instance("i-1", "odd")}${instance("i-2", "running")}</instancesSet></item></reservationSet>`;
+    const both = instance("i-1", "odd") + instance("i-2", "running");
+    const set = `<item><instancesSet>${both}</instancesSet></item>`;
+    const inside = `<reservationSet>${set}</reservationSet>`;
     const provider = await serving(says(200, answerOf("DescribeInstances", inside)));
     expect(await provider.list("a:b", [])).toMatchObject({
       kind: "listed",

@@ -40,8 +40,8 @@ const INVALID: Meaning = { class: "invalid", concerns: "named" };
 const OUTAGE: Meaning = { class: "temporary", concerns: "all", mayHaveWorked: true };
 
 const DENIED =
-  "Allow it in the policy of these keys; `aws sts decode-authorization-message --encoded-message …` says what " +
-  "was denied";
+  "Allow it in the policy of these keys; `aws sts decode-authorization-message --encoded-message …` " +
+  "says what was denied";
 const NO_SPOT_ROLE =
   "The account has never had a spot instance. Run once, as somebody who may: " +
   "`aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`";
@@ -144,6 +144,8 @@ const BY_CODE: Readonly<Record<string, Meaning>> = {
   DefaultVpcDoesNotExist: { ...INVALID, concerns: "all", advice: NO_DEFAULT_VPC },
   MissingParameter: INVALID,
   UnknownParameter: INVALID,
+  TagLimitExceeded: INVALID,
+  SecurityGroupsPerInterfaceLimitExceeded: INVALID,
   ValidationError: INVALID,
   Unsupported: { class: "invalid", concerns: "type" },
   UnsupportedOperation: { class: "invalid", concerns: "type" },

@@ -16,7 +16,7 @@ export interface Asking {
   veil: Veil;
 }
 
-/** How many machines one call by ids asks for, and how many machines of unknown zones are asked for, singly. */
+/** How many machines a call by ids asks for, and how many of unknown zones are asked for at most. */
 const IDS_PER_CALL = 100;
 const MAX_SINGLES = 20;
 /** A token names one machine. EC2 may show it behind pages that are empty. */

@@ -44,7 +44,7 @@ function isUsed(zone: string | null, subnets: Ec2Config["subnets"]): boolean {
   return subnets === undefined || (zone !== null && Object.hasOwn(subnets, zone));
 }
 
-/** A price. `since`: when it became valid, as EC2 writes it. Undefined: it cannot be read, and is left out. */
+/** A price, and since when it is valid, as EC2 writes it. Undefined: it cannot be read, and is left out. */
 function priceIn(item: XmlElement): (OfferedPrice & { since: string }) | undefined {
   const type = textAt(item, "instanceType");
   const zone = textAt(item, "availabilityZone");
