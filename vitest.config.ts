@@ -80,7 +80,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "processes",
-          include: ["test/{attack,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
+          include: ["test/{attack,clouds,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use
           // half of two cores (measured), so six use both.

@@ -37,21 +37,35 @@ export const HetznerConfig = z.strictObject({
 });
 export type HetznerConfig = z.output<typeof HetznerConfig>;
 
+/** A region of AWS. It is a part of a host name, so nothing else may be in it. */
+const Region = z
+  .string()
+  .max(32)
+  .regex(/^[a-z]{2,5}(?:-[a-z]+)+-\d{1,2}$/, "must be the name of a region, such as `eu-west-1`");
+const Subnet = z.string().regex(/^subnet-[0-9a-f]{8,17}$/, "must be the id of a subnet: `subnet-…`");
+const SecurityGroup = z.string().regex(/^sg-[0-9a-f]{8,17}$/, "must be the id of a security group: `sg-…`");
+
 /** Amazon EC2: one region of one account. */
 export const Ec2Config = z.strictObject({
   kind: z.literal("ec2"),
   ...common,
-  region: Part,
+  region: Region,
   subnets: z
-    .record(Part, Part)
+    .record(Part, Subnet)
+    .refine((all) => Object.keys(all).length >= 1, "must name a zone; leave it out for the default subnets")
     .refine((all) => Object.keys(all).length <= 16, "must be at most 16 zones")
     .optional()
     .describe("the subnet of each availability zone, best zone first; if absent, EC2 chooses a default one"),
-  securityGroups: parts(16).default([]).describe("ids of security groups; none: the default group"),
+  securityGroups: z
+    .array(SecurityGroup)
+    .max(16)
+    .refine((all) => new Set(all).size === all.length, "must not name anything twice")
+    .default([])
+    .describe("ids of security groups; none: the default group"),
   publicIp: z
     .boolean()
     .default(true)
-    .describe("whether a machine has a public IPv4 address, which costs extra"),
+    .describe("whether a machine has a public IPv4 address, which costs extra; `false` needs `subnets`"),
   rootDevice: z
     .string()
     .regex(/^[\w/-]{1,64}$/)
@@ -59,7 +73,11 @@ export const Ec2Config = z.strictObject({
     .describe(
       "the root device of the image: `/dev/sda1` for Ubuntu, `/dev/xvda` for Amazon Linux and Debian",
     ),
-  instanceProfile: Part.optional().describe("name of an instance profile; if absent, machines have no role"),
+  instanceProfile: z
+    .string()
+    .regex(/^[\w+=,.@-]{1,128}$/, "must be the name of an instance profile, not an ARN")
+    .optional()
+    .describe("name of an instance profile; if absent, machines have no role"),
 });
 export type Ec2Config = z.output<typeof Ec2Config>;
 
