@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ProviderFailure } from "../../src/core/messages.ts";
+import type { ProviderFailure } from "../../src/core/provider-answers.ts";
 import { classify } from "../../src/providers/ec2/errors.ts";
 import { quotaGroupOf } from "../../src/providers/ec2/families.ts";
 import { veilOf } from "../../src/providers/veil.ts";

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { ProviderFailure } from "../../src/core/messages.ts";
+import type { ProviderFailure } from "../../src/core/provider-answers.ts";
 import { endpointOf } from "../../src/providers/ec2/calls.ts";
 import { ec2Permissions } from "../../src/providers/ec2/permissions.ts";
 import { ec2Provider } from "../../src/providers/ec2/provider.ts";

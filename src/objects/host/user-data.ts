@@ -1,6 +1,8 @@
 // Which script turns a fresh machine into a host?
+
+import { EC2_NOTICE } from "../../providers/ec2/notice.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
-import { TRAITS } from "../../shared/cloud/kinds.ts";
+import { type ProviderKind, TRAITS } from "../../shared/cloud/kinds.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
 import script from "./user-data.sh";
 
@@ -21,9 +23,12 @@ export interface HostFacts extends HostCommands {
 
 /** The commands of a provider's hosts: of a service as configured, of a cloud as its kind has them. */
 export function hostCommands(provider: ProviderConfig): HostCommands {
-  const { powerOff, notice } = provider.kind === "http" ? provider : TRAITS[provider.kind];
-  return { powerOff, notice };
+  if (provider.kind === "http") return { powerOff: provider.powerOff, notice: provider.notice };
+  return { powerOff: TRAITS[provider.kind].powerOff, notice: NOTICES[provider.kind] };
 }
+
+/** The scripts that print notices of an interruption, by kind of cloud. */
+const NOTICES: Partial<Record<ProviderKind, string>> = { ec2: EC2_NOTICE };
 
 /**
  * The script that turns a fresh machine into a host (host-protocol.md#survives), with its variables filled

@@ -1,5 +1,5 @@
 // How is EC2 called: which address, which signature, and is the answer the right one?
-import type { ProviderFailure } from "../../core/messages.ts";
+import type { ProviderFailure } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import { formatDuration } from "../../shared/duration.ts";
 import type { Veil } from "../veil.ts";

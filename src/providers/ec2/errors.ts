@@ -1,5 +1,5 @@
 // What does an error of EC2 mean? The tables say it by code; whatever no table has is temporary.
-import type { ProviderFailure } from "../../core/messages.ts";
+import type { ProviderFailure } from "../../core/provider-answers.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import { clause } from "../../shared/words.ts";
 import type { Veil } from "../veil.ts";

@@ -1,6 +1,6 @@
 // Which keys are in the credentials of an AWS account?
 import { z } from "zod";
-import type { ProviderFailure } from "../../core/messages.ts";
+import type { ProviderFailure } from "../../core/provider-answers.ts";
 import { jsonOf } from "../../schema/json.ts";
 
 /** A key is sent in a header, or signs what is sent in one. */

@@ -1,5 +1,5 @@
 // Which machines does EC2 have, also while one of its zones is out?
-import type { FindAnswer, Gap, ListAnswer, ProviderFailure } from "../../core/messages.ts";
+import type { FindAnswer, Gap, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { Instance } from "../../schema/provider.ts";
 import { listPages, type ReadPage } from "../pages.ts";
 import type { KnownMachine } from "../provider.ts";

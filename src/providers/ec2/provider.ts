@@ -1,5 +1,5 @@
 // How does Drover create, list, find and destroy machines of Amazon EC2?
-import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../core/messages.ts";
+import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";

@@ -32,9 +32,8 @@ export interface Traits {
   maxUserDataBytes: number;
   /** The default boot probe. */
   bootProbe: string;
-  /** The command that ends the machine, and the one that prints its interruption notice. Absent: none. */
+  /** The command that ends the machine. Absent: none. */
   powerOff?: string;
-  notice?: string;
 }
 
 const SECOND_MS: Millis = 1_000;
@@ -88,7 +87,8 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     rates: { create: 1, destroy: 1 },
     maxUserDataBytes: 65_536,
     bootProbe: "true",
-    powerOff: "kill -TERM 1",
+    // The end of the main process ends the machine, and the agent is part of it.
+    powerOff: "true",
   },
   gce: {
     title: "Google Compute Engine",
