@@ -378,6 +378,15 @@ describe("an instance is read as it is written", () => {
     expect(inState("running", `<reason>${reason}</reason>`)).not.toHaveProperty("data.endedAt");
   });
 
+  it.each(["pending", "running"])(
+    "a machine that is %s has no reason of an end, whatever else it has",
+    (state) => {
+      const reason = "<stateReason><code>Server.InternalError</code><message>it was</message></stateReason>";
+      expect(inState(state, reason)).not.toHaveProperty("data.fault");
+      expect(inState("stopping", reason)).toHaveProperty("data.fault.class", "temporary");
+    },
+  );
+
   it("tags keep their characters, and a text of a reason is veiled and cut", () => {
     const found = inState(
       "terminated",

@@ -16,6 +16,7 @@ import {
   made,
   providerOf,
   START,
+  TIMEOUT_MS,
   theOne,
   wanted,
 } from "./support/ec2.ts";
@@ -136,7 +137,7 @@ describe("a region", () => {
 
   it("that is not there is a name that cannot be resolved", async () => {
     const config = configOf({ url: "https://ec2.eu-nowhere-1.invalid" });
-    const provider = ec2Provider({ config, credentials: JSON.stringify(KEYS) }, () => START);
+    const provider = ec2Provider({ config, credentials: JSON.stringify(KEYS) }, () => START, TIMEOUT_MS);
     const [failure] = await failuresOf(provider);
     expect(failure).toMatchObject({
       class: "temporary",
@@ -240,6 +241,15 @@ describe("an answer that is none of EC2's", () => {
       kind: "failed",
       failure: { class: "temporary", text: expect.stringMatching(text) },
     });
+  });
+
+  it("a page that repeats a secret shows no part of it, wherever the page is cut", async () => {
+    const secret = KEYS.secretAccessKey;
+    for (const before of [150, 170, 180, 190, 196]) {
+      const [failure] = await failuresOf(await serving(says(502, "x".repeat(before) + secret)));
+      expect((failure as ProviderFailure).text).toContain("x".repeat(before));
+      expect((failure as ProviderFailure).text).not.toContain(secret.slice(0, 4));
+    }
   });
 
   it("a pause that is asked for is kept, within bounds", async () => {

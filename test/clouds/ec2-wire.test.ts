@@ -234,6 +234,15 @@ describe("Amazon's client reads what the fake answers", () => {
     expect(fake.cloud.living).toEqual([]);
   });
 
+  it("of several machines none is ended if one is not known", async () => {
+    const fake = await startEc2();
+    const { id } = await made(providerOf(fake), "w-1");
+    const InstanceIds = [id, "i-00000000000000000"];
+    const sent = clientOf(fake).send(new TerminateInstancesCommand({ InstanceIds }));
+    await expect(sent).rejects.toMatchObject({ name: "InvalidInstanceID.NotFound" });
+    expect(fake.cloud.named(id).state).toBe("pending");
+  });
+
   it("a wrong key is refused", async () => {
     const fake = await startEc2();
     const credentials = { ...KEYS, secretAccessKey: "wrong" };

@@ -7,7 +7,7 @@ export interface XmlElement {
   children: XmlElement[];
 }
 
-/** A page of 100 instances has some 20,000 elements. A tree of this many fits into an isolate's memory. */
+/** A page of 100 instances has fewer than 20,000 elements. A tree of this many takes some 10 MB. */
 export const MAX_ELEMENTS = 100_000;
 export const MAX_DEPTH = 32;
 
