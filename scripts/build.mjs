@@ -1,5 +1,5 @@
 // Builds the agent (one file for Node 20), the Worker, the command and the client; `npm ci` calls it. The
-// agent comes first, since the Worker carries it; the client's types last, since they derive from the routes.
+// agent comes first, since the Worker knows its digest; the client's types last, since they derive from the routes.
 import { join } from "node:path";
 import { build } from "esbuild";
 import { agentOptions, client, commandOptions, root, worker } from "./bundles.mjs";
@@ -8,8 +8,8 @@ import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generate
 import { writeReference } from "./reference.mjs";
 
 await build(agentOptions());
-writeAgentModule();
 writeReference(join(root, "dist/assets"));
+writeAgentModule();
 await writeApiModule();
 await build(worker);
 writeWorkerOptions();

@@ -38,8 +38,8 @@ const requireBanner = {
 };
 
 /**
- * The agent: one file for a plain Node 20, without the optional native helpers of `ws`. The Worker carries
- * it, so it has no comments and no spaces. Names stay, for whoever reads a stack trace.
+ * The agent: one file for a plain Node 20, without the optional native helpers of `ws`. Each new machine
+ * fetches it, so it has no comments and no spaces. Names stay, for whoever reads a stack trace.
  * @returns {import("esbuild").BuildOptions}
  */
 export const agentOptions = (ofVersion = version, outfile = "dist/drover-agent.mjs") => ({

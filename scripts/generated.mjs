@@ -1,13 +1,16 @@
-// Which files does one part of Drover generate for another? The Worker carries the agent, the client knows
+// Which files does one part of Drover generate for another? The Worker knows the agent, the client knows
 // the routes, and the local runtime the content of `wrangler.toml`. A file is written only if it has changed.
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { root, version } from "./bundles.mjs";
 import { clientTypes, documentOfRoutes } from "./client-types.mjs";
 import { workerOptions } from "./worker-options.mjs";
 
-/** Writes `src/generated/agent-bundle.ts` from the built agent and its installer. */
+/**
+ * Writes `src/generated/agent-bundle.ts` from the built agent and its installer. The agent itself is an asset
+ * of the Worker, named by its digest: code and asset of a deployment always fit together.
+ */
 export function writeAgentModule() {
   const source = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
   const installer = readFileSync(join(root, "agent/install.sh"), "utf8");
@@ -17,11 +20,14 @@ export function writeAgentModule() {
     "export const AGENT = {",
     `  version: ${JSON.stringify(version)},`,
     `  sha256: ${JSON.stringify(sha256)},`,
-    `  source: ${JSON.stringify(source)},`,
     `  installer: ${JSON.stringify(installer)},`,
     "};",
   ];
   write("src/generated/agent-bundle.ts", lines.join("\n"));
+  const assets = join(root, "dist/assets/agent");
+  rmSync(assets, { recursive: true, force: true });
+  mkdirSync(assets, { recursive: true });
+  writeFileSync(join(assets, `${sha256}.mjs`), source);
 }
 
 /** Writes `src/generated/api.ts` from the routes. */

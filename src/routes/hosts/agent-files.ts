@@ -1,6 +1,5 @@
 // The files that a machine downloads to become a host: the agent, its installer, and their digests.
 import { etag } from "hono/etag";
-import { contentDigest } from "../../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { OPEN, operation } from "../openapi/operation.ts";
 import { fileAnswers } from "../openapi/params.ts";
@@ -9,9 +8,8 @@ import { sha256 } from "../runs/submission.ts";
 /** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
 export interface AgentBundle {
   version: string;
-  /** SHA-256 of `source`, in hexadecimal. */
+  /** SHA-256 of the agent, in hexadecimal. The file is an asset with this name (`assets` in wrangler.toml). */
   sha256: string;
-  source: string;
   /** The installer, with `@DROVER_URL@` and `@AGENT_SHA256@` to be filled in. */
   installer: string;
 }
@@ -23,7 +21,13 @@ interface AgentFile {
   called: string;
   type: string;
   summary: string;
-  text(c: EdgeContext): string;
+  content(c: EdgeContext): Promise<Content>;
+}
+
+/** The content of a file, and its SHA-256 in hexadecimal. */
+interface Content {
+  body: string | ReadableStream | null;
+  sha256: string;
 }
 
 /**
@@ -37,7 +41,12 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
     called: "Agent",
     type: "text/javascript",
     summary: "The host agent, one file for Node 20 or later",
-    text: () => agent.source,
+    async content(c) {
+      const url = new URL(`/agent/${agent.sha256}.mjs`, c.req.url);
+      const { ok, body } = await c.env.assets.fetch(new Request(url));
+      if (!ok) throw new Error(`the agent ${agent.sha256} is not among the assets of this Worker`);
+      return { body, sha256: agent.sha256 };
+    },
   });
   addFile(app, {
     name: "install.sh",
@@ -45,14 +54,16 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
     type: "text/x-shellscript",
     summary: "Makes a self-hosted machine a host: for `curl … | DROVER_CODE=… sh`",
     // Without a configured URL, use the URL of this request.
-    text: (c) =>
-      agent.installer
+    async content(c) {
+      const body = agent.installer
         .replaceAll("@DROVER_URL@", c.env.url === "" ? new URL(c.req.url).origin : c.env.url)
-        .replaceAll("@AGENT_SHA256@", agent.sha256),
+        .replaceAll("@AGENT_SHA256@", agent.sha256);
+      return { body, sha256: await sha256(body) };
+    },
   });
 }
 
-function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile): void {
+function addFile(app: EdgeApp, { name, called, type, summary, content }: AgentFile): void {
   const fileRoute = operation({
     ...OPEN,
     path: `/agent/${name}`,
@@ -68,15 +79,19 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     responses: fileAnswers("the digest", ["text/plain"]),
   });
   app.openapi(fileRoute, async (c) => {
-    const body = text(c);
-    const digest = await sha256(body);
+    const { body, sha256: digest } = await content(c);
     const headers = {
       "content-type": `${type}; charset=utf-8`,
       "cache-control": "no-cache",
       etag: `"${digest}"`,
-      "repr-digest": contentDigest(body),
+      "repr-digest": `sha-256=:${base64Of(digest)}:`,
     };
     return new Response(body, { headers });
   });
-  app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200));
+  app.openapi(digestRoute, async (c) => c.text(`${(await content(c)).sha256}  ${name}\n`, 200));
+}
+
+/** Bytes in hexadecimal, in base64. */
+function base64Of(hex: string): string {
+  return btoa(hex.replace(/../g, (byte) => String.fromCharCode(Number.parseInt(byte, 16))));
 }

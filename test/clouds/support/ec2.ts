@@ -16,7 +16,12 @@ export const CODE = "drvc_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
 export const SUBNETS = { "eu-west-1b": "subnet-1111111b", "eu-west-1a": "subnet-1111111a" };
 
 export function configOf(fake: Pick<Ec2Fake, "url">, own: Partial<Ec2Config> = {}): Ec2Config {
-  const config = Ec2Config.parse({ kind: "ec2", credentials: { binding: "CLOUD_AWS" }, region: REGION, ...own });
+  const config = Ec2Config.parse({
+    kind: "ec2",
+    credentials: { binding: "CLOUD_AWS" },
+    region: REGION,
+    ...own,
+  });
   return { endpoint: fake.url, ...config };
 }
 

@@ -23,14 +23,16 @@ export const DROVER_URL = "https://drover.test";
 const source = "// the agent\n";
 export const AGENT = {
   version: "1.2.3",
-  source,
   sha256: createHash("sha256").update(source).digest("hex"),
   installer: "url='@DROVER_URL@' sha256='@AGENT_SHA256@'\n",
 };
 
-/** Stands for the files beside a Worker; `reference.test.ts` tests the real service. */
+/** Stands for the files beside a Worker; `reference.test.ts` and `worker.test.ts` test the real service. */
 const NO_ASSETS: Assets = {
-  fetch: async () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
+  async fetch(request) {
+    if (new URL(request.url).pathname === `/agent/${AGENT.sha256}.mjs`) return new Response(source);
+    return new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
+  },
 };
 
 /** The edge over objects in memory. */

@@ -12,7 +12,7 @@ import { bindings } from "./world.ts";
 
 /** The break-glass secret of these edges. */
 export const ADMIN = "drv_admin_token_of_the_object_tests";
-const AGENT = { version: "0", source: "", sha256: "", installer: "" };
+const AGENT = { version: "0", sha256: "", installer: "" };
 
 /** The JSON of an answer. Tests read the fields that they know to exist. */
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on the value itself; types would only repeat it
