@@ -6,7 +6,7 @@ import { jittered } from "../../jitter.ts";
 import type { WorkerFailure } from "../../messages.ts";
 import type { ListAnswer, ProviderFailure } from "../../provider-answers.ts";
 import { isSameType } from "../config-diff.ts";
-import { typeNamed } from "../plan/types.ts";
+import { typeNamed, zonesOf } from "../plan/types.ts";
 import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 
 /** A kind of machine: the name of an instance type, the type as configured, and the zone. */
@@ -92,7 +92,16 @@ export function holdAfterFailure(
   failure: WorkerFailure,
   now: Instant,
 ): PoolRecord {
-  return withFailure(record, scopeOf(failure, kind), failure, now);
+  return withFailure(record, scopeOf(failure, wantedKind(record.config, kind)), failure, now);
+}
+
+/**
+ * The kind of machine as it can be requested again. Where the provider chooses the zones, a zone that it has
+ * chosen is no scope: no request names it (clouds.md#zones).
+ */
+function wantedKind(config: PoolConfig, kind: Kind): Kind {
+  const zones = zonesOf(config, typeNamed(config, kind.instanceType) ?? kind.type);
+  return zones.includes(null) ? { ...kind, zone: null } : kind;
 }
 
 /**
