@@ -13,7 +13,5 @@ export function providerOf(config: ProviderConfig, credentials: string, now: () 
       return httpProvider({ ...config, secret: credentials }, now);
     case "ec2":
       return ec2Provider({ config, credentials }, now);
-    default:
-      return null;
   }
 }

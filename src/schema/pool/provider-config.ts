@@ -1,7 +1,7 @@
 // How does a pool reach its provider, and where are the provider's credentials?
 import { z } from "zod";
 import { ServiceUrl } from "../service-url.ts";
-import { Ec2Config, FlyConfig, GceConfig, HetznerConfig } from "./providers/clouds.ts";
+import { Ec2Config } from "./providers/clouds.ts";
 import { NamedCredentials, NamedSecret, StoredSecret } from "./providers/credentials.ts";
 
 export type { StoredCredentials, StoredSecret } from "./providers/credentials.ts";
@@ -38,25 +38,13 @@ export type HttpConfig = z.output<typeof HttpConfig>;
 const NoneConfig = z.strictObject({ kind: z.literal("none") });
 
 /** A provider, as it is stored. */
-export const ProviderConfig = z.discriminatedUnion("kind", [
-  HttpConfig,
-  NoneConfig,
-  HetznerConfig,
-  Ec2Config,
-  FlyConfig,
-  GceConfig,
-]);
+export const ProviderConfig = z.discriminatedUnion("kind", [HttpConfig, NoneConfig, Ec2Config]);
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 /** A provider that makes machines for a pool. */
 export type CloudConfig = Exclude<ProviderConfig, { kind: "http" | "none" }>;
 
 const named = { credentials: NamedCredentials };
-const clouds = [
-  HetznerConfig.extend(named),
-  Ec2Config.extend(named),
-  FlyConfig.extend(named),
-  GceConfig.extend(named),
-] as const;
+const clouds = [Ec2Config.extend(named)] as const;
 
 /** A provider in a PUT. */
 export const PutProvider = z

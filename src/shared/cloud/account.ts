@@ -5,10 +5,7 @@ import type { ProviderKind } from "./kinds.ts";
 export type AccountOf =
   | { kind: "http"; url: string }
   | { kind: "none" }
-  | { kind: "hetzner"; endpoint?: string | undefined }
-  | { kind: "ec2"; region: string; endpoint?: string | undefined }
-  | { kind: "fly"; app: string; endpoint?: string | undefined }
-  | { kind: "gce"; project: string; endpoint?: string | undefined };
+  | { kind: "ec2"; region: string; endpoint?: string | undefined };
 
 /**
  * Names the place of a provider's machines for people. Two providers with different names have no machine in
@@ -18,16 +15,7 @@ export function accountName(provider: AccountOf): string {
   if (provider.kind === "http") return provider.url;
   if (provider.kind === "none") return "no provider";
   const at = provider.endpoint === undefined ? "" : ` at ${provider.endpoint}`;
-  switch (provider.kind) {
-    case "hetzner":
-      return `Hetzner Cloud${at}`;
-    case "ec2":
-      return `Amazon EC2 in ${provider.region}${at}`;
-    case "fly":
-      return `the Fly app ${provider.app}${at}`;
-    case "gce":
-      return `the Google Cloud project ${provider.project}${at}`;
-  }
+  return `Amazon EC2 in ${provider.region}${at}`;
 }
 
 /** A provider, as far as it says where its credentials are: `secret` for `http`, `credentials` for clouds. */

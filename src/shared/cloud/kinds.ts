@@ -5,7 +5,7 @@ import type { Millis } from "../machine.ts";
  * The kinds of provider. `http`: a service that the user runs. `none`: no provider, for pools of self-hosted
  * machines alone.
  */
-export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2", "fly", "gce"] as const;
+export const PROVIDER_KINDS = ["http", "none", "ec2"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 /** What is true of every provider of a kind, whoever owns the account. */
@@ -14,10 +14,9 @@ export interface Traits {
   title: string;
   /**
    * How a machine ends itself without the control plane. `command`: by the `powerOff` command of the
-   * configuration, if there is one. `poweroff`: by switching itself off. `exit`: when its main process exits.
-   * `none`: not at all, so that nothing bounds the bill while the control plane is away.
+   * configuration, if there is one. `poweroff`: by switching itself off.
    */
-  selfDestruct: "command" | "poweroff" | "exit" | "none";
+  selfDestruct: "command" | "poweroff";
   /** The provider itself ends a machine after a time that is set when the machine is created. */
   hasDeadline: boolean;
   /** A listing that begins within this time after a create or destroy call may lack the call's effect. */
@@ -38,7 +37,6 @@ export interface Traits {
 
 const SECOND_MS: Millis = 1_000;
 const MINUTE_MS: Millis = 60 * SECOND_MS;
-const HOUR_MS: Millis = 60 * MINUTE_MS;
 
 const OWN_SERVICE: Traits = {
   title: "an HTTP service",
@@ -55,16 +53,6 @@ const OWN_SERVICE: Traits = {
 export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
   http: OWN_SERVICE,
   none: { ...OWN_SERVICE, title: "no provider" },
-  hetzner: {
-    title: "Hetzner Cloud",
-    selfDestruct: "none",
-    hasDeadline: false,
-    listConsistencyMs: 10 * SECOND_MS,
-    finds: true,
-    billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
-    maxUserDataBytes: 32_768,
-    bootProbe: "true",
-  },
   ec2: {
     title: "Amazon EC2",
     selfDestruct: "poweroff",
@@ -76,29 +64,5 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     maxUserDataBytes: 16_384,
     bootProbe: "true",
     powerOff: "poweroff",
-  },
-  fly: {
-    title: "Fly Machines",
-    selfDestruct: "exit",
-    hasDeadline: false,
-    listConsistencyMs: 10 * SECOND_MS,
-    finds: true,
-    billing: { minMs: 0, stepMs: SECOND_MS },
-    rates: { create: 1, destroy: 1 },
-    maxUserDataBytes: 65_536,
-    bootProbe: "true",
-    // The end of the main process ends the machine, and the agent is part of it.
-    powerOff: "true",
-  },
-  gce: {
-    title: "Google Compute Engine",
-    selfDestruct: "none",
-    hasDeadline: true,
-    listConsistencyMs: 30 * SECOND_MS,
-    finds: true,
-    billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
-    rates: { create: 10, destroy: 10 },
-    maxUserDataBytes: 262_144,
-    bootProbe: "true",
   },
 };

@@ -18,24 +18,6 @@ const POOL_OF_LABELS: Rule = {
   pattern: /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
   text: "end with a letter or a digit",
 };
-/** Names of machines must begin with a letter. */
-const POOL_OF_HOSTS: Rule = {
-  pattern: /^[a-z]([a-z0-9-]*[a-z0-9])?$/,
-  text: "begin with a letter, and end with a letter or a digit",
-};
-const LABEL: Rule = {
-  pattern: /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
-  text: "be at most 63 letters, digits and any of `._-`, and begin and end with a letter or a digit",
-};
-const EMPTY_OR_LABEL: Rule = { ...LABEL, pattern: new RegExp(`^$|${LABEL.pattern.source}`) };
-const LOWER_LABEL: Rule = {
-  pattern: /^[a-z][a-z0-9_-]{0,62}$/,
-  text: "be at most 63 lower-case letters, digits and any of `_-`, and begin with a letter",
-};
-const LOWER_VALUE: Rule = {
-  pattern: /^[a-z0-9_-]{0,63}$/,
-  text: "be at most 63 lower-case letters, digits and any of `_-`",
-};
 const EC2_TAG: Rule = {
   pattern: /^(?!aws:)[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u,
   text: "be letters, digits, blanks and any of `_.:/=+-@`, and not begin with `aws:`",
@@ -43,10 +25,7 @@ const EC2_TAG: Rule = {
 
 /** The rules of each kind that has any. */
 const RULES: Partial<Record<ProviderKind, Rules>> = {
-  hetzner: { pool: POOL_OF_LABELS, tagName: LABEL, tagValue: EMPTY_OR_LABEL },
   ec2: { pool: POOL_OF_LABELS, tagName: EC2_TAG, tagValue: EC2_TAG },
-  fly: { pool: POOL_OF_HOSTS, tagName: LABEL, tagValue: EMPTY_OR_LABEL },
-  gce: { pool: POOL_OF_HOSTS, tagName: LOWER_LABEL, tagValue: LOWER_VALUE },
 };
 
 /** Why a pool of this kind of provider cannot have this name. Null: it can. */

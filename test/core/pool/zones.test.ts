@@ -79,30 +79,8 @@ describe("where machines of a type may be (clouds.md#zones)", () => {
       ["eu-west-1c", "eu-west-1a"],
     ],
     [
-      "in locations",
-      cloudConfig("hetzner", {
-        provider: { kind: "hetzner", credentials: { binding: "CLOUD_CI" }, locations: ["nbg1", "fsn1"] },
-      }),
-      ["nbg1", "fsn1"],
-    ],
-    [
-      "in no location that is named",
-      cloudConfig("hetzner", {
-        provider: { kind: "hetzner", credentials: { binding: "CLOUD_CI" }, locations: [] },
-      }),
-      [null],
-    ],
-    [
-      "in regions",
-      cloudConfig("fly", {
-        provider: { kind: "fly", credentials: { binding: "CLOUD_CI" }, app: "ci", regions: ["ams"] },
-      }),
-      ["ams"],
-    ],
-    ["in zones", cloudConfig("gce"), ["europe-west1-b"]],
-    [
       "in those of the type, whatever the account has",
-      cloudConfig("gce", { instanceTypes: { small: { ...SMALL, zones: ["us-east1-b"] } } }),
+      cloudConfig("ec2", { instanceTypes: { small: { ...SMALL, zones: ["us-east1-b"] } } }),
       ["us-east1-b"],
     ],
   ])("%s", (_what, more, zones) => {

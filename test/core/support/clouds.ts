@@ -15,10 +15,7 @@ const credentials = { binding: "CLOUD_CI" };
 /** A provider of each kind that makes machines. */
 export const PROVIDERS = {
   http: PROVIDER,
-  hetzner: { kind: "hetzner", credentials },
   ec2: { kind: "ec2", credentials, region: "eu-west-1" },
-  fly: { kind: "fly", credentials, app: "ci" },
-  gce: { kind: "gce", credentials, project: "ci", zones: ["europe-west1-b"] },
 } as const satisfies Record<string, PoolConfigInput["provider"]>;
 
 /** The configuration of a pool at this kind of cloud. */

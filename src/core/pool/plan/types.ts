@@ -45,16 +45,6 @@ export function zonesOf({ provider }: Pick<PoolConfig, "provider">, type: Instan
 }
 
 function accountZones(provider: PoolConfig["provider"]): string[] | undefined {
-  switch (provider.kind) {
-    case "hetzner":
-      return provider.locations;
-    case "ec2":
-      return provider.subnets === undefined ? undefined : Object.keys(provider.subnets);
-    case "fly":
-      return provider.regions;
-    case "gce":
-      return provider.zones;
-    default:
-      return undefined;
-  }
+  if (provider.kind !== "ec2" || provider.subnets === undefined) return undefined;
+  return Object.keys(provider.subnets);
 }

@@ -1,41 +1,20 @@
 // What does a pool say about its account at a cloud (clouds.md)?
 import { z } from "zod";
-import { Duration } from "../../common.ts";
 import { ServiceUrl } from "../../service-url.ts";
 import { StoredCredentials } from "./credentials.ts";
 
-/** The name of a zone, region, location or account part, as all four clouds write them. */
+/** The name of a zone, region, location or account part, as clouds write them. */
 const Part = z
   .string()
   .min(1)
   .max(128)
   .regex(/^[\w.:/-]+$/, "must be letters, digits and any of `.:/_-`");
 
-const parts = (most: number) =>
-  z
-    .array(Part)
-    .max(most)
-    .refine((all) => new Set(all).size === all.length, "must not name anything twice");
-
 /** What every cloud has in common. */
 const common = {
   credentials: StoredCredentials,
   endpoint: ServiceUrl.optional().describe("another address of the API; for tests and private endpoints"),
 };
-
-/** Hetzner Cloud: one project, whose token can do everything there. */
-export const HetznerConfig = z.strictObject({
-  kind: z.literal("hetzner"),
-  ...common,
-  locations: parts(16).optional().describe("where machines may be, best first; if absent, Hetzner chooses"),
-  sshKeys: parts(16)
-    .default([])
-    .describe("names of SSH keys; without one Hetzner sends an e-mail with a password for each machine"),
-  ipv4: z.boolean().default(true).describe("whether a machine has a public IPv4 address, which costs extra"),
-  networks: z.array(z.int().min(1)).max(3).default([]).describe("ids of private networks"),
-  firewalls: z.array(z.int().min(1)).max(5).default([]).describe("ids of firewalls"),
-});
-export type HetznerConfig = z.output<typeof HetznerConfig>;
 
 /** A region of AWS. It is a part of a host name, so nothing else may be in it. */
 const Region = z
@@ -80,29 +59,3 @@ export const Ec2Config = z.strictObject({
     .describe("name of an instance profile; if absent, machines have no role"),
 });
 export type Ec2Config = z.output<typeof Ec2Config>;
-
-/** Fly Machines: one app. */
-export const FlyConfig = z.strictObject({
-  kind: z.literal("fly"),
-  ...common,
-  app: Part,
-  regions: parts(40).optional().describe("where machines may be, best first; if absent, Fly chooses"),
-});
-export type FlyConfig = z.output<typeof FlyConfig>;
-
-/** Google Compute Engine: some zones of one project. */
-export const GceConfig = z.strictObject({
-  kind: z.literal("gce"),
-  ...common,
-  project: Part,
-  zones: parts(40).min(1).describe("where machines may be, best first"),
-  network: Part.default("global/networks/default"),
-  subnetwork: Part.optional(),
-  publicIp: z
-    .boolean()
-    .default(true)
-    .describe("whether a machine has a public IPv4 address, which costs extra"),
-  diskType: Part.default("pd-balanced"),
-  maxLife: Duration.default("24h").describe("Google itself deletes a machine that is older"),
-});
-export type GceConfig = z.output<typeof GceConfig>;
