@@ -1,5 +1,6 @@
 // How does a pool reach its provider, and where are the provider's credentials?
 import { z } from "zod";
+import { PROVIDER_KINDS } from "../../shared/cloud/kinds.ts";
 import { ServiceUrl } from "../service-url.ts";
 import { Ec2Config } from "./providers/clouds.ts";
 import { NamedCredentials, NamedSecret, StoredSecret } from "./providers/credentials.ts";
@@ -37,8 +38,14 @@ export type HttpConfig = z.output<typeof HttpConfig>;
 /** No provider: the pool has self-hosted machines alone. */
 const NoneConfig = z.strictObject({ kind: z.literal("none") });
 
+/** Names the kinds, if a kind is unknown. */
+const ofKind = {
+  error: ({ code }: { code: string }) =>
+    code === "invalid_union" ? `must be one of ${PROVIDER_KINDS.join(", ")}` : undefined,
+};
+
 /** A provider, as it is stored. */
-export const ProviderConfig = z.discriminatedUnion("kind", [HttpConfig, NoneConfig, Ec2Config]);
+export const ProviderConfig = z.discriminatedUnion("kind", [HttpConfig, NoneConfig, Ec2Config], ofKind);
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 /** A provider that makes machines for a pool. */
 export type CloudConfig = Exclude<ProviderConfig, { kind: "http" | "none" }>;
@@ -48,19 +55,23 @@ const clouds = [Ec2Config.extend(named)] as const;
 
 /** A provider in a PUT. */
 export const PutProvider = z
-  .discriminatedUnion("kind", [
-    HttpConfig.extend({
-      secret: z
-        .union([HeaderSecret, NamedSecret], WRONG_SECRET)
-        .optional()
-        .describe(
-          "the text itself, or the name of a secret; if absent, an existing pool with the same `url` keeps " +
-            "its secret",
-        ),
-    }),
-    NoneConfig,
-    ...clouds,
-  ])
+  .discriminatedUnion(
+    "kind",
+    [
+      HttpConfig.extend({
+        secret: z
+          .union([HeaderSecret, NamedSecret], WRONG_SECRET)
+          .optional()
+          .describe(
+            "the text itself, or the name of a secret; if absent, an existing pool with the same `url` keeps " +
+              "its secret",
+          ),
+      }),
+      NoneConfig,
+      ...clouds,
+    ],
+    ofKind,
+  )
   .meta({ id: "Provider" });
 export type PutProvider = z.output<typeof PutProvider>;
 
