@@ -1,5 +1,5 @@
 // Builds the agent (one file for Node 20), the Worker, the command and the client; `npm ci` calls it. The
-// agent comes first, since the Worker knows its digest; the client's types last, since they derive from the routes.
+// agent comes first: the Worker knows its digest. The client's types come last: they derive from the routes.
 import { join } from "node:path";
 import { build } from "esbuild";
 import { agentOptions, client, commandOptions, root, worker } from "./bundles.mjs";

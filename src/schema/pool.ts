@@ -33,7 +33,7 @@ export const InstanceType = z
           "interrupt are created, at this price",
       ),
     arch: Arch.optional().describe("`x64` if absent"),
-    gpu: Gpu.optional().describe("which kind of GPU its machines have"),
+    gpu: Gpu.optional(),
     zones: z
       .array(z.string().min(1).max(64))
       .min(1)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ProviderFailure } from "../../src/core/provider-answers.ts";
 import { classify } from "../../src/providers/ec2/errors.ts";
-import { quotaGroupOf } from "../../src/providers/ec2/families.ts";
 import { veilOf } from "../../src/providers/veil.ts";
 import { MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
 import { startEc2 } from "./ec2-fake.ts";
+import { quotaGroupOf } from "./ec2-families.ts";
 import { actionsOf, CODE, listed, made, providerOf, START, SUBNETS, wanted } from "./support/ec2.ts";
 
 // What EC2's errors mean (clouds/ec2.md#errors): by code, and never by status.

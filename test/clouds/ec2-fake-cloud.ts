@@ -1,8 +1,9 @@
 // The state of a fake EC2: machines, their disks and spot requests, which change as its clock goes on.
-import { quotaGroupOf } from "../../src/providers/ec2/families.ts";
+
 import { SEED } from "../chance/seed.ts";
 import type { KnownKeys, SkewAnswer } from "./ec2-fake-signature.ts";
 import { Ec2Fault } from "./ec2-fake-wire.ts";
+import { quotaGroupOf } from "./ec2-families.ts";
 
 export const REGION = "eu-west-1";
 export const ZONES = ["eu-west-1a", "eu-west-1b", "eu-west-1c"] as const;

@@ -1,7 +1,8 @@
 // What a fake EC2 does for `RunInstances`: what it refuses, what a token means, and what is made.
-import { quotaGroupOf } from "../../src/providers/ec2/families.ts";
+
 import type { Ec2Cloud, FakeInstance, FakeVolume } from "./ec2-fake-cloud.ts";
 import { Ec2Fault, type Params } from "./ec2-fake-wire.ts";
+import { quotaGroupOf } from "./ec2-families.ts";
 
 const MAX_USER_DATA_BYTES = 16_384;
 

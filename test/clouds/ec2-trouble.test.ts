@@ -3,14 +3,11 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ProviderFailure } from "../../src/core/provider-answers.ts";
 import { endpointOf } from "../../src/providers/ec2/calls.ts";
-import { ec2Permissions } from "../../src/providers/ec2/permissions.ts";
 import { ec2Provider } from "../../src/providers/ec2/provider.ts";
 import type { Provider } from "../../src/providers/provider.ts";
-import { type Ec2Fake, KEYS, startEc2 } from "./ec2-fake.ts";
+import { KEYS, startEc2 } from "./ec2-fake.ts";
 import {
   accountOf,
-  actionsOf,
-  CODE,
   configOf,
   listed,
   made,
@@ -292,57 +289,5 @@ describe("an answer that is none of EC2's", () => {
     }
     expect(fake.cloud.living).toHaveLength(tokens.length);
     expect(fake.cloud.calls.some(({ code }) => code === "InternalError")).toBe(true);
-  });
-});
-
-describe("permissions are tried without making or ending anything (clouds/ec2.md#permissions)", () => {
-  const tried = (fake: Ec2Fake, keys: object = KEYS) =>
-    ec2Permissions(accountOf(fake, {}, keys), wanted("w-try"), () => fake.cloud.now);
-  const verdicts = async (fake: Ec2Fake) =>
-    Object.fromEntries((await tried(fake)).map(({ action, verdict }) => [action, verdict]));
-
-  it("what is permitted, and what is not", async () => {
-    const fake = await started();
-    await made(providerOf(fake), "w-1");
-    const all = {
-      DescribeInstances: "permitted",
-      RunInstances: "permitted",
-      TerminateInstances: "permitted",
-    };
-    expect(await verdicts(fake)).toEqual(all);
-    for (const action of ["RunInstances", "TerminateInstances"]) {
-      fake.cloud.faults.denied = new Set([action]);
-      expect(await verdicts(fake)).toEqual({ ...all, [action]: "refused" });
-    }
-    expect(fake.cloud.living.map(({ token, state }) => [token, state])).toEqual([["w-1", "pending"]]);
-    expect(actionsOf(fake).filter((action) => action === "RunInstances")).toHaveLength(4);
-  });
-
-  it("without a machine of Drover it is unclear whether one may be ended", async () => {
-    const fake = await started();
-    expect(await verdicts(fake)).toMatchObject({ RunInstances: "permitted", TerminateInstances: "unclear" });
-    fake.cloud.faults.denied.add("TerminateInstances");
-    const [, , ends] = await tried(fake);
-    expect(ends).toMatchObject({ verdict: "unclear", text: expect.stringContaining("no machine of Drover") });
-  });
-
-  it("other obstacles are shown, and are no lack of permission", async () => {
-    const fake = await started();
-    fake.cloud.faults.noDefaultVpc = true;
-    const [, runs] = await tried(fake);
-    expect(runs).toMatchObject({
-      verdict: "unclear",
-      text: expect.stringContaining("aws ec2 create-default-vpc"),
-    });
-  });
-
-  it("wrong keys are permitted nothing, and show nothing", async () => {
-    const fake = await started();
-    for (const keys of [{ ...KEYS, secretAccessKey: "topsecret" }, { nothing: "topsecret" }]) {
-      const found = await tried(fake, keys);
-      expect(found.slice(0, 2).map(({ verdict }) => verdict)).toEqual(["refused", "refused"]);
-      expect(JSON.stringify(found)).not.toMatch(/topsecret|drvc_/);
-    }
-    expect(CODE).toMatch(/^drvc_/);
   });
 });

@@ -7,7 +7,7 @@ import { until } from "../local/support/scratch.ts";
 import { Ec2Cloud, KEYS, REGION, serveEc2 } from "./ec2-fake.ts";
 import { LocalMachines } from "./support/machines.ts";
 
-// The whole way: `drover up`, a pool on a fake EC2, and machines that are processes here and run the user data
+// The whole way: `drover up`, a pool on a fake EC2, and machines that are processes here. They run the data
 // that the fake got. Of its calls one in ten fails, its listings are late, a zone has an outage, and the
 // control plane is killed in the middle.
 

@@ -29,11 +29,6 @@ function escaped(text: string): string {
   );
 }
 
-/** The form as a call that only says whether the real one would be permitted. */
-export function dryRun({ action, fields }: Form): Form {
-  return { action, fields: [...fields, ["DryRun", "true"]] };
-}
-
 /**
  * The create call (clouds/ec2.md#create): one machine, with the worker's name as its token. The subnet, if
  * there are subnets, and the zone decide where it is; with neither, EC2 takes a zone that has room. Nothing

@@ -8,7 +8,7 @@ import { sha256 } from "../runs/submission.ts";
 /** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
 export interface AgentBundle {
   version: string;
-  /** SHA-256 of the agent, in hexadecimal. The file is an asset with this name (`assets` in wrangler.toml). */
+  /** SHA-256 of the agent, in hexadecimal. The asset with the file has this name. */
   sha256: string;
   /** The installer, with `@DROVER_URL@` and `@AGENT_SHA256@` to be filled in. */
   installer: string;

@@ -51,7 +51,7 @@ export type ProviderConfig = z.output<typeof ProviderConfig>;
 export type CloudConfig = Exclude<ProviderConfig, { kind: "http" | "none" }>;
 
 const named = { credentials: NamedCredentials };
-const clouds = [Ec2Config.extend(named)] as const;
+const clouds = [Ec2Config.extend(named).meta({ id: "Ec2Provider" })] as const;
 
 /** A provider in a PUT. */
 export const PutProvider = z
@@ -63,7 +63,7 @@ export const PutProvider = z
           .union([HeaderSecret, NamedSecret], WRONG_SECRET)
           .optional()
           .describe(
-            "the text itself, or the name of a secret; if absent, an existing pool with the same `url` keeps " +
+            "the text itself, or the name of a secret; if absent, a pool with the same `url` keeps " +
               "its secret",
           ),
       }),

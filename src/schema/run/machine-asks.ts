@@ -30,7 +30,7 @@ export const MachineAsks = z
       .max(16)
       .optional()
       .describe("zones, locations or regions; the beginning of a name is enough, such as `eu-west-1`"),
-    gpu: Gpu.optional().describe("which kind of GPU; how many is in `resources`"),
+    gpu: Gpu.optional(),
   })
   .meta({ id: "MachineAsks" });
 export type MachineAsks = z.output<typeof MachineAsks>;

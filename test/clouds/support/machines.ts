@@ -23,7 +23,7 @@ export class LocalMachines {
   readonly #here = new Map<string, string>();
   readonly #look: NodeJS.Timeout;
 
-  /** `onPowerOff`: a machine, by the fake's id, has switched itself off. `tick`: lets the fake's time pass. */
+  /** `onPowerOff`: a machine (the fake's id) has switched itself off. `tick`: lets the fake's time pass. */
   constructor(dir: string, { onPowerOff, tick }: { onPowerOff(id: string): void; tick(): void }) {
     this.#dir = dir;
     mkdirSync(dir, { recursive: true });

@@ -276,7 +276,7 @@ describe("what a failure holds off, by its scope (clouds.md#zones, pool.md#hold-
   });
 });
 
-describe("where no zone was asked for, what is learned of one later changes nothing (clouds.md#zones)", () => {
+describe("where no zone was asked for, what is learned later changes nothing (clouds.md#zones)", () => {
   /** The provider has chosen the zone, and says so. */
   const there = () => at(asking(1, { small: SMALL }), T0, boots(workerOf(1), { zone: "a", version: 2 }));
 
