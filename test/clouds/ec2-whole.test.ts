@@ -118,7 +118,7 @@ describe("a pool on EC2 (clouds/ec2.md)", () => {
     expect(cloud.calls.filter(({ code }) => code === "RequestLimitExceeded")).toEqual([]);
 
     const paid = [...cloud.instances.values()].reduce((sum, one) => sum + cloud.bill(one), 0);
-    const metrics = await (await up.call("GET", "/v1/metrics")).text();
+    const metrics = await (await up.call("GET", "/metrics")).text();
     const spent = /drover_instances_spent_total\{pool="ci"[^}]*\} (\S+)/.exec(metrics)?.[1];
     expect(Number(spent)).toBeGreaterThan(0);
     expect(Number(spent).toFixed(2)).toBe(paid.toFixed(2));
