@@ -241,4 +241,21 @@ describe("P10: a configuration that was read can be put again", () => {
     expect(entries[1]).toContain("cloud");
     expect(entryOf(told(), named)).toContain("cloud");
   });
+
+  const ec2 = { kind: "ec2", region: "eu-west-1", credentials: { secret: "cloud" } } as const;
+  const ofTeamA = withSecret(
+    PutPoolConfig.parse({ ...known, provider: ec2, image: "ami-1" }),
+    named,
+    "team-a",
+  );
+  test.each<[string, object, PoolConfig | undefined, string]>([
+    ["repeated for the same place, a name is of the project that it was of", {}, ofTeamA, "team-a"],
+    ["for another address it is of the caller's project", { endpoint: "http://x" }, ofTeamA, "default"],
+    ["for another region, too", { region: "us-east-1" }, ofTeamA, "default"],
+    ["for another kind, too", {}, named, "default"],
+  ])("credentials of a cloud: %s (secrets.md#providers)", (_what, more, before, project) => {
+    const sent = PutPoolConfig.parse({ ...known, provider: { ...ec2, ...more }, image: "ami-1" });
+    const { provider: stored } = withSecret(sent, before, "default") ?? known;
+    expect(stored).toMatchObject({ credentials: { secret: "cloud", project } });
+  });
 });

@@ -1,10 +1,9 @@
 // Do two configurations of a pool have the same provider, and the same instance type?
-import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import type { InstanceType } from "../../schema/pool.ts";
-import { accountName } from "../../shared/cloud/account.ts";
+import { type AccountOf, accountName } from "../../shared/cloud/account.ts";
 
 /** Whether these providers make machines at different places. */
-export function isOtherProvider(a: ProviderConfig, b: ProviderConfig): boolean {
+export function isOtherProvider(a: AccountOf, b: AccountOf): boolean {
   return a.kind !== b.kind || accountName(a) !== accountName(b);
 }
 

@@ -5,11 +5,12 @@ import type { PoolConfig, PutPoolConfig } from "../../schema/pool.ts";
 import { howToSet } from "../../shared/access/secret-use.ts";
 import { credentialsOf } from "../../shared/cloud/account.ts";
 import { DroverError } from "../../shared/errors.ts";
+import { isOtherProvider } from "../pool/config-diff.ts";
 import { missingSecrets, type ReadonlySecrets } from "./secrets.ts";
 
 /**
- * The configuration with its own credentials, or else with the pool's present secret, if the provider is a
- * service at the same address. Undefined: there is no secret. `project`: whose secret a name in it means
+ * The configuration with its own credentials, or else with the pool's present secret, if the provider makes
+ * machines at the same place. Undefined: there is no secret. `project`: whose secret a name in it means
  * (secrets.md#providers).
  */
 export function withSecret(
@@ -18,22 +19,24 @@ export function withSecret(
   project: string,
 ): PoolConfig | undefined {
   const { provider } = config;
-  const present = known === undefined ? undefined : credentialsOf(known.provider)?.value;
+  const isSame = known !== undefined && !isOtherProvider(known.provider, provider);
+  const present = isSame ? credentialsOf(known.provider)?.value : undefined;
   if (provider.kind === "none") return { ...config, provider };
   if (provider.kind !== "http") {
     const { credentials } = provider;
     const stored = "secret" in credentials ? storedName(credentials, present, project) : credentials;
     return { ...config, provider: { ...provider, credentials: stored } };
   }
-  const isSame = known?.provider.kind === "http" && known.provider.url === provider.url;
-  const former = isSame ? present : undefined;
   const { secret } = provider;
-  const stored = typeof secret === "object" ? storedName(secret, former, project) : (secret ?? former);
+  const stored = typeof secret === "object" ? storedName(secret, present, project) : (secret ?? present);
   if (stored === undefined || (typeof stored === "object" && "binding" in stored)) return undefined;
   return { ...config, provider: { ...provider, secret: stored } };
 }
 
-/** A name that is there already stays as it is, whoever repeats it: it may be of another project. */
+/**
+ * A name that the same provider has already stays as it is, whoever repeats it: it may be of another project.
+ * At another place it is the caller's own, so that nobody sends a secret of another project elsewhere.
+ */
 function storedName(
   { secret }: { secret: string },
   present: string | Binding | StoredSecret | undefined,
