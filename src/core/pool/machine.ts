@@ -13,7 +13,7 @@ import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
-import { changesAt } from "./plan/times.ts";
+import { changesAt, patienceEndsAt } from "./plan/times.ts";
 import { typeNamed } from "./plan/types.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
 import { workersOutOfUse } from "./projects.ts";
@@ -99,6 +99,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
       sweep === undefined ? undefined : Math.max(sweep, freeAt(configured)),
       holdEndsAt(configured),
       pauseEndsAt(configured),
+      patienceEndsAt(configured.record.config, state.memo.index.queue, state.memo.decidedAt),
       turnsAt(configured),
       newsAt(configured),
       logWakesAt(configured),

@@ -8,21 +8,19 @@ import type { ReadonlyConfigured } from "../state.ts";
 /** The next time after `now` at which the plan changes without an event. */
 export function changesAt({ record, workers, memo }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
-  times.push(...patienceEnds(record.config, memo.index.queue, now));
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
-  return earliest(...times);
+  return earliest(...times, patienceEndsAt(record.config, memo.index.queue, now));
 }
 
-/** When the next waiting run has waited long enough for an on-demand twin; empty: none will. */
-function patienceEnds(
+/** When the next waiting run has waited long enough for an on-demand twin. Undefined: none will. */
+export function patienceEndsAt(
   { instanceTypes, spotPatience }: PoolConfig,
   queue: readonly RunRow[],
   now: Instant,
-): Instant[] {
-  if (!Object.values(instanceTypes).some(({ fallback }) => fallback !== undefined)) return [];
+): Instant | undefined {
+  if (!Object.values(instanceTypes).some(({ fallback }) => fallback !== undefined)) return undefined;
   const patienceMs = durationMs(spotPatience);
-  const ends = earliest(...queue.map((run) => run.submittedAt + patienceMs).filter((at) => at > now));
-  return ends === undefined ? [] : [ends];
+  return earliest(...queue.map((run) => run.submittedAt + patienceMs).filter((at) => at > now));
 }
 
 /** The times in the workers' rows on which a plan depends. */
