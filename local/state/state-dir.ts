@@ -113,7 +113,7 @@ export function hasIdentity(dir: string): boolean {
   return existsSync(pathIn(dir, "up.json"));
 }
 
-/** Lets the next start choose its ports and secrets anew. Nothing may run with the present ones. */
+/** Forgets the ports and secrets, so that the next start chooses others. Nothing may be using them. */
 export function forgetIdentity(dir: string): void {
   rmSync(pathIn(dir, "up.json"), { force: true });
 }

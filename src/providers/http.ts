@@ -11,7 +11,7 @@ import { jsonOf } from "../schema/json.ts";
 import type { HttpConfig } from "../schema/pool/provider-config.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
-import { listPages, type ReadPage } from "./pages.ts";
+import { gapOf, listPages, type ReadPage } from "./pages.ts";
 import type { KnownMachine, Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";
 import {
@@ -21,6 +21,7 @@ import {
   checked,
   parsed,
   pauseOf,
+  provesRefusal,
   retryAfterOf,
   unreadable,
   withDeadline,
@@ -41,14 +42,6 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 function classOf(status: number): ProviderFailure["class"] {
   if (status === 429) return "rate_limit";
   return REFUSALS.has(status) ? "invalid" : "temporary";
-}
-
-/**
- * Whether a status proves, whoever answers, that the call had no effect. Timeouts and conflicts prove
- * nothing.
- */
-function isRefusal(status: number): boolean {
-  return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
 }
 
 type Called = Answered | { failure: ProviderFailure };
@@ -118,9 +111,8 @@ function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" 
     if ("data" in read) items.push(read.data);
     else faults.push(`${nameOf(one, veil)} is invalid: ${read.fault}`);
   }
-  const [first] = faults;
-  if (first === undefined) return { items };
-  return { items, gap: faults.length === 1 ? first : `${first}, and ${faults.length - 1} more are invalid` };
+  const gap = gapOf(faults);
+  return gap === undefined ? { items } : { items, gap };
 }
 
 function nameOf(machine: unknown, veil: Veil): string {
@@ -149,13 +141,13 @@ function classify(response: Answered, at: number, veil: Veil): ProviderFailure {
   const answer = parsed(ProviderProblem, body, veil);
   const problem = "fault" in answer ? null : answer.data;
   const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
-  const isRefused = isRefusal(response.status) || (problem !== null && problem.class !== "temporary");
+  const refused = provesRefusal(response.status) || (problem !== null && problem.class !== "temporary");
   const unknown = `the provider answered ${response.status}: ${veil(plainly(body))}`;
   return {
     ...(problem ?? { class: classOf(response.status) }),
     text: (problem === null ? unknown : veil(problem.text)).slice(0, MAX_TEXT_CHARS),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs: pauseOf(retryAfterMs) }),
-    ...(isRefused ? { refused: true } : {}),
+    ...(refused ? { refused: true } : {}),
   };
 }
 

@@ -10,6 +10,14 @@ export const MAX_LIST_WALKS = 3;
 /** A page. `gap`: which items were left out of it, and why. */
 export type ReadPage = InstancePage & { gap?: string };
 
+/** Why a page is incomplete: the machines that were left out of it. Undefined: there are none. */
+export function gapOf(faults: readonly string[]): string | undefined {
+  const [first, ...others] = faults;
+  return first === undefined || others.length === 0
+    ? first
+    : `${first}, and ${others.length} more are invalid`;
+}
+
 type Read = (cursor: string | undefined) => Promise<ReadPage | { failure: ProviderFailure }>;
 
 /** One reading of all pages, or of the pages before a failure. */

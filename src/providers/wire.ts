@@ -98,6 +98,14 @@ async function boundedText({ body }: Response): Promise<string> {
   return text + decoder.decode();
 }
 
+/**
+ * Whether a status proves, whoever answers, that the call had no effect. Timeouts and conflicts prove
+ * nothing.
+ */
+export function provesRefusal(status: number): boolean {
+  return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
+}
+
 /** A pause that a provider asks for: bounded, and in whole milliseconds, as all stored instants are. */
 export function pauseOf(retryAfterMs: number): number {
   return Math.ceil(Math.min(Math.max(0, retryAfterMs), MAX_RETRY_AFTER_MS));

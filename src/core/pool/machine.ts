@@ -42,9 +42,7 @@ export type PoolEvent =
   | ({ type: "invite"; worker: string; ttlMs: Millis; by: string } & Caused)
   /** A user deletes an ended run. */
   | ({ type: "unwanted"; run: RunRef; by: string } & Caused)
-  /**
-   * A listing was answered.
-   */
+  /** A listing was answered. */
   | ({ type: "listed" } & Listing)
   | ExportAnswered
   | Message<"pool">

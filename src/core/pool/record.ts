@@ -266,6 +266,11 @@ export function* providedWorkers({ workers }: { workers: ReadonlyRows<WorkerRow>
   for (const row of workers.live()) if (row.kind === "cloud") yield row;
 }
 
+/** The machines that should be gone, and whose latest destroy call failed. */
+export function undestroyed(state: { workers: ReadonlyRows<WorkerRow> }): CloudRow[] {
+  return [...providedWorkers(state)].filter(({ destroyFailure }) => destroyFailure !== null);
+}
+
 /** The settings that a worker takes from its pool's configuration. */
 export function settingsOf(config: PoolConfig): WorkerSettings {
   const { timeouts, probe } = config;

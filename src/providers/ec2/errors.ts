@@ -3,6 +3,7 @@ import type { ProviderFailure } from "../../core/provider-answers.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import { clause } from "../../shared/words.ts";
 import type { Veil } from "../veil.ts";
+import { provesRefusal } from "../wire.ts";
 
 type Class = ProviderFailure["class"];
 
@@ -219,14 +220,10 @@ export function meaningOf(code: string, message: string): Meaning | undefined {
   return BY_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1];
 }
 
-/** Statuses below 500 that do not prove that a call had no effect: timeouts, conflicts, haste. */
-const UNSURE_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 499]);
-
 /** An answer without a code is a proxy's, or that of a server which is about to fail. */
 function unknownMeaning({ status }: Ec2Error): Meaning {
   if (status === 429) return RATE;
-  const isRefused = status >= 300 && status < 500 && !UNSURE_STATUSES.has(status);
-  return isRefused ? { class: "temporary", concerns: "all" } : OUTAGE;
+  return provesRefusal(status) ? { class: "temporary", concerns: "all" } : OUTAGE;
 }
 
 /** The scope of a failure. A call for no type, such as a listing, concerns everything. */

@@ -1,7 +1,7 @@
 // Which machines does EC2 have, also while one of its zones is out?
 import type { FindAnswer, Gap, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { listPages, type ReadPage } from "../pages.ts";
+import { gapOf, listPages, type ReadPage } from "../pages.ts";
 import type { KnownMachine } from "../provider.ts";
 import type { Veil } from "../veil.ts";
 import { unreadable } from "../wire.ts";
@@ -171,11 +171,6 @@ function isNamed(id: string, text: string): boolean {
   return after.some((rest) => !/^\w/.test(rest));
 }
 
-/** The machines that an answer to `DescribeInstances` shows, as far as they can be read. */
-export function machinesOf(root: XmlElement, veil: Veil): Instance[] {
-  return (itemsAt(root, "reservationSet") ?? []).flatMap((one) => machinesIn(one, veil).machines);
-}
-
 /** Reads one page of `DescribeInstances`. */
 async function pageOf(asking: Asking, form: Form): Promise<Page | Failed> {
   const called = await asking.call(form);
@@ -185,13 +180,10 @@ async function pageOf(asking: Asking, form: Form): Promise<Page | Failed> {
     return { failure: unreadable(form.action, "it has no `reservationSet`").failure };
   }
   const read = reservations.map((reservation) => machinesIn(reservation, asking.veil));
-  const faults = read.flatMap((one) => one.faults);
-  const [first] = faults;
-  const others = faults.length === 1 ? "" : `, and ${faults.length - 1} more are invalid`;
   return {
     machines: read.flatMap(({ machines }) => machines),
     next: textAt(called.root, "nextToken"),
-    gap: first === undefined ? undefined : `${first}${others}`,
+    gap: gapOf(read.flatMap(({ faults }) => faults)),
     owner: reservations.map((one) => textAt(one, "ownerId")).find((one) => one !== undefined),
   };
 }

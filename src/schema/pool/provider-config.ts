@@ -47,8 +47,6 @@ const ofKind = {
 /** A provider, as it is stored. */
 export const ProviderConfig = z.discriminatedUnion("kind", [HttpConfig, NoneConfig, Ec2Config], ofKind);
 export type ProviderConfig = z.output<typeof ProviderConfig>;
-/** A provider that makes machines for a pool. */
-export type CloudConfig = Exclude<ProviderConfig, { kind: "http" | "none" }>;
 
 const named = { credentials: NamedCredentials };
 const clouds = [Ec2Config.extend(named).meta({ id: "Ec2Provider" })] as const;

@@ -8,17 +8,10 @@ import type { Millis } from "../machine.ts";
 export const PROVIDER_KINDS = ["http", "none", "ec2"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
-/** What is true of every provider of a kind, whoever owns the account. */
+/** What all providers of a kind have in common, in every account. */
 export interface Traits {
   /** The name for people. */
   title: string;
-  /**
-   * How a machine ends itself without the control plane. `command`: by the `powerOff` command of the
-   * configuration, if there is one. `poweroff`: by switching itself off.
-   */
-  selfDestruct: "command" | "poweroff";
-  /** The provider itself ends a machine after a time that is set when the machine is created. */
-  hasDeadline: boolean;
   /** A listing that begins within this time after a create or destroy call may lack the call's effect. */
   listConsistencyMs: Millis;
   /** Whether one machine can be looked up by itself. Such an answer is stronger than a listing. */
@@ -40,8 +33,6 @@ const MINUTE_MS: Millis = 60 * SECOND_MS;
 
 const OWN_SERVICE: Traits = {
   title: "an HTTP service",
-  selfDestruct: "command",
-  hasDeadline: false,
   listConsistencyMs: SECOND_MS,
   finds: false,
   billing: { minMs: 0, stepMs: 1 },
@@ -55,8 +46,6 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
   none: { ...OWN_SERVICE, title: "no provider" },
   ec2: {
     title: "Amazon EC2",
-    selfDestruct: "poweroff",
-    hasDeadline: false,
     listConsistencyMs: MINUTE_MS,
     finds: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },

@@ -49,7 +49,7 @@ export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
 }
 
 /** Whether a machine of this kind could hold the run when it is empty. */
-export function canHold({ resources, asks }: Wanted, offer: Offer): boolean {
+function canHold({ resources, asks }: Wanted, offer: Offer): boolean {
   return accommodates(offer.room, resources) && suits(asks, offer);
 }
 

@@ -17,8 +17,7 @@ const SECOND_MS: Millis = 1_000;
  * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. In
  * any second there are at most `maxCloudOpsPerSecond` calls, including listings, and of each sort at most as
  * many as the kind of provider takes (`TRAITS`). A worker gets no turn during a hold-off that its call must
- * obey. After a hold-off, only one machine is tried at first. Destroys come
- * before creates.
+ * obey. After a hold-off, only one machine is tried at first. Destroys come before creates.
  */
 export function giveTurns(state: Configured, now: Instant): void {
   const { workers, memo } = state;

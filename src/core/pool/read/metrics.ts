@@ -11,7 +11,7 @@ import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
 import { UNKNOWN_CODE } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { type Counts, capacityOfRow, providedWorkers, type WorkerRow } from "../record.ts";
+import { type Counts, capacityOfRow, undestroyed, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
@@ -140,8 +140,7 @@ function addWorkers(samples: Samples, state: ReadonlyConfigured): void {
     samples.add("drover_instances_memory_bytes", memoryBytes, { category });
     samples.add("drover_instances_price", priceOfRow(row) ?? 0, { category });
   }
-  const stuck = [...providedWorkers(state)].filter(({ destroyFailure }) => destroyFailure !== null);
-  samples.add("drover_instances_undestroyed", stuck.length);
+  samples.add("drover_instances_undestroyed", undestroyed(state).length);
   const { unpriced, worstPerHour } = spendOf(state);
   samples.add("drover_instances_unpriced", unpriced);
   samples.add("drover_instances_max", state.record.config.maxInstances);

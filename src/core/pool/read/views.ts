@@ -24,8 +24,8 @@ import {
   capacityOfRow,
   isUnmade,
   type PoolRecord,
-  providedWorkers,
   type RunRow,
+  undestroyed,
   type WorkerRow,
 } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
@@ -110,7 +110,7 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
 /** Why the provider's machines cannot be listed, or cannot be destroyed although they cost money. */
 function cloudErrorOf({ memo, workers }: ReadonlyConfigured): string | null {
   if (memo.sweepError !== null) return memo.sweepError;
-  const stuck = [...providedWorkers({ workers })].filter(({ destroyFailure }) => destroyFailure !== null);
+  const stuck = undestroyed({ workers });
   const [first] = stuck;
   if (first === undefined) return null;
   const others = stuck.length === 1 ? "" : ` (and ${stuck.length - 1} more machines)`;
