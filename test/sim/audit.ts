@@ -5,7 +5,7 @@ import type { Group } from "../../src/core/spec.ts";
 import type { WorkerRecord } from "../../src/core/worker/state.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { LeftBehind } from "../../src/schema/pool.ts";
-import type { Cloud, LivingMachine } from "./cloud.ts";
+import type { Cloud, Life, LivingMachine } from "./cloud.ts";
 import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
 import { Force, unnamed } from "./force.ts";
 import type { Host } from "./host.ts";
@@ -368,17 +368,27 @@ export class Audit implements ObjectsAudit {
     const { config, tally } = this.objects?.pool.disk.value ?? {};
     const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
     let [cost, dearest] = [0, 0];
-    for (const { worker, type, bornAt, endedAt, second, isListed } of this.cloud?.lives() ?? []) {
+    for (const life of this.cloud?.lives() ?? []) {
+      const { worker, type, bornAt, second, isListed } = life;
       if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
       if (!isListed && !this.#isKnown(worker)) continue; // what lives and ends unseen cannot count
-      // What force has left behind may end before anybody sees it again.
-      const seenUntil = Math.max(bornAt, this.force.leftSince(worker) ?? endedAt);
+      const seenUntil = Math.max(bornAt, this.#leftAt(life) ?? life.endedAt);
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;
       dearest += (priceOf(type) * this.#world.planeJumpedMs) / HOUR_MS;
     }
     const { spent = 0 } = tally?.counts ?? {};
     if (spent < cost - dearest - COUNTED_TO)
       this.#world.violated(`8: machines have cost ${cost}, and the pool has counted ${spent}`, "pool");
+  }
+
+  /**
+   * Since when nobody has seen a machine that force has left behind, and that may have ended before anybody
+   * saw it again. A late one may have been left behind before it came to be.
+   */
+  #leftAt({ worker, late, isListed }: Life): number | undefined {
+    const record = this.objects?.workers.get(worker)?.disk.value;
+    const neverSeen = late && !isListed && record != null && record.forced !== null;
+    return this.force.leftSince(worker) ?? (neverSeen ? (record.goneAt ?? undefined) : undefined);
   }
 
   /** Whether the worker knows its machine, from the provider or from its host. */

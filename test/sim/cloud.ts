@@ -44,7 +44,7 @@ interface Machine {
 }
 
 /** For how long a machine was paid for. */
-export interface Life extends Pick<Machine, "second" | "isListed" | "bornAt"> {
+export interface Life extends Pick<Machine, "late" | "second" | "isListed" | "bornAt"> {
   worker: string;
   type: string;
   endedAt: number;
@@ -138,9 +138,9 @@ export class Cloud {
 
   /** All machines that there have ever been: from when to when they were paid for. */
   *lives(): Generator<Life> {
-    for (const [worker, { bornAt, endedAt, second, isListed, instance }] of this.#all()) {
+    for (const [worker, { bornAt, endedAt, late, second, isListed, instance }] of this.#all()) {
       const span = { bornAt, endedAt: endedAt ?? this.#world.now };
-      yield { worker, type: instance.instanceType, second, isListed, ...span };
+      yield { worker, type: instance.instanceType, late, second, isListed, ...span };
     }
   }
 
