@@ -2,9 +2,10 @@
 import type { ProviderFailure } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import { formatDuration } from "../../shared/duration.ts";
+import type { CloudError } from "../meanings.ts";
 import type { Veil } from "../veil.ts";
 import { type Answered, callOnce, pauseOf, retryAfterOf, unreadable } from "../wire.ts";
-import { classify, type Ec2Error } from "./errors.ts";
+import { classify } from "./errors.ts";
 import { encoded, type Form } from "./forms.ts";
 import type { AwsKeys } from "./keys.ts";
 import { signed } from "./sign.ts";
@@ -80,7 +81,7 @@ export async function callEc2(
 }
 
 /** The code and the message of an error answer. */
-function errorIn({ status, body }: Answered, veil: Veil): Ec2Error {
+function errorIn({ status, body }: Answered, veil: Veil): CloudError {
   const read = readXml(body);
   if ("root" in read) {
     const code = textAt(read.root, "Errors", "Error", "Code") ?? textAt(read.root, "Error", "Code");

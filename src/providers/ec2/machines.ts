@@ -1,9 +1,10 @@
 // What does EC2 say about a machine: its state, where it is, and why it ended?
 import { type Fault, Instance, type LifecycleState } from "../../schema/provider.ts";
 import { clause } from "../../shared/words.ts";
+import type { Meaning } from "../meanings.ts";
 import type { Veil } from "../veil.ts";
 import { checked, type Parsed } from "../wire.ts";
-import { type Meaning, meaningOf } from "./errors.ts";
+import { meaningOf } from "./errors.ts";
 import { itemsAt, textAt, type XmlElement } from "./xml.ts";
 
 /** The states of an instance, by EC2's name (clouds/ec2.md#states). */
