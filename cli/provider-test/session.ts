@@ -42,6 +42,8 @@ export interface Subject {
   machine: Pick<CreateInstance, "instanceType" | "image" | "userData" | "resources"> | null;
   /** How soon a listing must show a change. Default: as the provider's capabilities say. */
   consistencyMs?: number;
+  /** The name of a machine is free again once the machine has ended, so that its token makes another one. */
+  freesNames?: true;
   patience: Patience;
 }
 
@@ -105,7 +107,7 @@ export class TestSession {
     await this.#destroyWithRetries(instance);
     if (this.#environment.interrupted()) return;
     await this.#destroy(instance.id);
-    await this.#create(wanted);
+    if (this.#subject.freesNames === undefined) await this.#create(wanted);
     await this.#environment.pause(this.transcript.consistencyMs);
     await this.#list(this.transcript.ownTag);
   }
@@ -204,8 +206,16 @@ export class TestSession {
     );
   }
 
-  #create(wanted: CreateInstance): Promise<CallOf<"create">> {
-    return this.#retry((request) => this.#createOnce(request, wanted));
+  /** Makes the call, and repeats it as long as the provider still works on it. */
+  async #create(wanted: CreateInstance): Promise<CallOf<"create">> {
+    const until = this.#environment.now() + this.transcript.patience.bootMs;
+    for (;;) {
+      const call = await this.#retry((request) => this.#createOnce(request, wanted));
+      const { answer } = call;
+      const isOver = this.#environment.now() > until || this.#environment.interrupted();
+      if (answer.kind !== "pending" || isOver) return call;
+      await this.#environment.pause(answer.retryAfterMs);
+    }
   }
 
   async #createOnce(request: number, wanted: CreateInstance): Promise<CallOf<"create">> {

@@ -38,6 +38,15 @@ export interface CloudError {
   message: string;
 }
 
+/** The most of an answer without a code that is shown. */
+const MAX_QUOTED_CHARS = 200;
+
+/** The beginning of an answer without a code, on one line. */
+export function quoted(body: string, veil: Veil): string {
+  const said = veil(body).trim().replace(/\s+/g, " ").slice(0, MAX_QUOTED_CHARS);
+  return said === "" ? "its answer is empty" : said;
+}
+
 /** What is known of the call that failed. */
 export interface CallFacts {
   veil: Veil;

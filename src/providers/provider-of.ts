@@ -1,6 +1,7 @@
 // Which provider does a configuration mean?
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import { ec2Provider } from "./ec2/provider.ts";
+import { hetznerProvider } from "./hetzner/provider.ts";
 import { httpProvider } from "./http.ts";
 import type { Provider } from "./provider.ts";
 
@@ -11,6 +12,8 @@ export function providerOf(config: ProviderConfig, credentials: string, now: () 
       return null;
     case "http":
       return httpProvider({ ...config, secret: credentials }, now);
+    case "hetzner":
+      return hetznerProvider({ config, credentials }, now);
     case "ec2":
       return ec2Provider({ config, credentials }, now);
   }

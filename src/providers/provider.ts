@@ -52,3 +52,10 @@ export interface Provider {
   /** What these types, by the provider's names, cost now. Absent: the provider does not say. */
   prices?(types: readonly { type: string; spot: boolean }[]): Promise<PricesAnswer>;
 }
+
+/** A provider whose every call fails, since its credentials cannot be used. */
+export function failing(failure: ProviderFailure): Provider {
+  const failed = async () => ({ kind: "failed", failure }) as const;
+  const unsure = async () => ({ kind: "unsure", text: failure.text }) as const;
+  return { create: failed, list: failed, find: unsure, destroy: failed, prices: failed };
+}

@@ -2,7 +2,7 @@
 import type { ProviderFailure } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import { formatDuration } from "../../shared/duration.ts";
-import type { CloudError } from "../meanings.ts";
+import { type CloudError, quoted } from "../meanings.ts";
 import type { Veil } from "../veil.ts";
 import { type Answered, callOnce, pauseOf, retryAfterOf, unreadable } from "../wire.ts";
 import { classify } from "./errors.ts";
@@ -37,8 +37,6 @@ export type Called = { root: XmlElement } | Failed;
 
 /** Amazon refuses what was signed five minutes ago, or as far in the future. */
 const SKEW_MS = 4 * 60_000;
-/** The most of an answer without a code that is shown. */
-const MAX_QUOTED_CHARS = 200;
 
 /** The address of EC2 in the region of the configuration (clouds/ec2.md#calls). */
 export function endpointOf({ region, endpoint }: Ec2Config): string {
@@ -89,8 +87,7 @@ function errorIn({ status, body }: Answered, veil: Veil): CloudError {
       textAt(read.root, "Errors", "Error", "Message") ?? textAt(read.root, "Error", "Message") ?? "";
     if (code !== undefined) return { status, code, message };
   }
-  const said = veil(body).trim().replace(/\s+/g, " ").slice(0, MAX_QUOTED_CHARS);
-  return { status, code: undefined, message: said === "" ? "its answer is empty" : said };
+  return { status, code: undefined, message: quoted(body, veil) };
 }
 
 /** How the clock of this Drover differs from Amazon's, which its answers show. Undefined: hardly. */

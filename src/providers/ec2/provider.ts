@@ -4,7 +4,7 @@ import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
-import type { KnownMachine, PricesAnswer, Provider } from "../provider.ts";
+import { failing, type KnownMachine, type PricesAnswer, type Provider } from "../provider.ts";
 import { CODES, type Veil, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, unreadable, withDeadline } from "../wire.ts";
 import { type Account, callEc2 } from "./calls.ts";
@@ -60,13 +60,6 @@ export function ec2Provider(
 /** What must not be shown. The id of a key is no secret. */
 export function secretsOf({ secretAccessKey, sessionToken = "" }: AwsKeys): string[] {
   return [secretAccessKey, sessionToken];
-}
-
-/** A provider whose every call fails. */
-function failing(failure: ProviderFailure): Provider {
-  const failed = async () => ({ kind: "failed", failure }) as const;
-  const unsure = async () => ({ kind: "unsure", text: failure.text }) as const;
-  return { create: failed, list: failed, find: unsure, destroy: failed, prices: failed };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { PROVIDER_KINDS } from "../../shared/cloud/kinds.ts";
 import { ServiceUrl } from "../service-url.ts";
-import { Ec2Config } from "./providers/clouds.ts";
+import { Ec2Config, HetznerConfig } from "./providers/clouds.ts";
 import { NamedCredentials, NamedSecret, StoredSecret } from "./providers/credentials.ts";
 
 export type { StoredCredentials, StoredSecret } from "./providers/credentials.ts";
@@ -45,11 +45,18 @@ const ofKind = {
 };
 
 /** A provider, as it is stored. */
-export const ProviderConfig = z.discriminatedUnion("kind", [HttpConfig, NoneConfig, Ec2Config], ofKind);
+export const ProviderConfig = z.discriminatedUnion(
+  "kind",
+  [HttpConfig, NoneConfig, HetznerConfig, Ec2Config],
+  ofKind,
+);
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
 const named = { credentials: NamedCredentials };
-const clouds = [Ec2Config.extend(named).meta({ id: "Ec2Provider" })] as const;
+const clouds = [
+  HetznerConfig.extend(named).meta({ id: "HetznerProvider" }),
+  Ec2Config.extend(named).meta({ id: "Ec2Provider" }),
+] as const;
 
 /** A provider in a PUT. */
 export const PutProvider = z

@@ -5,6 +5,7 @@ import type { ProviderKind } from "./kinds.ts";
 export type AccountOf =
   | { kind: "http"; url: string }
   | { kind: "none" }
+  | { kind: "hetzner"; endpoint?: string | undefined }
   | { kind: "ec2"; region: string; endpoint?: string | undefined };
 
 /**
@@ -15,6 +16,7 @@ export function accountName(provider: AccountOf): string {
   if (provider.kind === "http") return provider.url;
   if (provider.kind === "none") return "no provider";
   const at = provider.endpoint === undefined ? "" : ` at ${provider.endpoint}`;
+  if (provider.kind === "hetzner") return `Hetzner Cloud${at}`;
   return `Amazon EC2 in ${provider.region}${at}`;
 }
 

@@ -5,7 +5,7 @@ import type { Millis } from "../machine.ts";
  * The kinds of provider. `http`: a service that the user runs. `none`: no provider, for pools of self-hosted
  * machines alone.
  */
-export const PROVIDER_KINDS = ["http", "none", "ec2"] as const;
+export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 /** What all providers of a kind have in common, in every account. */
@@ -30,6 +30,7 @@ export interface Traits {
 
 const SECOND_MS: Millis = 1_000;
 const MINUTE_MS: Millis = 60 * SECOND_MS;
+const HOUR_MS: Millis = 60 * MINUTE_MS;
 
 const OWN_SERVICE: Traits = {
   title: "an HTTP service",
@@ -44,6 +45,15 @@ const OWN_SERVICE: Traits = {
 export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
   http: OWN_SERVICE,
   none: { ...OWN_SERVICE, title: "no provider" },
+  hetzner: {
+    title: "Hetzner Cloud",
+    listConsistencyMs: 10 * SECOND_MS,
+    finds: true,
+    billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
+    rates: { create: 2, destroy: 2 },
+    maxUserDataBytes: 32_768,
+    bootProbe: "true",
+  },
   ec2: {
     title: "Amazon EC2",
     listConsistencyMs: MINUTE_MS,

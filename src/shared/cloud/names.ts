@@ -23,8 +23,14 @@ const EC2_TAG: Rule = {
   text: "be letters, digits, blanks and any of `_.:/=+-@`, and not begin with `aws:`",
 };
 
+const HETZNER_LABEL: Rule = {
+  pattern: /^(?:[a-zA-Z0-9](?:[\w.-]{0,61}[a-zA-Z0-9])?)?$/,
+  text: "be at most 63 letters, digits and any of `_.-`, and begin and end with a letter or a digit",
+};
+
 /** The rules of each kind that has any. */
 const RULES: Partial<Record<ProviderKind, Rules>> = {
+  hetzner: { pool: POOL_OF_LABELS, tagName: HETZNER_LABEL, tagValue: HETZNER_LABEL },
   ec2: { pool: POOL_OF_LABELS, tagName: EC2_TAG, tagValue: EC2_TAG },
 };
 

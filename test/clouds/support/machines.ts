@@ -23,8 +23,11 @@ export class LocalMachines {
   readonly #here = new Map<string, string>();
   readonly #look: NodeJS.Timeout;
 
-  /** `onPowerOff`: a machine (the fake's id) has switched itself off. `tick`: lets the fake's time pass. */
-  constructor(dir: string, { onPowerOff, tick }: { onPowerOff(id: string): void; tick(): void }) {
+  /**
+   * `onEnded`: a machine (the fake's id) has switched itself off, or its first process has ended. `tick`:
+   * lets the fake's time pass.
+   */
+  constructor(dir: string, { onEnded, tick }: { onEnded(id: string): void; tick(): void }) {
     this.#dir = dir;
     mkdirSync(dir, { recursive: true });
     const bin = join(dir, "bin");
@@ -38,7 +41,7 @@ export class LocalMachines {
       for (const [id, here] of this.#here) {
         if (!existsSync(join(this.#dir, "instances", here, "powered-off"))) continue;
         this.end(id);
-        onPowerOff(id);
+        onEnded(id);
       }
     }, LOOK_MS);
   }

@@ -20,9 +20,10 @@ export const MAX_PRICES = 50;
 /**
  * Applies what a listing shows about this worker (invariant 3, rule R5). The state `terminated` proves the
  * machine's end, unless this is the state of another machine under the worker's name. Omissions prove the end
- * only if two listings omit the machine after the host's lease. The first of these listings must begin at
- * least `consistencyMs` after the worker's latest call, and the second at least `consistencyMs` after the
- * first. Listings of another provider prove nothing.
+ * only if two listings omit the machine after the host's lease, or after its provider took the destroy call
+ * and can be asked for the machine. The first of these listings must begin at least `consistencyMs` after the
+ * worker's latest call, and the second at least `consistencyMs` after the first. Listings of another provider
+ * prove nothing.
  */
 export function foldSighting(before: ExistingWorker, listed: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
@@ -38,7 +39,7 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone" || isListed) return state;
-  const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
+  const leased = !isToldToEnd(record) && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
   const { unlistedMs } = record.intent.settings;
   const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
@@ -50,6 +51,17 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   // A listing may omit what exists, so a provider that can is asked for the machine itself.
   if (TRAITS[intent.provider.kind].finds) return { ...state, record: { ...record, looks: true } };
   return foldMissing(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/**
+ * Whether the provider has taken the call to destroy the machine, and can be asked whether the machine still
+ * exists. Then the answer is as good as the state `terminated`, and need not wait for the end of the lease:
+ * clouds whose machines just vanish would otherwise keep each permit for minutes
+ * (clouds.md#looking-for-a-machine).
+ */
+function isToldToEnd({ intent, destroyAskedAt, destroyFailure }: WorkerRecord): boolean {
+  if (intent.kind === "self-hosted" || destroyAskedAt === null || destroyFailure !== null) return false;
+  return TRAITS[intent.provider.kind].finds;
 }
 
 /** Ends a worker whose machine does not exist. Another machine under its name must then end with it. */

@@ -16,6 +16,29 @@ const common = {
   endpoint: ServiceUrl.optional().describe("another address of the API; for tests and private endpoints"),
 };
 
+const parts = (most: number) =>
+  z
+    .array(Part)
+    .max(most)
+    .refine((all) => new Set(all).size === all.length, "must not name anything twice");
+
+/** Hetzner Cloud: one project, whose token can do everything there. */
+export const HetznerConfig = z.strictObject({
+  kind: z.literal("hetzner"),
+  ...common,
+  locations: parts(16)
+    .min(1, "must name a location; leave it out to let Hetzner choose")
+    .optional()
+    .describe("where machines may be, best first; if absent, Hetzner chooses"),
+  sshKeys: parts(16)
+    .default([])
+    .describe("names of SSH keys; without one Hetzner sends an e-mail with a password for each machine"),
+  ipv4: z.boolean().default(true).describe("whether a machine has a public IPv4 address, which costs extra"),
+  networks: z.array(z.int().min(1)).max(3).default([]).describe("ids of private networks"),
+  firewalls: z.array(z.int().min(1)).max(5).default([]).describe("ids of firewalls"),
+});
+export type HetznerConfig = z.output<typeof HetznerConfig>;
+
 /** A region of AWS. It is a part of a host name, so nothing else may be in it. */
 const Region = z
   .string()

@@ -1,0 +1,236 @@
+// How does Drover create, list, find and destroy servers of Hetzner Cloud?
+import { z } from "zod";
+import type {
+  CreateAnswer,
+  DestroyAnswer,
+  FindAnswer,
+  ListAnswer,
+  ProviderFailure,
+} from "../../core/provider-answers.ts";
+import type { HetznerConfig } from "../../schema/pool/providers/clouds.ts";
+import type { CreateInstance, Instance } from "../../schema/provider.ts";
+import { TRAITS } from "../../shared/cloud/kinds.ts";
+import { callJson, type JsonApi, type JsonCall, type JsonCalled } from "../json-api.ts";
+import { gapOf, listPages, type ReadPage } from "../pages.ts";
+import { failing, type KnownMachine, type Provider } from "../provider.ts";
+import { CODES, type Veil, veilOf } from "../veil.ts";
+import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
+import { apiOf, budgetIn } from "./api.ts";
+import { instanceOf, Server } from "./servers.ts";
+
+/** The most that Hetzner puts on a page. */
+const PAGE_SIZE = 50;
+/** A server whose name is taken may be missing from lists for some seconds. */
+const NAME_TAKEN_PAUSE_MS = 2_000;
+/** A token is sent in a header. */
+const TOKEN = /^[!-~]{1,1024}$/;
+/** The label that names the worker of a server. */
+const WORKER_LABEL = "drover-worker";
+
+const Servers = z.object({
+  servers: z.array(z.unknown()),
+  meta: z.object({ pagination: z.object({ next_page: z.int().nullish() }) }).nullish(),
+});
+const OneServer = z.object({ server: z.unknown() });
+
+/** An account as it is stored: its configuration, and the text of its credentials, which is a token. */
+export interface HetznerAccount {
+  config: HetznerConfig;
+  credentials: string;
+}
+
+/** The calls of one of Drover's calls, which have a deadline together. */
+interface Asking {
+  veil: Veil;
+  now: () => number;
+  call(request: Omit<JsonCall, "veil">): Promise<JsonCalled>;
+}
+
+/** Servers of Hetzner Cloud, in one project (clouds/hetzner.md#calls). */
+export function hetznerProvider(
+  { config, credentials }: HetznerAccount,
+  now: () => number,
+  timeoutMs = CALL_TIMEOUT_MS,
+): Provider {
+  const token = credentials.trim();
+  if (!TOKEN.test(token)) return failing(NO_TOKEN);
+  const api: JsonApi = apiOf(config, token, now);
+  const within = <T>(work: (asking: Asking) => Promise<T>, hidden: readonly string[] = []): Promise<T> => {
+    const veil = veilOf([token, ...hidden]);
+    return withDeadline(timeoutMs, (signal) =>
+      work({ veil, now, call: (request) => callJson(api, { ...request, veil }, signal) }),
+    );
+  };
+  return {
+    create: (wanted) =>
+      within((asking) => create(asking, config, wanted), wanted.userData.match(CODES) ?? []),
+    list: (tag) => within((asking) => list(asking, tag)),
+    find: (machine) => within((asking) => find(asking, machine)),
+    destroy: (machine) => within((asking) => destroy(asking, machine)),
+  };
+}
+
+const NO_TOKEN: ProviderFailure = {
+  class: "auth",
+  text: "the credentials of the Hetzner project are no token: store the token as its console shows it",
+  refused: true,
+};
+
+/**
+ * Makes one server, by one call (clouds/hetzner.md#create). Its name is the token: a name that is taken is
+ * looked up, since the server may be this worker's.
+ */
+async function create(asking: Asking, config: HetznerConfig, wanted: CreateInstance): Promise<CreateAnswer> {
+  const bytes = new TextEncoder().encode(wanted.userData).length;
+  const most = TRAITS.hetzner.maxUserDataBytes;
+  if (bytes > most) {
+    const text = `the user data have ${bytes} bytes, and Hetzner takes ${most}`;
+    return { kind: "failed", failure: { class: "invalid", text, refused: true, scope: "all" } };
+  }
+  const { instanceType: type, zone } = wanted;
+  const called = await asking.call({
+    method: "POST",
+    path: "/servers",
+    body: serverFields(config, wanted),
+    type,
+    zone,
+  });
+  if ("failure" in called) {
+    const { code, failure } = called;
+    return code === "uniqueness_error" ? takenName(asking, wanted) : { kind: "failed", failure };
+  }
+  const read = serverIn(called.body, asking);
+  return "fault" in read ? unreadable("POST /servers", read.fault) : { kind: "created", instance: read.data };
+}
+
+/** The request for a server, with its fields in a fixed order. */
+export function serverFields(config: HetznerConfig, wanted: CreateInstance): object {
+  const { name, instanceType, image, userData, tags, zone } = wanted;
+  const { sshKeys, ipv4, networks, firewalls } = config;
+  return {
+    name,
+    server_type: instanceType,
+    image,
+    ...(zone === undefined ? {} : { location: zone }),
+    ...(sshKeys.length === 0 ? {} : { ssh_keys: sshKeys }),
+    user_data: userData,
+    start_after_create: true,
+    labels: tags,
+    ...(networks.length === 0 ? {} : { networks }),
+    ...(firewalls.length === 0 ? {} : { firewalls: firewalls.map((firewall) => ({ firewall })) }),
+    public_net: { enable_ipv4: ipv4, enable_ipv6: true },
+  };
+}
+
+/** What a taken name means: this worker's server, one that no list shows yet, or somebody else's. */
+async function takenName(asking: Asking, { name, tags }: CreateInstance): Promise<CreateAnswer> {
+  const found = await byName(asking, name);
+  if ("failure" in found) {
+    // That the look was refused says nothing about the create before it, which may have made the server.
+    const { refused: _, ...failure } = found.failure;
+    return { kind: "failed", failure };
+  }
+  if (found.instance === undefined) {
+    const text = `the name ${name} is taken, and no list shows its server yet`;
+    return { kind: "pending", retryAfterMs: NAME_TAKEN_PAUSE_MS, text };
+  }
+  const { instance } = found;
+  const isOurs = Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
+  if (isOurs) return { kind: "created", instance };
+  const text = `the project has a server ${name} that is not of this Drover (id ${instance.id})`;
+  return { kind: "failed", failure: { class: "invalid", text, refused: true, scope: "all" } };
+}
+
+/** The server with this name, whosever it is. Undefined: no list shows one. */
+async function byName(
+  asking: Asking,
+  name: string,
+): Promise<{ instance: Instance | undefined } | { failure: ProviderFailure }> {
+  const page = await readPage(asking, `/servers?name=${encodeURIComponent(name)}`);
+  if ("failure" in page) return page;
+  const [instance] = page.items;
+  if (instance === undefined && page.gap !== undefined) return unreadable("GET /servers", page.gap);
+  return { instance };
+}
+
+/** All servers with the label, page by page. The last answer says how many calls are left. */
+async function list(asking: Asking, tag: string): Promise<ListAnswer> {
+  const beganAt = asking.now();
+  const colon = tag.indexOf(":");
+  const selector = encodeURIComponent(`${tag.slice(0, colon)}==${tag.slice(colon + 1)}`);
+  let budget: ReturnType<typeof budgetIn>;
+  const listed = await listPages(async (cursor = "1") => {
+    const path = `/servers?label_selector=${selector}&sort=id:asc&per_page=${PAGE_SIZE}&page=${cursor}`;
+    const page = await readPage(asking, path);
+    if ("failure" in page) return page;
+    budget = page.budget ?? budget;
+    return page;
+  }, beganAt);
+  return listed.kind === "failed" || budget === undefined ? listed : { ...listed, budget };
+}
+
+type Page = ReadPage & { budget: ReturnType<typeof budgetIn> };
+
+async function readPage(asking: Asking, path: string): Promise<Page | { failure: ProviderFailure }> {
+  const called = await asking.call({ method: "GET", path });
+  if ("failure" in called) return called;
+  const { veil, now } = asking;
+  const page = checked(Servers, called.body, veil);
+  if ("fault" in page) return { failure: unreadable("GET /servers", page.fault).failure };
+  const faults: string[] = [];
+  const items = page.data.servers.flatMap((server) => {
+    const read = checked(Server, server, veil);
+    if ("data" in read) return [instanceOf(read.data, now())];
+    faults.push(`a server in it is invalid: ${read.fault}`);
+    return [];
+  });
+  const gap = gapOf(faults);
+  const next = page.data.meta?.pagination.next_page ?? null;
+  const budget = budgetIn(called.headers);
+  return {
+    items,
+    complete: true,
+    budget,
+    next: next === null ? null : String(next),
+    ...(gap === undefined ? {} : { gap }),
+  };
+}
+
+/** One server: by its id, or, as long as no answer has named it, by its name (clouds/hetzner.md#finding). */
+async function find(asking: Asking, { worker, id }: KnownMachine): Promise<FindAnswer> {
+  if (id === null) {
+    const found = await byName(asking, worker);
+    if ("failure" in found) return { kind: "unsure", text: found.failure.text };
+    const { instance } = found;
+    return instance?.tags[WORKER_LABEL] === worker ? { kind: "found", instance } : { kind: "none" };
+  }
+  const called = await asking.call({ method: "GET", path: `/servers/${encodeURIComponent(id)}` });
+  if ("failure" in called) {
+    const isUnknown = called.status === 404 && called.code === "not_found";
+    return isUnknown ? { kind: "none" } : { kind: "unsure", text: called.failure.text };
+  }
+  const read = serverIn(called.body, asking);
+  return "fault" in read
+    ? { kind: "unsure", text: unreadable("GET /servers", read.fault).failure.text }
+    : { kind: "found", instance: read.data };
+}
+
+function serverIn(body: unknown, { veil, now }: Asking): { data: Instance } | { fault: string } {
+  const outer = checked(OneServer, body, veil);
+  const read = "fault" in outer ? outer : checked(Server, outer.data.server, veil);
+  return "fault" in read ? read : { data: instanceOf(read.data, now()) };
+}
+
+/** Begins the end of one server. One whose id no answer has named is looked up by its name. */
+async function destroy(asking: Asking, machine: KnownMachine): Promise<DestroyAnswer> {
+  const found = machine.id === null ? await find(asking, machine) : undefined;
+  if (found?.kind === "none") return { kind: "asked", unknown: true };
+  if (found?.kind === "unsure") {
+    return { kind: "failed", failure: { class: "temporary", text: found.text, refused: true } };
+  }
+  const id = found === undefined ? machine.id : found.instance.id;
+  const called = await asking.call({ method: "DELETE", path: `/servers/${encodeURIComponent(id ?? "")}` });
+  if (!("failure" in called)) return { kind: "asked" };
+  const isUnknown = called.status === 404 && called.code === "not_found";
+  return isUnknown ? { kind: "asked", unknown: true } : { kind: "failed", failure: called.failure };
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import type { FindAnswer } from "../../../src/core/provider-answers.ts";
+import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
+import type { ExistingWorker } from "../../../src/core/worker/state.ts";
+import type { ProviderConfig } from "../../../src/schema/pool/provider-config.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
+import { at, CONSISTENCY, INSTANCE, intent, LEASE, owed, ready, T0 } from "../support/worker.ts";
+
+// A provider that can be asked for one machine is asked, before the machine is believed gone
+// (clouds.md#looking-for-a-machine).
+
+const provider: ProviderConfig = {
+  kind: "hetzner",
+  credentials: { binding: "CLOUD_HETZNER" },
+  sshKeys: [],
+  ipv4: true,
+  networks: [],
+  firewalls: [],
+};
+const settings = { ...intent().settings, probeMs: 10 * LEASE };
+const living = ready(T0, { provider, settings });
+const kill: WorkerEvent = { type: "kill", reason: "", by: "ann" };
+const destroyed = (answer: "asked" | "refused"): WorkerEvent => ({
+  type: "destroy_answered",
+  answer:
+    answer === "asked"
+      ? { kind: "asked" }
+      : { kind: "failed", failure: { class: "auth", text: "not now", refused: true } },
+});
+
+function omits(state: ExistingWorker, beganAt: number, missingSince: number): ExistingWorker {
+  const body = { worker: "default-s-1", provider, beganAt, missingSince, consistencyMs: CONSISTENCY };
+  return at(state, beganAt, { type: "sighting", body });
+}
+
+/** Two listings omit it: what the worker asks for then. */
+function omitted(state: ExistingWorker, first: number): ExistingWorker {
+  return omits(omits(state, first, first), first + CONSISTENCY, first);
+}
+
+const LATER = T0 + LEASE + LEASE_MARGIN_MS;
+const missing = omitted(living, LATER);
+const found = (state: ExistingWorker, answer: FindAnswer) =>
+  at(state, LATER + 2 * CONSISTENCY, { type: "find_answered", answer });
+
+describe("a machine that two listings omit", () => {
+  test("is looked for, and does not count as gone yet", () => {
+    expect([missing.record.phase, missing.record.looks]).toEqual(["ready", true]);
+    expect(owed(missing, LATER + CONSISTENCY, "find")).toMatchObject([{ instance: INSTANCE.id }]);
+  });
+
+  test.each<[string, FindAnswer, string]>([
+    ["none: it is gone", { kind: "none" }, "gone"],
+    ["unsure: nothing changes", { kind: "unsure", text: "no answer" }, "ready"],
+    ["found: it lives", { kind: "found", instance: INSTANCE }, "ready"],
+    ["found, and ended", { kind: "found", instance: { ...INSTANCE, state: "terminated" } }, "gone"],
+  ])("%s", (_what, answer, phase) => {
+    const { record } = found(missing, answer);
+    expect([record.phase, record.looks]).toEqual([phase, false]);
+  });
+
+  test("is looked for again, if the answer was unsure and the next listing omits it", () => {
+    const unsure = found(missing, { kind: "unsure", text: "no answer" });
+    expect(omits(unsure, LATER + 3 * CONSISTENCY, LATER).record.looks).toBe(true);
+  });
+
+  test("that was found must be omitted twice again", () => {
+    const again = found(missing, { kind: "found", instance: INSTANCE });
+    expect(omits(again, LATER + 3 * CONSISTENCY, LATER + 3 * CONSISTENCY).record.looks).toBe(false);
+  });
+
+  test("while another machine was asked for: the answer means nothing", () => {
+    const answer: FindAnswer = {
+      kind: "found",
+      instance: { ...INSTANCE, id: "i-twin", state: "terminated" },
+    };
+    expect(found(missing, answer).record.phase).toBe("ready");
+  });
+});
+
+describe("while the host's lease lives", () => {
+  const soon = T0 + 10 * CONSISTENCY;
+
+  test("a machine that nobody has ended is not looked for", () => {
+    expect(omitted(living, soon).record.looks).toBe(false);
+  });
+
+  test("a machine is looked for once its provider has taken the destroy, and none is proof", () => {
+    const ending = at(living, T0, kill, destroyed("asked"));
+    const looks = omitted(ending, soon);
+    expect(looks.record.looks).toBe(true);
+    expect(
+      at(looks, soon + 2 * CONSISTENCY, { type: "find_answered", answer: { kind: "none" } }).record,
+    ).toMatchObject({
+      phase: "gone",
+    });
+  });
+
+  test("a machine whose destroy was refused is not", () => {
+    expect(omitted(at(living, T0, kill, destroyed("refused")), soon).record.looks).toBe(false);
+  });
+});
