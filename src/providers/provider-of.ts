@@ -1,6 +1,7 @@
 // Which provider does a configuration mean?
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import { ec2Provider } from "./ec2/provider.ts";
+import { flyProvider } from "./fly/provider.ts";
 import { hetznerProvider } from "./hetzner/provider.ts";
 import { httpProvider } from "./http.ts";
 import type { Provider } from "./provider.ts";
@@ -16,5 +17,7 @@ export function providerOf(config: ProviderConfig, credentials: string, now: () 
       return hetznerProvider({ config, credentials }, now);
     case "ec2":
       return ec2Provider({ config, credentials }, now);
+    case "fly":
+      return flyProvider({ config, credentials }, now);
   }
 }

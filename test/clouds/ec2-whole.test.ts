@@ -5,7 +5,7 @@ import { testWholeWay } from "./support/whole.ts";
 describe("a pool on EC2 (clouds/ec2.md)", () => {
   testWholeWay({
     name: "ec2",
-    credentials: JSON.stringify(KEYS),
+    credentials: `${JSON.stringify(KEYS, null, 2)}\n`,
     async start({ onBoot, onEnd }) {
       const cloud = new Ec2Cloud({
         bootMs: 500,

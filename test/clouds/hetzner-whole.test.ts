@@ -9,7 +9,7 @@ const TROUBLE = sized(fault(423, "locked"), fault(503, "unavailable"));
 describe("a pool on Hetzner Cloud (clouds/hetzner.md)", () => {
   testWholeWay({
     name: "hetzner",
-    credentials: TOKEN,
+    credentials: `${TOKEN}\n`,
     async start({ onBoot, onEnd }) {
       const cloud = new HetznerCloud({ bootMs: 500, endMs: 500, onBoot, onEnd: ({ id }) => onEnd(id) });
       return {

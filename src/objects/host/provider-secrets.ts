@@ -1,9 +1,9 @@
 // Which secret does a provider get right now (secrets.md#providers)?
 import type { ProviderFailure } from "../../core/provider-answers.ts";
-import type { ProviderConfig, StoredSecret } from "../../schema/pool/provider-config.ts";
+import { HeaderSecret, type ProviderConfig, type StoredSecret } from "../../schema/pool/provider-config.ts";
 import { howToSet } from "../../shared/access/secret-use.ts";
 import { credentialsOf } from "../../shared/cloud/account.ts";
-import { isDroverError } from "../../shared/errors.ts";
+import { DroverError, isDroverError } from "../../shared/errors.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { clause, errorText } from "../../shared/words.ts";
@@ -36,7 +36,7 @@ export class ProviderSecrets {
     if (typeof secret === "string") return { secret };
     if ("binding" in secret) return this.#binding(secret.binding);
     try {
-      return { secret: await this.#valueOf(secret) };
+      return { secret: sendable(config, await this.#valueOf(secret)) };
     } catch (error) {
       return { failure: unreadable(secret, error) };
     }
@@ -69,6 +69,14 @@ export class ProviderSecrets {
       throw error;
     }
   }
+}
+
+/** The secret, if it can be sent: a service gets it in a header, and a cloud reads its form itself. */
+function sendable({ kind }: ProviderConfig, secret: string): string {
+  if (kind !== "http") return secret;
+  const { data, error } = HeaderSecret.safeParse(secret);
+  if (data === undefined) throw new DroverError("invalid_request", `it ${error.issues[0]?.message}`);
+  return data;
 }
 
 /** The failure of a call that was not made. It is tried again with the usual pauses. */

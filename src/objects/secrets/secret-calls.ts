@@ -16,7 +16,6 @@ import {
   type WantedSecret,
 } from "../../core/registry/secrets.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
-import { HeaderSecret } from "../../schema/pool/provider-config.ts";
 import { projectOfRun } from "../../shared/access/project.ts";
 import { type SecretPurpose, usersOf } from "../../shared/access/secret-use.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -118,17 +117,15 @@ export class SecretCalls {
   }
 
   /**
-   * The value of a secret that a pool's provider gets (secrets.md#providers). Throws `unknown_secret`,
-   * `no_wrapping_key`, and `invalid_request` if it cannot be sent in a header.
+   * The value of a secret that a pool's provider gets (secrets.md#providers). Throws `unknown_secret` and
+   * `no_wrapping_key`.
    */
   async ofProvider(secret: Named): Promise<string> {
     const row = this.#row(secret);
     if (row.use !== "provider") throw unknownSecret(secret.name, "provider");
     const bytes = await this.#vault.decrypt(row, this.#keyOf(row));
-    const { data, error } = HeaderSecret.safeParse(new TextDecoder().decode(bytes));
-    if (data === undefined) throw new DroverError("invalid_request", `it ${error.issues[0]?.message}`);
     this.#registry.enter({ type: "secret_handed", project: secret.project, names: [secret.name] });
-    return data;
+    return new TextDecoder().decode(bytes);
   }
 
   /** The data key of a project. Its first secret makes it. */

@@ -1,6 +1,7 @@
 // Which forms are sent to EC2's Query API? Each is byte for byte what Amazon's own client sends.
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance } from "../../schema/provider.ts";
+import { base64 } from "../base64.ts";
 
 /** The version of the API, which is the only one that is left. */
 const VERSION = "2016-11-15";
@@ -150,10 +151,4 @@ export function spotPricesForm(types: readonly string[], at: number, next?: stri
 
 function listed(name: string, values: readonly string[]): Form["fields"] {
   return values.map((value, index) => [`${name}.${index + 1}`, value]);
-}
-
-/** Base64 of the text in UTF-8. */
-function base64(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

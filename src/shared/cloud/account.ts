@@ -6,7 +6,8 @@ export type AccountOf =
   | { kind: "http"; url: string }
   | { kind: "none" }
   | { kind: "hetzner"; endpoint?: string | undefined }
-  | { kind: "ec2"; region: string; endpoint?: string | undefined };
+  | { kind: "ec2"; region: string; endpoint?: string | undefined }
+  | { kind: "fly"; app: string; endpoint?: string | undefined };
 
 /**
  * Names the place of a provider's machines for people. Two providers with different names have no machine in
@@ -17,6 +18,7 @@ export function accountName(provider: AccountOf): string {
   if (provider.kind === "none") return "no provider";
   const at = provider.endpoint === undefined ? "" : ` at ${provider.endpoint}`;
   if (provider.kind === "hetzner") return `Hetzner Cloud${at}`;
+  if (provider.kind === "fly") return `the app ${provider.app} of Fly${at}`;
   return `Amazon EC2 in ${provider.region}${at}`;
 }
 

@@ -5,7 +5,7 @@ import type { Millis } from "../machine.ts";
  * The kinds of provider. `http`: a service that the user runs. `none`: no provider, for pools of self-hosted
  * machines alone.
  */
-export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2"] as const;
+export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2", "fly"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 /** What all providers of a kind have in common, in every account. */
@@ -63,5 +63,16 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     maxUserDataBytes: 16_384,
     bootProbe: "true",
     powerOff: "poweroff",
+  },
+  fly: {
+    title: "Fly Machines",
+    listConsistencyMs: 10 * SECOND_MS,
+    finds: true,
+    billing: { minMs: 0, stepMs: SECOND_MS },
+    rates: { create: 1, destroy: 1 },
+    maxUserDataBytes: 65_536,
+    bootProbe: "true",
+    // A machine ends with its first process.
+    powerOff: 'kill -KILL "$(cat "${DROVER_STATE_DIR:-/var/lib/drover}/first-pid")"',
   },
 };

@@ -28,10 +28,13 @@ const HETZNER_LABEL: Rule = {
   text: "be at most 63 letters, digits and any of `_.-`, and begin and end with a letter or a digit",
 };
 
+const FLY_METADATA: Rule = { pattern: /^[^\p{C}]{0,256}$/u, text: "be at most 256 printable characters" };
+
 /** The rules of each kind that has any. */
 const RULES: Partial<Record<ProviderKind, Rules>> = {
   hetzner: { pool: POOL_OF_LABELS, tagName: HETZNER_LABEL, tagValue: HETZNER_LABEL },
   ec2: { pool: POOL_OF_LABELS, tagName: EC2_TAG, tagValue: EC2_TAG },
+  fly: { pool: POOL_OF_LABELS, tagName: FLY_METADATA, tagValue: FLY_METADATA },
 };
 
 /** Why a pool of this kind of provider cannot have this name. Null: it can. */

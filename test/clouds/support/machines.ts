@@ -10,6 +10,15 @@ export interface Booted {
   userData: string;
 }
 
+export interface LocalOptions {
+  /** A machine (the fake's id) has switched itself off, or has ended with its first process. */
+  onEnded(id: string): void;
+  /** Lets the fake's time pass. */
+  tick(): void;
+  /** A machine ends with its first process. Absent: it goes on without one. */
+  endsWithFirstProcess?: true;
+}
+
 const LOOK_MS = 100;
 
 /**
@@ -23,11 +32,7 @@ export class LocalMachines {
   readonly #here = new Map<string, string>();
   readonly #look: NodeJS.Timeout;
 
-  /**
-   * `onEnded`: a machine (the fake's id) has switched itself off, or its first process has ended. `tick`:
-   * lets the fake's time pass.
-   */
-  constructor(dir: string, { onEnded, tick }: { onEnded(id: string): void; tick(): void }) {
+  constructor(dir: string, { onEnded, tick, endsWithFirstProcess }: LocalOptions) {
     this.#dir = dir;
     mkdirSync(dir, { recursive: true });
     const bin = join(dir, "bin");
@@ -35,7 +40,13 @@ export class LocalMachines {
     writeFileSync(join(bin, "poweroff"), '#!/bin/sh\n: > "$HOME/powered-off"\n');
     chmodSync(join(bin, "poweroff"), 0o755);
     process.env.PATH = `${bin}:${process.env.PATH}`;
-    this.#cloud = new LoopbackCloud({ dir, onProblem: (text) => console.error(text) });
+    const onDeath = ({ id: here }: { id: string }) => {
+      const [id] = [...this.#here].find(([, known]) => known === here) ?? [];
+      if (endsWithFirstProcess === undefined || id === undefined) return;
+      this.#here.delete(id);
+      onEnded(id);
+    };
+    this.#cloud = new LoopbackCloud({ dir, onProblem: (text) => console.error(text), onDeath });
     this.#look = setInterval(() => {
       tick();
       for (const [id, here] of this.#here) {

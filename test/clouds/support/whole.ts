@@ -38,6 +38,8 @@ export interface WholeFake {
 export interface WholeWay {
   name: string;
   credentials: string;
+  /** A machine is gone once its first process has ended. */
+  endsWithFirstProcess?: true;
   start(lives: Lives): Promise<WholeFake>;
   /** The pool's provider, without its credentials. */
   provider(url: string): object;
@@ -61,6 +63,7 @@ export function testWholeWay(way: WholeWay): void {
     machines = new LocalMachines(join(home, "machines"), {
       onEnded: (id) => fake.ended(id),
       tick: () => fake.settle(),
+      ...(way.endsWithFirstProcess === undefined ? {} : { endsWithFirstProcess: true }),
     });
     up = await startDrover(home);
     await up.json(200, "PUT", "/v1/secrets/cloud", { value: way.credentials, use: "provider" });

@@ -39,6 +39,21 @@ export const HetznerConfig = z.strictObject({
 });
 export type HetznerConfig = z.output<typeof HetznerConfig>;
 
+/** Fly Machines: one app. */
+export const FlyConfig = z.strictObject({
+  kind: z.literal("fly"),
+  ...common,
+  app: z
+    .string()
+    .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be the name of an app: letters, digits and dashes")
+    .describe("the app of the machines; it should have nothing else"),
+  regions: parts(40)
+    .min(1, "must name a region; leave it out to let Fly choose")
+    .optional()
+    .describe("where machines may be, best first; if absent, Fly chooses"),
+});
+export type FlyConfig = z.output<typeof FlyConfig>;
+
 /** A region of AWS. It is a part of a host name, so nothing else may be in it. */
 const Region = z
   .string()

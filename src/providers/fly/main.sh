@@ -1,0 +1,16 @@
+#!/bin/sh
+# The first process of a machine of Fly: runs the script that makes it a host, and ends the machine with that.
+# Before Fly stops a machine it sends SIGTERM, and waits for as long as the machine's configuration says. The
+# agent is to learn that by its notice, and ends what runs in time.
+dir="${DROVER_STATE_DIR:-/var/lib/drover}"
+mkdir -p "$dir"
+echo $$ > "$dir/first-pid"
+trap 'echo $(($(date +%s) + 300)) > "$dir/stops-at"' TERM INT
+sh "${0%/*}/user-data" &
+host=$!
+# A trapped signal ends a wait, but not the script that is waited for.
+while :; do
+  wait "$host"
+  code=$?
+  kill -0 "$host" 2>/dev/null || exit "$code"
+done
