@@ -1,17 +1,12 @@
 // How does Drover create, list, find and destroy machines of Fly?
 import { z } from "zod";
-import type {
-  CreateAnswer,
-  DestroyAnswer,
-  FindAnswer,
-  ListAnswer,
-  ProviderFailure,
-} from "../../core/provider-answers.ts";
+import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { FlyConfig } from "../../schema/pool/providers/clouds.ts";
-import type { CreateInstance, Instance } from "../../schema/provider.ts";
+import type { CreateInstance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { base64 } from "../base64.ts";
-import { callJson, type JsonCall, type JsonCalled } from "../json-api.ts";
+import { callJson, type JsonCall, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { asWorker, destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf } from "../pages.ts";
 import { failing, type KnownMachine, type Provider } from "../provider.ts";
 import { CODES, type Veil, veilOf } from "../veil.ts";
@@ -20,8 +15,6 @@ import { apiOf } from "./api.ts";
 import { guestOf, instanceOf, isReached, Machine } from "./machines.ts";
 import { FLY_MAIN } from "./scripts.ts";
 
-/** A machine whose name is taken may be missing from the list for some seconds. */
-const NAME_TAKEN_PAUSE_MS = 2_000;
 /** A token is sent in a header. Several tokens may stand in it, after the name of their scheme. */
 const TOKEN = /^[ -~]{1,8192}$/;
 /** Fly measures memory in steps of this many bytes. */
@@ -29,8 +22,6 @@ const MEMORY_STEP = 256 * 2 ** 20;
 /** The most that Fly waits between SIGTERM and the end of a machine. `main.sh` counts on it. */
 const STOP_TIMEOUT = "300s";
 const DIR = "/drover";
-/** The metadata that name the worker of a machine. */
-const WORKER_TAG = "drover-worker";
 
 /** An account as it is stored: its configuration, and the text of its credentials, which is a token. */
 export interface FlyAccount {
@@ -64,7 +55,10 @@ export function flyProvider(
     create: (wanted) => within((asking) => create(asking, wanted), wanted.userData.match(CODES) ?? []),
     list: (tag, known) => within((asking) => list(asking, tag, known)),
     find: (machine) => within((asking) => find(asking, machine)),
-    destroy: (machine) => within((asking) => destroy(asking, machine)),
+    destroy: (machine) =>
+      within((asking) =>
+        destroyBy({ find: (one) => find(asking, one), destroy: (id) => end(asking, id), isUnknown }, machine),
+      ),
   };
 }
 
@@ -86,7 +80,7 @@ async function create(asking: Asking, wanted: CreateInstance): Promise<CreateAns
   if ("failure" in called) {
     const { code, message = "", failure } = called;
     const isTaken = code === "already_exists" || /unique machine name violation/i.test(message);
-    return isTaken ? takenName(asking, wanted, message) : { kind: "failed", failure };
+    return isTaken ? takenBy(asking, wanted, message) : { kind: "failed", failure };
   }
   const read = machineIn(called.body, asking.veil);
   return "fault" in read
@@ -131,31 +125,14 @@ export function machineFields(wanted: CreateInstance): object {
   };
 }
 
-/** What a taken name means: this worker's machine, one that no list shows yet, or somebody else's. */
-async function takenName(asking: Asking, wanted: CreateInstance, text: string): Promise<CreateAnswer> {
-  const { name, tags } = wanted;
+/** The machine whose name was taken: the text of the conflict may say its id. */
+async function takenBy(asking: Asking, wanted: CreateInstance, text: string): Promise<CreateAnswer> {
   const id = /machine ID ([0-9a-f]{8,32})\b/i.exec(text)?.[1] ?? null;
-  const found = await look(asking, { worker: name, id, zone: null });
-  if ("failure" in found) {
-    // That the look was refused says nothing about the create before it, which may have made the machine.
-    const { refused: _, ...failure } = found.failure;
-    return { kind: "failed", failure };
-  }
-  const { instance } = found;
-  if (instance === undefined) {
-    const why = `the name ${name} is taken, and no list shows its machine yet`;
-    return { kind: "pending", retryAfterMs: NAME_TAKEN_PAUSE_MS, text: why };
-  }
-  const isOurs = Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
-  if (isOurs && instance.name === name) return { kind: "created", instance };
-  const why = `the app has a machine ${name} that is not of this Drover (id ${instance.id})`;
-  return { kind: "failed", failure: { class: "invalid", text: why, refused: true, scope: "all" } };
+  return takenName(await look(asking, { worker: wanted.name, id, zone: null }), wanted, "the app");
 }
 
-type Found = { instance: Instance | undefined } | { failure: ProviderFailure };
-
 /** One machine: by its id, or else by its name in the list. */
-async function look(asking: Asking, { worker, id }: KnownMachine): Promise<Found> {
+async function look(asking: Asking, { worker, id }: KnownMachine): Promise<Looked> {
   if (id === null) {
     const read = await machines(asking);
     if ("failure" in read) return read;
@@ -170,7 +147,7 @@ async function look(asking: Asking, { worker, id }: KnownMachine): Promise<Found
 }
 
 /** Whether Fly says that there is no such machine. That there is no such app is another thing. */
-function isUnknown({ status, message = "" }: Extract<JsonCalled, { failure: ProviderFailure }>): boolean {
+function isUnknown({ status, message = "" }: JsonFailed): boolean {
   return status === 404 && /machine/i.test(message);
 }
 
@@ -206,7 +183,7 @@ async function list(asking: Asking, tag: string, known: readonly KnownMachine[])
     const instance = instanceOf(machine);
     if (instance.tags[label] === value) return [instance];
     const isKnown = !isReached(machine) && workers.has(machine.name);
-    return isKnown ? [{ ...instance, tags: { ...instance.tags, [WORKER_TAG]: machine.name } }] : [];
+    return isKnown ? [asWorker(instance, machine.name)] : [];
   });
   const unreached = read.machines.filter((machine) => !isReached(machine)).map(({ id }) => id);
   const faults = read.gap === undefined ? [] : [read.gap];
@@ -217,29 +194,16 @@ async function list(asking: Asking, tag: string, known: readonly KnownMachine[])
 
 /** One machine: by its id, or, as long as no answer has named it, by its name (clouds/fly.md#finding). */
 async function find(asking: Asking, machine: KnownMachine): Promise<FindAnswer> {
-  const found = await look(asking, machine);
-  if ("failure" in found) return { kind: "unsure", text: found.failure.text };
-  const { instance } = found;
-  if (instance === undefined) return { kind: "none" };
-  const isOurs = machine.id !== null || instance.tags[WORKER_TAG] === machine.worker;
-  return isOurs ? { kind: "found", instance } : { kind: "none" };
+  return foundBy(await look(asking, machine), machine);
 }
 
 function machineIn(body: unknown, veil: Veil) {
   return checked(Machine, body, veil);
 }
 
-/** Begins the end of one machine. One whose id no answer has named is looked up by its name. */
-async function destroy(asking: Asking, machine: KnownMachine): Promise<DestroyAnswer> {
-  const found = machine.id === null ? await find(asking, machine) : undefined;
-  if (found?.kind === "none") return { kind: "asked", unknown: true };
-  if (found?.kind === "unsure") {
-    return { kind: "failed", failure: { class: "temporary", text: found.text, refused: true } };
-  }
-  const id = found === undefined ? machine.id : found.instance.id;
+/** Begins the end of one machine, also of one that runs. */
+function end(asking: Asking, id: string): Promise<JsonCalled> {
   // The documents name the first parameter, and Fly's own client sends the second.
-  const path = `/${encodeURIComponent(id ?? "")}?force=true&kill=true`;
-  const called = await asking.call({ method: "DELETE", path });
-  if (!("failure" in called)) return { kind: "asked" };
-  return isUnknown(called) ? { kind: "asked", unknown: true } : { kind: "failed", failure: called.failure };
+  const path = `/${encodeURIComponent(id)}?force=true&kill=true`;
+  return asking.call({ method: "DELETE", path });
 }

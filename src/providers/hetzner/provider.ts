@@ -1,16 +1,11 @@
 // How does Drover create, list, find and destroy servers of Hetzner Cloud?
 import { z } from "zod";
-import type {
-  CreateAnswer,
-  DestroyAnswer,
-  FindAnswer,
-  ListAnswer,
-  ProviderFailure,
-} from "../../core/provider-answers.ts";
+import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { HetznerConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
-import { callJson, type JsonApi, type JsonCall, type JsonCalled } from "../json-api.ts";
+import { callJson, type JsonApi, type JsonCall, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf, listPages, type ReadPage } from "../pages.ts";
 import { failing, type KnownMachine, type Provider } from "../provider.ts";
 import { CODES, type Veil, veilOf } from "../veil.ts";
@@ -20,12 +15,8 @@ import { instanceOf, Server } from "./servers.ts";
 
 /** The most that Hetzner puts on a page. */
 const PAGE_SIZE = 50;
-/** A server whose name is taken may be missing from lists for some seconds. */
-const NAME_TAKEN_PAUSE_MS = 2_000;
 /** A token is sent in a header. */
 const TOKEN = /^[!-~]{1,1024}$/;
-/** The label that names the worker of a server. */
-const WORKER_LABEL = "drover-worker";
 
 const Servers = z.object({
   servers: z.array(z.unknown()),
@@ -66,7 +57,17 @@ export function hetznerProvider(
       within((asking) => create(asking, config, wanted), wanted.userData.match(CODES) ?? []),
     list: (tag) => within((asking) => list(asking, tag)),
     find: (machine) => within((asking) => find(asking, machine)),
-    destroy: (machine) => within((asking) => destroy(asking, machine)),
+    destroy: (machine) =>
+      within((asking) =>
+        destroyBy(
+          {
+            find: (one) => find(asking, one),
+            destroy: (id) => asking.call({ method: "DELETE", path: `/servers/${encodeURIComponent(id)}` }),
+            isUnknown,
+          },
+          machine,
+        ),
+      ),
   };
 }
 
@@ -97,7 +98,9 @@ async function create(asking: Asking, config: HetznerConfig, wanted: CreateInsta
   });
   if ("failure" in called) {
     const { code, failure } = called;
-    return code === "uniqueness_error" ? takenName(asking, wanted) : { kind: "failed", failure };
+    return code === "uniqueness_error"
+      ? takenName(await byName(asking, wanted.name), wanted, "the project")
+      : { kind: "failed", failure };
   }
   const read = serverIn(called.body, asking);
   return "fault" in read ? unreadable("POST /servers", read.fault) : { kind: "created", instance: read.data };
@@ -122,30 +125,8 @@ export function serverFields(config: HetznerConfig, wanted: CreateInstance): obj
   };
 }
 
-/** What a taken name means: this worker's server, one that no list shows yet, or somebody else's. */
-async function takenName(asking: Asking, { name, tags }: CreateInstance): Promise<CreateAnswer> {
-  const found = await byName(asking, name);
-  if ("failure" in found) {
-    // That the look was refused says nothing about the create before it, which may have made the server.
-    const { refused: _, ...failure } = found.failure;
-    return { kind: "failed", failure };
-  }
-  if (found.instance === undefined) {
-    const text = `the name ${name} is taken, and no list shows its server yet`;
-    return { kind: "pending", retryAfterMs: NAME_TAKEN_PAUSE_MS, text };
-  }
-  const { instance } = found;
-  const isOurs = Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
-  if (isOurs) return { kind: "created", instance };
-  const text = `the project has a server ${name} that is not of this Drover (id ${instance.id})`;
-  return { kind: "failed", failure: { class: "invalid", text, refused: true, scope: "all" } };
-}
-
 /** The server with this name, whosever it is. Undefined: no list shows one. */
-async function byName(
-  asking: Asking,
-  name: string,
-): Promise<{ instance: Instance | undefined } | { failure: ProviderFailure }> {
+async function byName(asking: Asking, name: string): Promise<Looked> {
   const page = await readPage(asking, `/servers?name=${encodeURIComponent(name)}`);
   if ("failure" in page) return page;
   const [instance] = page.items;
@@ -197,40 +178,25 @@ async function readPage(asking: Asking, path: string): Promise<Page | { failure:
 }
 
 /** One server: by its id, or, as long as no answer has named it, by its name (clouds/hetzner.md#finding). */
-async function find(asking: Asking, { worker, id }: KnownMachine): Promise<FindAnswer> {
-  if (id === null) {
-    const found = await byName(asking, worker);
-    if ("failure" in found) return { kind: "unsure", text: found.failure.text };
-    const { instance } = found;
-    return instance?.tags[WORKER_LABEL] === worker ? { kind: "found", instance } : { kind: "none" };
-  }
+async function look(asking: Asking, { worker, id }: KnownMachine): Promise<Looked> {
+  if (id === null) return byName(asking, worker);
   const called = await asking.call({ method: "GET", path: `/servers/${encodeURIComponent(id)}` });
-  if ("failure" in called) {
-    const isUnknown = called.status === 404 && called.code === "not_found";
-    return isUnknown ? { kind: "none" } : { kind: "unsure", text: called.failure.text };
-  }
+  if ("failure" in called) return isUnknown(called) ? { instance: undefined } : called;
   const read = serverIn(called.body, asking);
-  return "fault" in read
-    ? { kind: "unsure", text: unreadable("GET /servers", read.fault).failure.text }
-    : { kind: "found", instance: read.data };
+  return "fault" in read ? unreadable("GET /servers", read.fault) : { instance: read.data };
+}
+
+async function find(asking: Asking, machine: KnownMachine): Promise<FindAnswer> {
+  return foundBy(await look(asking, machine), machine);
+}
+
+/** Whether Hetzner says that there is no such server. A proxy's 404 does not. */
+function isUnknown({ status, code }: JsonFailed): boolean {
+  return status === 404 && code === "not_found";
 }
 
 function serverIn(body: unknown, { veil, now }: Asking): { data: Instance } | { fault: string } {
   const outer = checked(OneServer, body, veil);
   const read = "fault" in outer ? outer : checked(Server, outer.data.server, veil);
   return "fault" in read ? read : { data: instanceOf(read.data, now()) };
-}
-
-/** Begins the end of one server. One whose id no answer has named is looked up by its name. */
-async function destroy(asking: Asking, machine: KnownMachine): Promise<DestroyAnswer> {
-  const found = machine.id === null ? await find(asking, machine) : undefined;
-  if (found?.kind === "none") return { kind: "asked", unknown: true };
-  if (found?.kind === "unsure") {
-    return { kind: "failed", failure: { class: "temporary", text: found.text, refused: true } };
-  }
-  const id = found === undefined ? machine.id : found.instance.id;
-  const called = await asking.call({ method: "DELETE", path: `/servers/${encodeURIComponent(id ?? "")}` });
-  if (!("failure" in called)) return { kind: "asked" };
-  const isUnknown = called.status === 404 && called.code === "not_found";
-  return isUnknown ? { kind: "asked", unknown: true } : { kind: "failed", failure: called.failure };
 }
