@@ -129,6 +129,19 @@ interface SelfHostedRow extends AnyWorkerRow {
 /** A worker as its pool stores it, by where its machine comes from. */
 export type WorkerRow = CloudRow | SelfHostedRow;
 
+/** What is known of the account that the pool's machines are in. */
+export interface KnownAccount {
+  /** The account's name, if a listing has named it. */
+  name?: string;
+  /** A digest of the credentials with which a listing last showed this account. */
+  credentials?: string;
+  /**
+   * Since when listings are made with other credentials and have shown none of the machines that were known
+   * before. Absent: the latest listing was one of this account.
+   */
+  doubtedSince?: Instant;
+}
+
 /** Everything about a pool that must survive a restart, except its rows. Stored as one value. */
 export interface PoolRecord {
   name: string;
@@ -150,8 +163,8 @@ export interface PoolRecord {
    * is evicted long before the next listing. Absent: never.
    */
   emptySweptAt?: Instant;
-  /** The account that the provider's listings show (clouds.md#accounts). Absent: no listing has named one. */
-  account?: string;
+  /** The account that the pool's machines are in (clouds.md#accounts). Absent: nothing is known of it. */
+  account?: KnownAccount;
   /** A digest of the credentials of the latest listing. Absent: there was none. */
   credentials?: string;
   /**

@@ -16,6 +16,11 @@ export interface Traits {
   listConsistencyMs: Millis;
   /** Whether one machine can be looked up by itself. Such an answer is stronger than a listing. */
   finds: boolean;
+  /**
+   * Whether the credentials alone say which account is meant. Absent: the configuration says it, and other
+   * credentials are those of the same account, or are refused.
+   */
+  credentialsNameAccount?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
   billing: { minMs: Millis; stepMs: Millis };
   /** The most calls of each sort per second. Absent: only the limit of the pool applies. */
@@ -49,6 +54,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Hetzner Cloud",
     listConsistencyMs: 10 * SECOND_MS,
     finds: true,
+    credentialsNameAccount: true,
     billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
     rates: { create: 2, destroy: 2 },
     maxUserDataBytes: 32_768,
@@ -58,6 +64,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Amazon EC2",
     listConsistencyMs: MINUTE_MS,
     finds: true,
+    credentialsNameAccount: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
     rates: { create: 2, destroy: 10 },
     maxUserDataBytes: 16_384,

@@ -16,6 +16,8 @@ const credentials = { binding: "CLOUD_CI" };
 export const PROVIDERS = {
   http: PROVIDER,
   ec2: { kind: "ec2", credentials, region: "eu-west-1" },
+  hetzner: { kind: "hetzner", credentials },
+  fly: { kind: "fly", credentials, app: "ci" },
 } as const satisfies Record<string, PoolConfigInput["provider"]>;
 
 /** The configuration of a pool at this kind of cloud. */

@@ -4,9 +4,10 @@ import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
 import type { Gap, ListAnswer } from "../../provider-answers.ts";
-import { providedWorkers, type WorkerRow } from "../record.ts";
+import { type KnownAccount, providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { judgeAccount } from "./account.ts";
 import { holdAfterList, holdsAfterRotation } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 
@@ -40,9 +41,9 @@ export function foldListing(
     if (unknownCode !== undefined) swept.memo.counting.unknownCode(unknownCode);
     return { ...swept, memo: { ...swept.memo, sweepError: answer.failure.text } };
   }
-  const gap = gapOf(swept, answer);
-  const { account = record.account } = gap === undefined ? answer : {};
-  const state = account === record.account ? swept : { ...swept, record: { ...record, account } };
+  const judgment = judgeAccount({ ...before, record }, answer, credentials, now);
+  const gap = judgment.gap ?? answer.partial;
+  const state = withAccount(swept, judgment.account);
   const { machines: unknown, others } = machinesByWorker(state, answer.items);
   const sightings: Record<string, Sighting> = {};
   const strangers: string[] = [];
@@ -84,24 +85,11 @@ function isInGap(gap: Gap | undefined, zone: string | null): boolean {
   return gap.zones === undefined || zone === null || gap.zones.includes(zone);
 }
 
-type Listed = Extract<ListAnswer, { kind: "listed" }>;
-
-/**
- * Why a listing may be incomplete. Undefined: it is not. A listing of another account, which shows none of
- * the pool's machines, proves nothing: the credentials were changed to those of another account, and the
- * machines exist at the former one (clouds.md#accounts).
- */
-function gapOf(
-  { record, workers }: ReadonlyConfigured,
-  { account, partial, items }: Listed,
-): Gap | undefined {
-  if (account === undefined || record.account === undefined || account === record.account) return partial;
-  const known = [...providedWorkers({ workers })].flatMap(({ instance }) => instance ?? []);
-  if (known.length === 0 || items.some(({ id }) => known.includes(id))) return partial;
-  const why =
-    `the credentials are those of another account, which has none of the ${known.length} machines of this ` +
-    "pool; put the former credentials back until these machines have ended, or kill their workers by force";
-  return { why };
+/** Stores what is known of the account, if that has changed. */
+function withAccount(state: Configured, account: KnownAccount | undefined): Configured {
+  const { record } = state;
+  if (account === undefined || JSON.stringify(account) === JSON.stringify(record.account)) return state;
+  return { ...state, record: { ...record, account } };
 }
 
 /**
