@@ -5,6 +5,7 @@ import { FLY_NOTICE } from "../../providers/fly/scripts.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { type ProviderKind, TRAITS } from "../../shared/cloud/kinds.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
+import { NODE_BUILDS, type NodeBuilds } from "./node-builds.ts";
 import script from "./user-data.sh";
 
 /** Commands of a host. Absent: the host has none. */
@@ -20,6 +21,8 @@ export interface HostFacts extends HostCommands {
   url: string;
   code: string;
   agentSha256: string;
+  /** The builds of Node for machines that have none. Default: Drover's own choice. */
+  node?: NodeBuilds;
 }
 
 /** The commands of a provider's hosts: of a service as configured, of a cloud as its kind has them. */
@@ -37,11 +40,15 @@ const NOTICES: Partial<Record<ProviderKind, string>> = { ec2: EC2_NOTICE, fly: F
  */
 export function userDataScript(host: HostFacts): string {
   const flag = (name: string, value?: string) => (value === undefined ? [] : [name, value]);
+  const { url: nodeUrl, x64, arm64 } = host.node ?? NODE_BUILDS;
   const words: Record<string, string[]> = {
+    NODE: [nodeUrl],
+    X64: [x64.name, x64.xz, x64.gz],
+    ARM64: [arm64.name, arm64.xz, arm64.gz],
     CODE: [host.code],
     URL: [host.url],
     AGENT: [`${host.url}/agent/drover-agent.mjs`, host.agentSha256],
     COMMANDS: [...flag("--power-off", host.powerOff), ...flag("--notice", host.notice)],
   };
-  return script.replace(/@([A-Z]+)@/g, (_, name) => quoteArgv(words[name] ?? []));
+  return script.replace(/@([A-Z0-9]+)@/g, (_, name) => quoteArgv(words[name] ?? []));
 }
