@@ -32,6 +32,13 @@ export interface JsonCall {
   zone?: string | undefined;
 }
 
+/** The calls of one of Drover's calls, which have a deadline together. */
+export interface Asking {
+  veil: Veil;
+  now: () => number;
+  call(request: Omit<JsonCall, "veil">): Promise<JsonCalled>;
+}
+
 /** A call that failed. `code` and `status`: the cloud's own, if it has answered. */
 export interface JsonFailed {
   failure: ProviderFailure;

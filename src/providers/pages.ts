@@ -1,5 +1,5 @@
 // How is a listing of several pages read without missing a machine? It is read until two readings agree.
-import type { ListAnswer, ProviderFailure } from "../core/provider-answers.ts";
+import type { Gap, ListAnswer, ProviderFailure } from "../core/provider-answers.ts";
 import type { Instance, InstancePage } from "../schema/provider.ts";
 
 /** The most pages of a listing: 10,000 machines at 50 a page. */
@@ -7,8 +7,8 @@ export const MAX_LIST_PAGES = 200;
 /** How often a listing is read at most until two readings in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
-/** A page. `gap`: which items were left out of it, and why. */
-export type ReadPage = InstancePage & { gap?: string };
+/** A page. `gap`: why it may be incomplete; `gapZones`: in these zones alone. Absent: anywhere. */
+export type ReadPage = InstancePage & { gap?: string; gapZones?: string[] };
 
 /** Why a page is incomplete: the machines that were left out of it. Undefined: there are none. */
 export function gapOf(faults: readonly string[]): string | undefined {
@@ -25,7 +25,7 @@ interface Walk {
   items: Map<string, Instance>;
   pages: number;
   /** Why the reading may be incomplete. */
-  gap?: string | undefined;
+  gap?: Gap | undefined;
   failure?: ProviderFailure;
 }
 
@@ -55,7 +55,7 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
       if (!hasRead || failure.retryAfterMs !== undefined) return { kind: "failed", failure };
       return { kind: "listed", beganAt, items, partial: { why: failure.text } };
     }
-    if (walk.gap !== undefined) return { kind: "listed", beganAt, items, partial: { why: walk.gap } };
+    if (walk.gap !== undefined) return { kind: "listed", beganAt, items, partial: walk.gap };
     if (walk.pages === 1 || (before !== undefined && isWithin(before, walk))) {
       return { kind: "listed", beganAt, items };
     }
@@ -68,18 +68,28 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
 async function walkPages(read: Read): Promise<Walk> {
   const items = new Map<string, Instance>();
   let cursor: string | undefined;
-  let gap: string | undefined;
+  let gap: Gap | undefined;
   for (let pages = 1; pages <= MAX_LIST_PAGES; pages += 1) {
     const page = await read(cursor);
     if ("failure" in page) return { items, pages: pages - 1, failure: page.failure };
     for (const instance of page.items) items.set(instance.id, instance);
-    gap ??= page.gap;
+    gap = withGap(gap, page);
     cursor = page.next ?? undefined;
     if (cursor !== undefined) continue;
-    if (!page.complete) gap ??= "the provider does not call it complete";
+    if (!page.complete) gap = withGap(gap, { gap: "the provider does not call it complete" });
     return { items, pages, gap };
   }
-  return { items, pages: MAX_LIST_PAGES, gap: gap ?? `it has more than ${MAX_LIST_PAGES} pages` };
+  const tooMany = withGap(gap, { gap: `it has more than ${MAX_LIST_PAGES} pages` });
+  return { items, pages: MAX_LIST_PAGES, gap: tooMany };
+}
+
+/** The gaps of a reading together: in some zones alone, if each of them is. The first one says why. */
+function withGap(before: Gap | undefined, page: Pick<ReadPage, "gap" | "gapZones">): Gap | undefined {
+  if (page.gap === undefined) return before;
+  const { gap, gapZones } = page;
+  if (before === undefined) return { why: gap, ...(gapZones === undefined ? {} : { zones: gapZones }) };
+  if (before.zones === undefined || gapZones === undefined) return { why: before.why };
+  return { why: before.why, zones: [...new Set([...before.zones, ...gapZones])] };
 }
 
 function isWithin(one: Walk, other: Walk): boolean {

@@ -2,6 +2,7 @@
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import { ec2Provider } from "./ec2/provider.ts";
 import { flyProvider } from "./fly/provider.ts";
+import { gceProvider } from "./gce/provider.ts";
 import { hetznerProvider } from "./hetzner/provider.ts";
 import { httpProvider } from "./http.ts";
 import type { Provider } from "./provider.ts";
@@ -19,5 +20,7 @@ export function providerOf(config: ProviderConfig, credentials: string, now: () 
       return ec2Provider({ config, credentials }, now);
     case "fly":
       return flyProvider({ config, credentials }, now);
+    case "gce":
+      return gceProvider({ config, credentials }, now);
   }
 }

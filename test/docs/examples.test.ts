@@ -16,7 +16,10 @@ function guidesIn(folder: string): string[] {
   return names.map((name) => `${folder}/${name}`);
 }
 
-describe.each(DOCUMENTS)("%s", (path) => {
+/** Those that need a cloud are followed in `test/clouds/pages.test.ts`. */
+const WITH_A_CLOUD = guidesIn("docs/clouds");
+
+describe.each([...DOCUMENTS, ...WITH_A_CLOUD])("%s", (path) => {
   const blocks = blocksOf(readDocument(path));
 
   test("only shows, and leaves untested, what cannot be run here", () => {

@@ -2,6 +2,7 @@
 
 import { EC2_NOTICE } from "../../providers/ec2/notice.ts";
 import { FLY_NOTICE } from "../../providers/fly/scripts.ts";
+import { GCE_NOTICE } from "../../providers/gce/notice.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { type ProviderKind, TRAITS } from "../../shared/cloud/kinds.ts";
 import { quoteArgv } from "../../shared/shell-words.ts";
@@ -32,7 +33,7 @@ export function hostCommands(provider: ProviderConfig): HostCommands {
 }
 
 /** The scripts that print notices of an interruption, by kind of cloud. */
-const NOTICES: Partial<Record<ProviderKind, string>> = { ec2: EC2_NOTICE, fly: FLY_NOTICE };
+const NOTICES: Partial<Record<ProviderKind, string>> = { ec2: EC2_NOTICE, fly: FLY_NOTICE, gce: GCE_NOTICE };
 
 /**
  * The script that turns a fresh machine into a host (host-protocol.md#survives), with its variables filled

@@ -5,7 +5,7 @@ import type { FlyConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { base64 } from "../base64.ts";
-import { callJson, type JsonCall, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { type Asking, callJson, type JsonCalled, type JsonFailed } from "../json-api.ts";
 import { asWorker, destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf } from "../pages.ts";
 import { failing, type KnownMachine, type Provider } from "../provider.ts";
@@ -27,13 +27,6 @@ const DIR = "/drover";
 export interface FlyAccount {
   config: FlyConfig;
   credentials: string;
-}
-
-/** The calls of one of Drover's calls, which have a deadline together. */
-interface Asking {
-  veil: Veil;
-  now: () => number;
-  call(request: Omit<JsonCall, "veil">): Promise<JsonCalled>;
 }
 
 /** Machines of Fly, in one app (clouds/fly.md#calls). */

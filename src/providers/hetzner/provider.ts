@@ -4,11 +4,11 @@ import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../.
 import type { HetznerConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
-import { callJson, type JsonApi, type JsonCall, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { type Asking, callJson, type JsonApi, type JsonFailed } from "../json-api.ts";
 import { destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf, listPages, type ReadPage } from "../pages.ts";
 import { failing, type KnownMachine, type Provider } from "../provider.ts";
-import { CODES, type Veil, veilOf } from "../veil.ts";
+import { CODES, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
 import { apiOf, budgetIn } from "./api.ts";
 import { instanceOf, Server } from "./servers.ts";
@@ -28,13 +28,6 @@ const OneServer = z.object({ server: z.unknown() });
 export interface HetznerAccount {
   config: HetznerConfig;
   credentials: string;
-}
-
-/** The calls of one of Drover's calls, which have a deadline together. */
-interface Asking {
-  veil: Veil;
-  now: () => number;
-  call(request: Omit<JsonCall, "veil">): Promise<JsonCalled>;
 }
 
 /** Servers of Hetzner Cloud, in one project (clouds/hetzner.md#calls). */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { PROVIDER_KINDS } from "../../shared/cloud/kinds.ts";
 import { ServiceUrl } from "../service-url.ts";
-import { Ec2Config, FlyConfig, HetznerConfig } from "./providers/clouds.ts";
+import { Ec2Config, FlyConfig, GceConfig, HetznerConfig } from "./providers/clouds.ts";
 import { NamedCredentials, NamedSecret, StoredSecret } from "./providers/credentials.ts";
 
 export type { StoredCredentials, StoredSecret } from "./providers/credentials.ts";
@@ -47,7 +47,7 @@ const ofKind = {
 /** A provider, as it is stored. */
 export const ProviderConfig = z.discriminatedUnion(
   "kind",
-  [HttpConfig, NoneConfig, HetznerConfig, Ec2Config, FlyConfig],
+  [HttpConfig, NoneConfig, HetznerConfig, Ec2Config, FlyConfig, GceConfig],
   ofKind,
 );
 export type ProviderConfig = z.output<typeof ProviderConfig>;
@@ -57,6 +57,7 @@ const clouds = [
   HetznerConfig.extend(named).meta({ id: "HetznerProvider" }),
   Ec2Config.extend(named).meta({ id: "Ec2Provider" }),
   FlyConfig.extend(named).meta({ id: "FlyProvider" }),
+  GceConfig.extend(named).meta({ id: "GceProvider" }),
 ] as const;
 
 /** A provider in a PUT. */

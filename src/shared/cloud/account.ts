@@ -7,7 +7,8 @@ export type AccountOf =
   | { kind: "none" }
   | { kind: "hetzner"; endpoint?: string | undefined }
   | { kind: "ec2"; region: string; endpoint?: string | undefined }
-  | { kind: "fly"; app: string; endpoint?: string | undefined };
+  | { kind: "fly"; app: string; endpoint?: string | undefined }
+  | { kind: "gce"; project: string; endpoint?: string | undefined };
 
 /**
  * Names the place of a provider's machines for people. Two providers with different names have no machine in
@@ -19,6 +20,7 @@ export function accountName(provider: AccountOf): string {
   const at = provider.endpoint === undefined ? "" : ` at ${provider.endpoint}`;
   if (provider.kind === "hetzner") return `Hetzner Cloud${at}`;
   if (provider.kind === "fly") return `the app ${provider.app} of Fly${at}`;
+  if (provider.kind === "gce") return `the project ${provider.project} of Google${at}`;
   return `Amazon EC2 in ${provider.region}${at}`;
 }
 

@@ -5,7 +5,7 @@ import type { Millis } from "../machine.ts";
  * The kinds of provider. `http`: a service that the user runs. `none`: no provider, for pools of self-hosted
  * machines alone.
  */
-export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2", "fly"] as const;
+export const PROVIDER_KINDS = ["http", "none", "hetzner", "ec2", "fly", "gce"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 /** What all providers of a kind have in common, in every account. */
@@ -81,5 +81,14 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     bootProbe: "true",
     // A machine ends with its first process.
     powerOff: 'kill -KILL "$(cat "${DROVER_STATE_DIR:-/var/lib/drover}/first-pid")"',
+  },
+  gce: {
+    title: "Google Compute Engine",
+    listConsistencyMs: 30 * SECOND_MS,
+    finds: true,
+    billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
+    rates: { create: 10, destroy: 10 },
+    maxUserDataBytes: 262_144,
+    bootProbe: "true",
   },
 };

@@ -30,10 +30,21 @@ const HETZNER_LABEL: Rule = {
 
 const FLY_METADATA: Rule = { pattern: /^[^\p{C}]{0,256}$/u, text: "be at most 256 printable characters" };
 
+const GCE_POOL: Rule = {
+  pattern: /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/,
+  text: "begin with a letter, and end with a letter or a digit",
+};
+const GCE_LABEL_NAME: Rule = {
+  pattern: /^[a-z][a-z0-9_-]{0,62}$/,
+  text: "be at most 63 of `a-z0-9_-`, and begin with a letter",
+};
+const GCE_LABEL_VALUE: Rule = { pattern: /^[a-z0-9_-]{0,63}$/, text: "be at most 63 of `a-z0-9_-`" };
+
 /** The rules of each kind that has any. */
 const RULES: Partial<Record<ProviderKind, Rules>> = {
   hetzner: { pool: POOL_OF_LABELS, tagName: HETZNER_LABEL, tagValue: HETZNER_LABEL },
   ec2: { pool: POOL_OF_LABELS, tagName: EC2_TAG, tagValue: EC2_TAG },
+  gce: { pool: GCE_POOL, tagName: GCE_LABEL_NAME, tagValue: GCE_LABEL_VALUE },
   fly: { pool: POOL_OF_LABELS, tagName: FLY_METADATA, tagValue: FLY_METADATA },
 };
 

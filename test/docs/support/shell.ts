@@ -29,7 +29,7 @@ export interface Reader {
  */
 export const NOT_HERE = new RegExp(
   String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|aws|DROVER_OIDC_URL|` +
-    String.raw`example\.(?:com|dev)|workers\.dev)\b`,
+    String.raw`hcloud server|gcloud|fly (?:apps|tokens|machine)|example\.(?:com|dev)|workers\.dev)\b`,
 );
 
 /** Tools that change a checkout. The reader gets a command that fails in place of each. */

@@ -47,6 +47,7 @@ export function zonesOf({ provider }: Pick<PoolConfig, "provider">, type: Instan
 function accountZones(provider: PoolConfig["provider"]): string[] | undefined {
   if (provider.kind === "hetzner") return provider.locations;
   if (provider.kind === "fly") return provider.regions;
+  if (provider.kind === "gce") return provider.zones;
   if (provider.kind !== "ec2" || provider.subnets === undefined) return undefined;
   return Object.keys(provider.subnets);
 }

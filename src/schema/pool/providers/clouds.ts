@@ -1,5 +1,6 @@
 // What does a pool say about its account at a cloud (clouds.md)?
 import { z } from "zod";
+import { Duration } from "../../common.ts";
 import { ServiceUrl } from "../../service-url.ts";
 import { StoredCredentials } from "./credentials.ts";
 
@@ -53,6 +54,25 @@ export const FlyConfig = z.strictObject({
     .describe("where machines may be, best first; if absent, Fly chooses"),
 });
 export type FlyConfig = z.output<typeof FlyConfig>;
+
+/** Google Compute Engine: some zones of one project. */
+export const GceConfig = z.strictObject({
+  kind: z.literal("gce"),
+  ...common,
+  project: Part.describe("the id of the project"),
+  zones: parts(40).min(1, "must name a zone").describe("where machines may be, best first"),
+  network: Part.default("global/networks/default"),
+  subnetwork: Part.optional().describe(
+    "a subnetwork, as `regions/REGION/subnetworks/NAME`; if absent, that of the network",
+  ),
+  publicIp: z
+    .boolean()
+    .default(true)
+    .describe("whether a machine has a public IPv4 address, which costs extra"),
+  diskType: Part.default("pd-balanced"),
+  maxLife: Duration.default("24h").describe("Google itself deletes a machine that is older"),
+});
+export type GceConfig = z.output<typeof GceConfig>;
 
 /** A region of AWS. It is a part of a host name, so nothing else may be in it. */
 const Region = z
