@@ -12,7 +12,8 @@ export async function readJsonObject(file: string, what: string): Promise<object
   throw new CliError(`${file} must hold one JSON object: ${what}.`);
 }
 
-async function contentOf(file: string): Promise<string> {
+/** The text of a file, or standard input for `-`. Throws a `CliError` if it cannot be read. */
+export async function contentOf(file: string): Promise<string> {
   try {
     return await (file === "-" ? text(process.stdin) : readFile(file, "utf8"));
   } catch (error) {

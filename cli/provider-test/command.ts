@@ -1,19 +1,27 @@
 // What `drover provider test` does: holds a provider to its contract and prints the findings.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { httpProvider, type KnownProvider } from "../../src/providers/http.ts";
-import { type PoolConfig, PutPoolConfig } from "../../src/schema/pool.ts";
+import { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
 import { sizeBytes } from "../../src/shared/size.ts";
 import { CliError, EXIT } from "../errors.ts";
-import { readJsonObject } from "../json-file.ts";
+import { contentOf, readJsonObject } from "../json-file.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration, fields, printable, table } from "../terminal/text.ts";
 import type { Subject, TestEnvironment } from "./session.ts";
 import { type Report, testProvider } from "./suite.ts";
+import { callers, type Tested, testedProvider } from "./tested.ts";
+
+/** What the command was given. `credentials`: the name of a file, or `-`. */
+export interface TestOptions {
+  file: string;
+  type: string | undefined;
+  credentials: string | undefined;
+  json: boolean;
+}
 
 /** The pause between two polls. */
 const LOOK_MS = 500;
@@ -28,12 +36,13 @@ const TEST_MACHINE_SECONDS = 3_600;
  * the command destroys the test machine and then exits. After the second signal, it exits and leaves the
  * machine. Throws a `CliError` if nothing can be tested.
  */
-export async function providerTest(
-  io: Io,
-  { file, type, json }: { file: string; type: string | undefined; json: boolean },
-): Promise<number> {
+export async function providerTest(io: Io, { file, type, credentials, json }: TestOptions): Promise<number> {
+  if (file === "-" && credentials === "-") {
+    throw new CliError("Only one of the pool and its credentials can come from standard input.", []);
+  }
   const { name, config } = await readPool(file);
-  const subject = subjectOf(name, config, type);
+  const given = credentials === undefined ? undefined : await contentOf(credentials);
+  const subject = subjectOf(name, config, testedProvider(config.provider, given), type);
   const interrupts = listenForInterrupts();
   let interrupted: Interrupt | undefined;
   const stopped = new AbortController();
@@ -56,39 +65,28 @@ export async function providerTest(
   return well ? 0 : EXIT.no;
 }
 
-type KnownPool = PoolConfig & { provider: KnownProvider };
-
-async function readPool(file: string): Promise<{ name: string; config: KnownPool }> {
+async function readPool(file: string): Promise<{ name: string; config: PutPoolConfig }> {
   const content: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
   const { name = "default", ...rest } = content;
   const { data, error } = PutPoolConfig.safeParse(rest);
-  if (data !== undefined) return { name: String(name), config: { ...data, provider: known(data.provider) } };
+  if (data !== undefined) return { name: String(name), config: data };
   const issues = error.issues.map(({ path, message }) => printable(`/${path.join("/")}: ${message}`));
   throw new CliError(`${file} is not the configuration of a pool.`, issues);
 }
 
-/** The test calls the provider itself, and no Drover shows a secret. */
-function known(tested: PutPoolConfig["provider"]): KnownProvider {
-  if (tested.kind !== "http") {
-    throw new CliError('Only a provider of `kind: "http"` can be tested.', [
-      `This pool uses ${TRAITS[tested.kind].title}.`,
-    ]);
-  }
-  const { secret, ...provider } = tested;
-  if (typeof secret === "string") return { ...provider, secret };
-  const has = secret === undefined ? "no `secret`" : `only the name of a secret, "${secret.secret}"`;
-  throw new CliError(`The provider has ${has}.`, [
-    "Give its text as `provider.secret`: this test calls the provider without a Drover.",
-  ]);
-}
+/** Milliseconds since 1970, which clouds check in signatures, on a clock that does not jump. */
+const now = () => performance.timeOrigin + performance.now();
 
-function subjectOf(name: string, config: KnownPool, type: string | undefined): Subject {
-  const now = () => performance.now();
+function subjectOf(name: string, config: PutPoolConfig, tested: Tested, type: string | undefined): Subject {
+  const { owner, stranger } = callers(tested, now);
+  const { listConsistencyMs: consistencyMs, freesNames } = TRAITS[tested.config.kind];
   return {
-    provider: httpProvider(config.provider, now),
-    stranger: httpProvider({ ...config.provider, secret: randomUUID() }, now),
+    provider: owner,
+    stranger,
     tag: `drover-pool:${name}`,
     machine: type === undefined ? null : machineOf(config, type),
+    consistencyMs,
+    ...(freesNames === undefined ? {} : { freesNames }),
     patience: {
       lookMs: LOOK_MS,
       listedMs: UNLISTED_MS,
@@ -99,24 +97,25 @@ function subjectOf(name: string, config: KnownPool, type: string | undefined): S
   };
 }
 
-function machineOf({ instanceTypes, image, provider }: KnownPool, name: string): Subject["machine"] {
+function machineOf({ instanceTypes, image, provider }: PutPoolConfig, name: string): Subject["machine"] {
   const type = Object.hasOwn(instanceTypes, name) ? instanceTypes[name] : undefined;
   if (type === undefined) {
     const types = Object.keys(instanceTypes).join(", ");
     throw new CliError(`The pool has no instance type ${printable(name)}.`, [`It has: ${types}.`]);
   }
   const { vcpus, memory, disk, gpus, providerType = name } = type;
+  const powerOff = provider.kind === "http" ? provider.powerOff : TRAITS[provider.kind].powerOff;
   return {
     instanceType: providerType,
     image,
-    userData: `#!/bin/sh\nsleep ${TEST_MACHINE_SECONDS}\n${provider.powerOff ?? ""}\n`,
+    userData: `#!/bin/sh\nsleep ${TEST_MACHINE_SECONDS}\n${powerOff ?? ""}\n`,
     resources: { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus },
   };
 }
 
 function environmentUntil(stopped: AbortSignal): TestEnvironment {
   return {
-    now: () => performance.now(),
+    now,
     pause: async (ms) => {
       // After an interrupt, cleaning up still needs its pauses. So an interrupt shortens only the current
       // pause.

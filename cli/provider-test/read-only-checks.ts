@@ -16,7 +16,7 @@ export const READ_ONLY_CHECKS: readonly Check[] = [
   {
     name: "secret",
     rule: CONTRACT,
-    promise: "a caller with a wrong secret is refused permanently",
+    promise: "a caller with a wrong secret is refused, for that reason",
     judge: secret,
   },
   {
@@ -78,7 +78,7 @@ function secret(transcript: Transcript): Finding {
   if (call === undefined) return unclear("the call was not made");
   if (call.answer.kind === "listed") return broken("a caller with a wrong secret got a listing");
   const { class: cls, text } = call.answer.failure;
-  if (cls === "invalid") return kept(text);
+  if (cls === "invalid" || cls === "auth") return kept(text);
   // While the provider refuses everybody, this refusal says nothing about the secret.
   if (listingsOf(transcript).length === 0) return unclear(text);
   return broken(`the refusal is ${cls}, so Drover would retry: ${text}`);

@@ -14,7 +14,16 @@ The exit code is ${EXIT.no} if a promise is broken or could not be judged, or a 
 
 Examples:
   drover provider test -f pool.json
-  drover provider test -f pool.json --create small`;
+  drover provider test -f pool.json --create small
+  drover provider test -f pool.json --credentials key.json`;
+
+/** The options, as they are given. */
+interface Given {
+  file: string;
+  create?: string;
+  credentials?: string;
+  json?: boolean;
+}
 
 /** `drover provider test`: tests a provider against its contract (pool.md#provider-promises). */
 export function addProvider(program: Command, io: Io, exitWith: (code: number) => void): void {
@@ -26,12 +35,13 @@ export function addProvider(program: Command, io: Io, exitWith: (code: number) =
     .summary("test a provider against its contract")
     .description("Tests the provider of a pool against its contract, and prints which promises it keeps.")
     .requiredOption("-f, --file <path>", "the configuration of the pool, or - for standard input")
+    .option("--credentials <path>", "the credentials of a cloud, in a file, or - for standard input")
     .option("--create <type>", "also create and destroy one machine of this instance type")
     .option("--json", "print JSON: each finding with its rule, and what was measured")
     .addHelpText("after", HELP)
-    .action(async ({ file, create, json }: { file: string; create?: string; json?: boolean }) => {
+    .action(async ({ file, create: type, credentials, json = false }: Given) => {
       // Loaded on demand: no other verb calls a provider.
       const { providerTest } = await import("../provider-test/command.ts");
-      exitWith(await providerTest(io, { file, type: create, json: json === true }));
+      exitWith(await providerTest(io, { file, type, credentials, json }));
     });
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { serveCloud } from "../../local/loopback/server.ts";
+import { EC2_WAY, FLY_WAY, GCE_WAY, HETZNER_WAY } from "../clouds/support/ways.ts";
 import { PaperCloud } from "../local/support/paper-cloud.ts";
 import { type Bench, openBench } from "./support/command.ts";
 
@@ -53,6 +54,33 @@ test("with --create one machine is made of the provider's type, and ended", asyn
   expect(code).toBe(0);
   expect(cloud.list()).toMatchObject([{ instanceType: "t3.small" }]);
   expect(alive()).toEqual([]);
+});
+
+test.each([
+  ["hetzner", HETZNER_WAY],
+  ["ec2", EC2_WAY],
+  ["fly", FLY_WAY],
+  ["gce", GCE_WAY],
+])("a pool on %s is tested with the credentials in a file, and nothing was made", async (_kind, way) => {
+  const fake = await way.start({ onBoot: () => {}, onEnd: () => {} });
+  const dir = mkdtempSync(join(bench.dir, "cloud-"));
+  onTestFinished(() => {
+    fake.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const [file, key] = [join(dir, "pool.json"), join(dir, "key")];
+  const { image, instanceTypes } = way;
+  const provider = { ...way.provider(fake.url), credentials: { secret: "cloud" } };
+  writeFileSync(file, JSON.stringify({ name: "p", provider, image, instanceTypes }));
+  writeFileSync(key, way.credentials);
+  const { code, stdout, stderr } = await bench.run(["provider", "test", "-f", file, "--credentials", key]);
+  expect(stdout.toString(), stderr).not.toMatch(/broken|unclear/);
+  expect(stdout.toString()).toMatch(/secret +kept/);
+  expect([code, fake.left()]).toEqual([0, []]);
+
+  const bare = await bench.run(["provider", "test", "-f", file]);
+  expect(bare.code).not.toBe(0);
+  expect(bare.stderr).toContain("--credentials");
 });
 
 test("a broken promise is told in words, and by the exit code", async () => {

@@ -21,6 +21,8 @@ export interface Traits {
    * credentials are those of the same account, or are refused.
    */
   credentialsNameAccount?: true;
+  /** The name of a machine is free again once it has ended, so that its token would make another machine. */
+  freesNames?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
   billing: { minMs: Millis; stepMs: Millis };
   /** The most calls of each sort per second. Absent: only the limit of the pool applies. */
@@ -54,6 +56,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Hetzner Cloud",
     listConsistencyMs: 10 * SECOND_MS,
     finds: true,
+    freesNames: true,
     credentialsNameAccount: true,
     billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
     rates: { create: 2, destroy: 2 },
@@ -75,6 +78,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Fly Machines",
     listConsistencyMs: 10 * SECOND_MS,
     finds: true,
+    freesNames: true,
     billing: { minMs: 0, stepMs: SECOND_MS },
     rates: { create: 1, destroy: 1 },
     maxUserDataBytes: 65_536,
@@ -86,6 +90,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Google Compute Engine",
     listConsistencyMs: 30 * SECOND_MS,
     finds: true,
+    freesNames: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
     rates: { create: 10, destroy: 10 },
     maxUserDataBytes: 262_144,
