@@ -7,7 +7,7 @@ import type { ProviderConfig, PutProvider } from "../../src/schema/pool/provider
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { CliError } from "../errors.ts";
 
-/** A provider with the text of its credentials: the test calls it without a Drover, and no Drover shows them. */
+/** A provider with the text of its credentials: the test calls it itself, and no Drover shows them. */
 export interface Tested {
   config: ProviderConfig;
   credentials: string;
@@ -24,7 +24,7 @@ export function testedProvider(provider: PutProvider, given: string | undefined)
     if (typeof secret === "string") return { config: { ...config, secret }, credentials: secret };
     const has = secret === undefined ? "no `secret`" : `only the name of a secret, "${secret.secret}"`;
     throw new CliError(`The provider has ${has}.`, [
-      "Give its text as `provider.secret`, or with --credentials: this test calls the provider without a Drover.",
+      "Give its text as `provider.secret`, or with --credentials: this test calls the provider itself.",
     ]);
   }
   if (given === undefined) {
