@@ -17,6 +17,12 @@ export interface SpecFlags {
   id?: string;
   cpus?: number;
   memory?: string;
+  gpus?: number;
+  /** What it asks of its machine besides room (clouds.md#asks). */
+  spot?: "never" | "only";
+  arch?: "x64" | "arm64";
+  zone?: string[];
+  gpuModel?: string;
   priority?: number;
   /** A local directory. Once its archive is stored, `snapshot` names the archive. */
   upload?: string;
@@ -48,7 +54,7 @@ export type NamedSpec = RunSpec & { id: string };
  */
 export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
-  const { pool, timeout, queueTimeout, killTimeout, priority, cpus, memory } = flags;
+  const { pool, timeout, queueTimeout, killTimeout, priority } = flags;
   return {
     id: flags.id ?? newRunId(),
     argv,
@@ -66,8 +72,19 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     outputs: flags.out,
     stdin: flags.input,
     identity: flags.identity,
-    ...(cpus === undefined && memory === undefined ? {} : { resources: { vcpus: cpus, memory } }),
+    resources: unlessEmpty({ vcpus: flags.cpus, memory: flags.memory, gpus: flags.gpus }),
+    machine: unlessEmpty({
+      spot: flags.spot,
+      arch: flags.arch,
+      zones: flags.zone,
+      gpu: unlessEmpty({ model: flags.gpuModel }),
+    }),
   };
+}
+
+/** An object without the fields that are not set. Undefined: none is. */
+function unlessEmpty<Fields extends object>(fields: Fields): Fields | undefined {
+  return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
 
 /**
@@ -115,6 +132,11 @@ export function taskNames({ tasks }: NamedSpec): string[] | undefined {
 const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = [
   ["/resources/vcpus", "--cpus", "cpus"],
   ["/resources/memory", "--memory", "memory"],
+  ["/resources/gpus", "--gpus", "gpus"],
+  ["/machine/spot", "--spot", "spot"],
+  ["/machine/arch", "--arch", "arch"],
+  ["/machine/zones", "--zone", "zone"],
+  ["/machine/gpu/model", "--gpu-model", "gpuModel"],
   ["/queueTimeout", "--queue-timeout", "queueTimeout"],
   ["/killTimeout", "--kill-timeout", "killTimeout"],
   ["/timeout", "--timeout", "timeout"],
@@ -148,7 +170,11 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
       .replaceAll("~1", "/")
       .replaceAll("~0", "~");
     if (rest === "") return name;
-    const glob = prefix === "/outputs" ? spec.outputs?.[Number(rest)] : undefined;
+    const lists: Record<string, readonly string[] | undefined> = {
+      "/outputs": spec.outputs,
+      "/machine/zones": spec.machine?.zones,
+    };
+    const glob = lists[prefix]?.[Number(rest)];
     return `${name} ${glob === "" ? quoteArgv([glob]) : (glob ?? rest)}`;
   }
   return pointer;

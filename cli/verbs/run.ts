@@ -1,5 +1,5 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
@@ -78,6 +78,7 @@ Examples:
   drover run --cpus 4 --memory 2GiB --timeout 30m -- npm test
   drover run --env CI=1 --secret GITHUB_TOKEN:env -- ./release.sh
   drover run --secret key=deploy-key -- sh -c 'ssh -i "$DROVER_SECRETS_DIR/key" host true'
+  drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
@@ -118,6 +119,16 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--id <id>", "choose the run's id; submitting the same id again finds the same run")
     .option("--cpus <number>", "virtual CPUs to set aside for it, a whole number (default: 1)", cpus)
     .option("--memory <size>", "memory to set aside, and its limit (default: 256MiB, and no limit)", size)
+    .option("--gpus <number>", "GPUs to set aside for it (default: none)", wholeNumber(0, 1_024))
+    .option("--gpu-model <name>", "only a machine with GPUs of this model, such as H100")
+    .addOption(
+      new Option("--spot <when>", "never: no machine that its cloud may take back; only: no other").choices([
+        "never",
+        "only",
+      ]),
+    )
+    .addOption(new Option("--arch <name>", "only a machine with such a processor").choices(["x64", "arm64"]))
+    .option("--zone <name>", "only there: a zone or region, or how its name begins (repeatable)", several)
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
     .option("--queue-timeout <duration>", "give up if it gets no machine within this time", positiveDuration)
     .option(

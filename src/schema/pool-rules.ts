@@ -8,7 +8,7 @@ type Add = (path: string[], message: string) => void;
 
 /** The fields that the rules check. */
 export interface Ruled {
-  provider: { kind: ProviderKind };
+  provider: { kind: ProviderKind; publicIp?: boolean | undefined; subnets?: object | undefined };
   image: string;
   tags: Record<string, string>;
   minInstances: number;
@@ -40,10 +40,8 @@ export function addContradictions(config: Ruled, add: Add): void {
 }
 
 /** What the kind of the provider demands of the rest (clouds.md#names). */
-function addProvider(
-  { provider: { kind }, image, tags, minInstances, instanceTypes }: Ruled,
-  add: Add,
-): void {
+function addProvider({ provider, image, tags, minInstances, instanceTypes }: Ruled, add: Add): void {
+  const { kind } = provider;
   const types = Object.keys(instanceTypes).length;
   if (kind === "none") {
     if (minInstances > 0) add(["minInstances"], "must be 0: the pool has no provider to make machines");
@@ -54,6 +52,13 @@ function addProvider(
   if (kind === "http") return;
   if (image === "") add(["image"], `must be set: machines on ${TRAITS[kind].title} need an image`);
   for (const [name, text] of tagFaults(kind, tags)) add(["tags", name], text);
+  if (kind === "ec2" && provider.publicIp === false && provider.subnets === undefined)
+    add(["provider", "subnets"], "must be set with `publicIp: false`: a default subnet has no other way out");
+  if (TRAITS[kind].hasSpot !== undefined) return;
+  for (const [name, { preemptible }] of Object.entries(instanceTypes)) {
+    const message = `must be left out: Drover makes no such machines on ${TRAITS[kind].title}`;
+    if (preemptible === true) add(["instanceTypes", name, "preemptible"], message);
+  }
 }
 
 /** A host reports once in each interval. A timeout must last for one interval, and a lease for two. */

@@ -40,6 +40,12 @@ const table: [args: string[], body: object][] = [
   [["--cpus", "4", "--", "x"], { resources: { vcpus: 4 } }],
   [["--memory", "2GiB", "--", "x"], { resources: { memory: "2GiB" } }],
   [["--priority", "99", "--", "x"], { priority: 99 }],
+  [["--gpus", "2", "--cpus", "8", "--", "x"], { resources: { vcpus: 8, gpus: 2 } }],
+  [["--spot", "never", "--arch", "arm64", "--", "x"], { machine: { spot: "never", arch: "arm64" } }],
+  [
+    ["--zone", "eu-west-1", "--zone", "fsn1", "--gpu-model", "H100", "--", "x"],
+    { machine: { zones: ["eu-west-1", "fsn1"], gpu: { model: "H100" } } },
+  ],
   [["--dir", "sub/dir", "--", "x"], { dir: "sub/dir" }],
 ];
 
@@ -162,6 +168,9 @@ const wrong: [args: string[], ...stderr: RegExp[]][] = [
     /whole number: 1, or 0 for a command that needs hardly any/,
   ],
   [["run", "--priority", "0", "--", "x"], /--priority/, /from 1 to 100/],
+  [["run", "--spot", "maybe", "--", "x"], /--spot/, /never, only/],
+  [["run", "--arch", "riscv64", "--", "x"], /--arch/, /x64, arm64/],
+  [["run", "--gpus", "some", "--", "x"], /--gpus/, /whole number/],
   [["run", "--priority", "101", "--", "x"], /--priority/, /from 1 to 100/],
   [["run", "--label", "team", "--", "x"], /--label/, /name=value/],
   [["run", "--label", "=web", "--", "x"], /--label/, /name=value/],

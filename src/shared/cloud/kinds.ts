@@ -21,6 +21,8 @@ export interface Traits {
    * credentials are those of the same account, or are refused.
    */
   credentialsNameAccount?: true;
+  /** Machines can be had that the cloud may take back, at a lower price. */
+  hasSpot?: true;
   /** The name of a machine is free again once it has ended, so that its token would make another machine. */
   freesNames?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
@@ -67,6 +69,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Amazon EC2",
     listConsistencyMs: MINUTE_MS,
     finds: true,
+    hasSpot: true,
     credentialsNameAccount: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
     rates: { create: 2, destroy: 10 },
@@ -90,6 +93,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     title: "Google Compute Engine",
     listConsistencyMs: 30 * SECOND_MS,
     finds: true,
+    hasSpot: true,
     freesNames: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
     rates: { create: 10, destroy: 10 },

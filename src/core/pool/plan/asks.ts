@@ -19,8 +19,14 @@ export function suits(asks: MachineAsks | undefined, { type, zone, isProvided }:
   if (spot !== undefined && (spot === "only") !== (isProvided && type.preemptible === true)) return false;
   if (!isProvided) return arch === undefined && zones === undefined && gpu === undefined;
   if (arch !== undefined && arch !== (type.arch ?? "x64")) return false;
-  if (zones !== undefined && !zones.some((one) => zone?.startsWith(one))) return false;
+  if (zones !== undefined && !zones.some((one) => isIn(zone, one))) return false;
   return gpu === undefined || isGpu(gpu, type.gpu);
+}
+
+/** Whether a zone is this one, or in this region: `eu-west-1a` is in `eu-west-1`; `eu-west-10a` is not. */
+function isIn(zone: string | null, place: string): boolean {
+  if (zone === null || !zone.startsWith(place)) return false;
+  return !/\d$/.test(place) || !/^\d/.test(zone.slice(place.length));
 }
 
 type Gpu = NonNullable<MachineAsks["gpu"]>;
