@@ -46,7 +46,7 @@ fetch_node() {
     pause=$((pause < 16 ? pause * 2 : 30))
   done
   mv "$dir/$1/bin/node" "$dir/node"
-  rm -r "${dir:?}/$1" "$dir/$file"
+  rm -r "${dir:?}/$1" "${dir:?}/${file:?}"
 }
 
 node=$(command -v node || echo "$dir/node")
