@@ -41,7 +41,7 @@ const told = (count: number) =>
   });
 
 /**
- * Whether the pool's answer has reached an object, which stores that: also after a reset, if that comes first.
+ * Whether the pool's answer has reached an object, which stores that: after a reset, too, if that is sooner.
  */
 function owesNothing(storage: DurableObjectStorage): true | undefined {
   const stored = storage.kv.get<{ value: { audit: { owed: unknown[] } } }>("state");
