@@ -61,6 +61,8 @@ export interface Faults {
   unknownFields: boolean;
   /** Zones that are out. */
   zoneOutage: Set<string>;
+  /** Zones that have no room for anything. */
+  fullZones: Set<string>;
   /** `TYPE` or `TYPE@ZONE`. */
   noCapacity: Set<string>;
   /** The next machines fail so after they were promised. */
@@ -109,6 +111,7 @@ export class FakeCloud {
     bodies: [],
     unknownFields: false,
     zoneOutage: new Set(),
+    fullZones: new Set(),
     noCapacity: new Set(),
     failLater: [],
     stuck: 0,
@@ -234,8 +237,8 @@ export class FakeCloud {
   }
 
   hasRoom(type: string, zone: string): boolean {
-    const { noCapacity } = this.faults;
-    return !noCapacity.has(type) && !noCapacity.has(`${type}@${zone}`);
+    const { noCapacity, fullZones } = this.faults;
+    return !fullZones.has(zone) && !noCapacity.has(type) && !noCapacity.has(`${type}@${zone}`);
   }
 
   newId(): number {

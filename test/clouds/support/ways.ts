@@ -1,5 +1,4 @@
 // The kinds of clouds for which the whole way is gone, each with its fake.
-import { sized } from "../../chance/length.ts";
 import { Ec2Cloud, KEYS, REGION, serveEc2 } from "../ec2-fake.ts";
 import {
   APP,
@@ -26,9 +25,17 @@ import {
   serveHetzner,
   TYPES,
 } from "../hetzner-fake.ts";
-import type { WholeWay } from "./whole.ts";
+import type { FakeCloud } from "./fake-cloud.ts";
+import type { Trouble, WholeWay } from "./whole.ts";
 
-// A create that may have worked all the same takes minutes to be disproved: in long tests alone.
+/** A zone has no room for anything, or does not answer at all. */
+function outage({ faults }: FakeCloud, zone: string, isOut: boolean, how: Trouble): void {
+  const set = how === "clear" ? faults.fullZones : faults.zoneOutage;
+  if (isOut) set.add(zone);
+  else set.delete(zone);
+}
+
+const ZONE_OUT = "eu-west-1a";
 
 export const EC2_WAY: WholeWay = {
   name: "ec2",
@@ -55,7 +62,12 @@ export const EC2_WAY: WholeWay = {
           listDelayMs: 2_000,
           enforcesRates: true,
         }),
-      outage: (isOut) => void cloud.faults.zoneOutage[isOut ? "add" : "delete"]("eu-west-1a"),
+      outage(isOut, how) {
+        const { noCapacity, zoneOutage } = cloud.faults;
+        const [set, name] = how === "clear" ? [noCapacity, `m7i.large@${ZONE_OUT}`] : [zoneOutage, ZONE_OUT];
+        if (isOut) set.add(name);
+        else set.delete(name);
+      },
       left: () => [...cloud.living, ...cloud.leftVolumes].map(({ id }) => id),
       overRate: () => cloud.calls.filter(({ code }) => code === "RequestLimitExceeded"),
       bill: () => [...cloud.instances.values()].reduce((sum, one) => sum + cloud.bill(one), 0),
@@ -82,16 +94,16 @@ export const HETZNER_WAY: WholeWay = {
       ended(id) {
         throw new Error(`server ${id} was switched off from within, and would go on costing money`);
       },
-      trouble: () =>
+      trouble: (how) =>
         Object.assign(cloud.faults, {
           errorRate: {
-            error: sized(hetznerFault(423, "locked"), hetznerFault(503, "unavailable")),
+            error: how === "clear" ? hetznerFault(423, "locked") : hetznerFault(503, "unavailable"),
             part: 0.1,
           },
           listDelayMs: 2_000,
           enforcesRates: true,
         }),
-      outage: (isOut) => void cloud.faults.zoneOutage[isOut ? "add" : "delete"]("fsn1"),
+      outage: (isOut, how) => outage(cloud, "fsn1", isOut, how),
       left: () => cloud.living.map(({ name }) => name),
       overRate: () => cloud.calls.filter(({ status }) => status === 429),
       bill: () => cloud.all.reduce((sum, one) => sum + cloud.bill(one), 0),
@@ -112,14 +124,14 @@ export const FLY_WAY: WholeWay = {
       ...(await serveFly(cloud)),
       settle: () => cloud.settle(),
       ended: (id) => cloud.exited(id),
-      trouble() {
+      trouble(how) {
         Object.assign(cloud.faults, { listDelayMs: 2_000, enforcesRates: true });
         cloud.faults.errorRate = {
-          error: sized(flyFault(429, "rate limit exceeded"), flyFault(503, "upstream is gone")),
+          error: how === "clear" ? flyFault(429, "rate limit exceeded") : flyFault(503, "upstream is gone"),
           part: 0.1,
         };
       },
-      outage: (isOut) => void cloud.faults.zoneOutage[isOut ? "add" : "delete"]("ams"),
+      outage: (isOut, how) => outage(cloud, "ams", isOut, how),
       left: () => cloud.living.map(({ name }) => name),
       overRate: () => cloud.overRate,
       bill: () => cloud.all.reduce((sum, one) => sum + cloud.bill(one), 0),
@@ -141,16 +153,16 @@ export const GCE_WAY: WholeWay = {
       ended(id) {
         throw new Error(`${id} was switched off from within, and its disk would go on costing money`);
       },
-      trouble: () =>
+      trouble: (how) =>
         Object.assign(cloud.faults, {
           errorRate: {
-            error: sized(gceFault(403, "userRateLimitExceeded"), gceFault(503, "backendError")),
+            error: how === "clear" ? gceFault(403, "userRateLimitExceeded") : gceFault(503, "backendError"),
             part: 0.1,
           },
           listDelayMs: 2_000,
           enforcesRates: true,
         }),
-      outage: (isOut) => void cloud.faults.zoneOutage[isOut ? "add" : "delete"](ZONES[0] ?? ""),
+      outage: (isOut, how) => outage(cloud, ZONES[0] ?? "", isOut, how),
       left: () => cloud.living.map(({ name }) => name),
       overRate: () => cloud.overRate,
       bill: () => cloud.all.reduce((sum, one) => sum + cloud.bill(one), 0),
