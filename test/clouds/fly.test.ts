@@ -182,7 +182,8 @@ describe("a machine is found, and destroyed (clouds/fly.md#finding)", () => {
   it("never in an app that does not exist: that proves nothing about a machine", async () => {
     const fake = await fakeAt();
     const instance = await made(providerOf(fake), wanted("p-1"));
-    const elsewhere = providerOf(fake, { app: "other" });
+    // Its name stands in Fly's answer.
+    const elsewhere = providerOf(fake, { app: "my-machine" });
     expect(await elsewhere.find(knownOf(instance))).toMatchObject({ kind: "unsure" });
     expect(await elsewhere.destroy(knownOf(instance))).toMatchObject({ failure: { class: "auth" } });
   });

@@ -124,24 +124,31 @@ async function takenBy(asking: Asking, wanted: CreateInstance, text: string): Pr
   return takenName(await look(asking, { worker: wanted.name, id, zone: null }), wanted, "the app");
 }
 
-/** One machine: by its id, or else by its name in the list. */
+/**
+ * One machine: by its id, or else by its name in the list. A 404 may be that of the app, so it counts only if
+ * the app is there to be listed, without the machine (clouds/fly.md#finding).
+ */
 async function look(asking: Asking, { worker, id }: KnownMachine): Promise<Looked> {
-  if (id === null) {
-    const read = await machines(asking);
-    if ("failure" in read) return read;
-    const found = read.machines.find(({ name }) => name === worker);
-    if (found === undefined && read.gap !== undefined) return unreadable("GET /machines", read.gap);
-    return { instance: found === undefined ? undefined : instanceOf(found) };
-  }
+  if (id === null) return inList(asking, ({ name }) => name === worker);
   const called = await asking.call({ method: "GET", path: `/${encodeURIComponent(id)}` });
-  if ("failure" in called) return isUnknown(called) ? { instance: undefined } : called;
+  if ("failure" in called) {
+    return called.status === 404 ? inList(asking, (machine) => machine.id === id) : called;
+  }
   const read = machineIn(called.body, asking.veil);
   return "fault" in read ? unreadable("GET /machines", read.fault) : { instance: instanceOf(read.data) };
 }
 
-/** Whether Fly says that there is no such machine. That there is no such app is another thing. */
+async function inList(asking: Asking, isWanted: (machine: Machine) => boolean): Promise<Looked> {
+  const read = await machines(asking);
+  if ("failure" in read) return read;
+  const found = read.machines.find(isWanted);
+  if (found === undefined && read.gap !== undefined) return unreadable("GET /machines", read.gap);
+  return { instance: found === undefined ? undefined : instanceOf(found) };
+}
+
+/** Whether Fly may say that there is no such machine, rather than no such app. It is no proof of anything. */
 function isUnknown({ status, message = "" }: JsonFailed): boolean {
-  return status === 404 && /machine/i.test(message);
+  return status === 404 && !/\bapp\b/i.test(message);
 }
 
 async function machines(
