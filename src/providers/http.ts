@@ -28,6 +28,9 @@ import {
 } from "./wire.ts";
 
 const MAX_ID_CHARS = 256;
+/** The service works on a machine, and has none to show yet. */
+const ACCEPTED = 202;
+const PENDING_PAUSE_MS = 5_000;
 
 /** Reads the id of a machine whose other fields are invalid. */
 const NamedMachine = z.object({ id: z.string().min(1) });
@@ -64,6 +67,7 @@ export function httpProvider(
       const veilOfCreate = veilOf([config.secret, ...(wanted.userData.match(CODES) ?? [])]);
       const called = await within((call) => call("POST", "/instances", wanted), veilOfCreate);
       if ("failure" in called) return { kind: "failed", failure: called.failure };
+      if (called.status === ACCEPTED) return pendingFrom(called, now());
       const instance = parsed(Instance, called.body, veilOfCreate);
       if ("fault" in instance) return unreadable("POST /instances", instance.fault);
       return { kind: "created", instance: instance.data };
@@ -83,6 +87,12 @@ export function httpProvider(
       return called.status === 404 ? { kind: "asked", unknown: true } : { kind: "asked" };
     },
   };
+}
+
+/** A create that the service still works on: the same call is repeated after the pause that it asks for. */
+function pendingFrom(answered: Answered, at: number): CreateAnswer {
+  const retryAfterMs = pauseOf(retryAfterOf(answered, at) ?? PENDING_PAUSE_MS);
+  return { kind: "pending", retryAfterMs, text: "the provider still works on the machine" };
 }
 
 async function readPage(

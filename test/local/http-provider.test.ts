@@ -251,3 +251,14 @@ it.each([
   const [create] = await failures(says(status, body));
   expect(create?.refused).toBe(refused);
 });
+
+describe("a create that is answered with 202 goes on (clouds.md#pending)", () => {
+  it.each([
+    ["after 5 s, if the service does not say when", {}, 5_000],
+    ["after the pause that it asks for", { "retry-after": "20" }, 20_000],
+    ["after the longest pause, if it asks for more", { "retry-after": "9999999" }, MAX_RETRY_AFTER_MS],
+  ])("%s", async (_what, headers: Record<string, string>, retryAfterMs) => {
+    answer = says(202, "", headers);
+    expect(await provider().create(WANTED)).toMatchObject({ kind: "pending", retryAfterMs });
+  });
+});
