@@ -161,6 +161,11 @@ test("a machine whose Node is too old fetches one, and a newer one is used", asy
   expect((await boot()).used).toBe("the machine's own");
 });
 
+test("case 66: nothing waits for a package manager, which another program may have locked", () => {
+  const script = userDataScript({ url, code: "drvc_w1.1.x", agentSha256: "ab" });
+  expect(script).not.toMatch(/\b(?:apt|apt-get|dpkg|dnf|yum|apk|zypper|systemctl)\b/);
+});
+
 test("the data of a machine are far below what the clouds take", () => {
   const facts = {
     url: `https://${"x".repeat(200)}`,

@@ -45,7 +45,7 @@ async function withCode(use: (code: string) => Promise<Answer>): Promise<Refused
 // What is done, how it is answered, and how the worker's events call it.
 const TABLE: [string, (host: HttpHost) => Promise<Refused>, number, string][] = [
   [
-    "a used code with another secret",
+    "a used code with another secret, as a task finds it in its machine's user data (case 72)",
     () =>
       withCode(async (code) => {
         expect((await new HttpHost(server).enroll(code)).status).toBe(200);
