@@ -74,7 +74,7 @@ async function dump(worker: string): Promise<string> {
 /** The forms in which a value could have got into a stored text. */
 const formsOf = (value: string) => [value, encodeURIComponent(value), btoa(value).slice(0, 20)];
 
-test("case 70: the provider gets the value, and a new one within a minute, from old workers too", async () => {
+test("case 70: the provider gets the value, and a new one within a minute, from old workers", async () => {
   await set(FIRST);
   world.cloud.secret = FIRST;
   await makeNamedPool();
