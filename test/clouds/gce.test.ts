@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { requestIdOf } from "../../src/providers/gce/requests.ts";
 import { fault, type GceFake, KEY, startGce, ZONES } from "./gce-fake.ts";
 import { knownOf, listed, made, refused, unnamed } from "./support/answers.ts";
-import { CloudFault } from "./support/fake-cloud.ts";
 import { providerOf, START, wanted } from "./support/gce.ts";
 
 // What Drover does at Google Compute Engine (clouds/gce.md).
@@ -44,8 +43,7 @@ describe("a machine is created (clouds/gce.md#create)", () => {
         '"disks":[{"boot":true,"autoDelete":true,' +
         '"initializeParams":{"sourceImage":"projects/debian-cloud/global/images/family/debian-12",' +
         `"diskType":"zones/${C}/diskTypes/pd-balanced","diskSizeGb":"20"}}],` +
-        '"networkInterfaces":[{"network":"global/networks/default",' +
-        '"subnetwork":"regions/europe-west1/subnetworks/ci"}],' +
+        '"networkInterfaces":[{"subnetwork":"regions/europe-west1/subnetworks/ci"}],' +
         `"metadata":{"items":[{"key":"startup-script","value":"${script}"}]},"serviceAccounts":[],` +
         '"scheduling":{"provisioningModel":"SPOT","onHostMaintenance":"TERMINATE","automaticRestart":false,' +
         '"instanceTerminationAction":"DELETE","maxRunDuration":{"seconds":"86400"}}}',
@@ -218,24 +216,6 @@ describe("a machine is found, and destroyed (clouds/gce.md#finding)", () => {
 });
 
 describe("what fails says why, and never the key (clouds/gce.md#errors)", () => {
-  it.each<[CloudFault, string, string, boolean]>([
-    [fault(403, "quotaExceeded", "Quota 'CPUS' exceeded."), "quota", "group", true],
-    [fault(403, "quotaExceeded", "Quota 'CPUS_ALL_REGIONS' exceeded."), "quota", "all", true],
-    [fault(401, "authError"), "auth", "all", true],
-    [fault(403, "forbidden"), "auth", "all", true],
-    [fault(403, "accessNotConfigured"), "auth", "all", true],
-    [fault(400, "invalid", "Invalid value for field 'resource.name'"), "invalid", "all", true],
-    [fault(404, "notFound", "The resource 'images/x' was not found"), "invalid", "all", true],
-    [fault(503, "backendError"), "temporary", "zone", false],
-    [fault(500, "internalError"), "temporary", "zone", false],
-    [new CloudFault(502, "no JSON of Google"), "temporary", "all", false],
-  ])("%s", async (error, cls, scope, isRefused) => {
-    const fake = await fakeAt();
-    fake.cloud.faults.errors.push(error);
-    const failure = await refused(providerOf(fake), wanted("p-1", { zone: B }));
-    expect([failure.class, failure.scope, failure.refused === true]).toEqual([cls, scope, isRefused]);
-  });
-
   it("for too many calls: a pause until the next minute begins", async () => {
     const fake = await fakeAt();
     fake.cloud.faults.errors.push(fault(403, "rateLimitExceeded"));

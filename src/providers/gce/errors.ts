@@ -37,6 +37,7 @@ const BY_CODE: Readonly<Record<string, Meaning>> = {
 
   authError: { ...AUTH, advice: DENIED },
   required: { ...AUTH, advice: DENIED },
+  UNAUTHENTICATED: { ...AUTH, advice: DENIED },
   forbidden: { ...AUTH, advice: DENIED },
   PERMISSION_DENIED: { ...AUTH, advice: DENIED },
   accessNotConfigured: { ...AUTH, advice: NO_API },

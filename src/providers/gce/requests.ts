@@ -23,8 +23,8 @@ export function insertFields(config: GceConfig, wanted: CreateInstance, zone: st
     disks: [{ boot: true, autoDelete: true, initializeParams: disk }],
     networkInterfaces: [
       {
-        network,
-        ...(subnetwork === undefined ? {} : { subnetwork }),
+        // A subnetwork says which network it is of, and Google refuses one of another network.
+        ...(subnetwork === undefined ? { network } : { subnetwork }),
         ...(publicIp ? { accessConfigs: [{ type: "ONE_TO_ONE_NAT", name: "External NAT" }] } : {}),
       },
     ],
