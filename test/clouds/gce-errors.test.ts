@@ -33,6 +33,7 @@ describe("an error answer", () => {
     [fault(404, "notFound", "The resource 'images/x' was not found"), "invalid", "all", true],
     [fault(503, "backendError"), "temporary", "zone", false],
     [fault(500, "internalError"), "temporary", "zone", false],
+    [plain(503, "UNAVAILABLE"), "temporary", "zone", false],
     [new CloudFault(502, "no JSON of Google"), "temporary", "all", false],
     [new CloudFault(429, "a proxy"), "rate_limit", "all", true],
   ])("%s is %s of %s; refused: %s", async (error, cls, scope, isRefused) => {
@@ -46,15 +47,17 @@ describe("an error answer", () => {
 
 describe("an operation that has ended with", () => {
   it.each<[string, string, string]>([
-    ["RESOURCE_OPERATION_RATE_EXCEEDED", "rate_limit", "all"],
+    ["RESOURCE_OPERATION_RATE_EXCEEDED", "capacity", "zone"],
     ["ZONE_RESOURCE_POOL_EXHAUSTED", "capacity", "offer"],
     ["ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "capacity", "offer"],
     ["UNSUPPORTED_OPERATION", "capacity", "offer"],
     ["QUOTA_EXCEEDED", "quota", "group"],
     ["RESOURCE_NOT_FOUND", "invalid", "all"],
-    ["RESOURCE_NOT_READY", "temporary", "zone"],
-    ["RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "temporary", "zone"],
-    ["INTERNAL_ERROR", "temporary", "zone"],
+    ["VM_MIN_COUNT_NOT_REACHED", "capacity", "offer"],
+    // Its token would get the same failed operation for ever: so the next machine is made elsewhere.
+    ["RESOURCE_NOT_READY", "capacity", "zone"],
+    ["RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "capacity", "zone"],
+    ["INTERNAL_ERROR", "capacity", "zone"],
   ])("%s is %s of %s, and has made nothing", async (code, cls, scope) => {
     const fake = await startGce({ startAt: START });
     fake.cloud.failInserts.push([{ code, message: "" }]);

@@ -127,7 +127,7 @@ describe("a machine is created (clouds/gce.md#create)", () => {
       "capacity",
       "offer",
     ],
-    ["one zone's trouble", ["INTERNAL_ERROR"], "temporary", "zone"],
+    ["one zone's trouble", ["INTERNAL_ERROR"], "capacity", "zone"],
   ])("of the errors of an operation it is told %s", async (_what, codes, cls, scope) => {
     const fake = await fakeAt();
     fake.cloud.failInserts.push(codes.map((code) => ({ code, message: "" })));

@@ -31,6 +31,7 @@ const BY_CODE: Readonly<Record<string, Meaning>> = {
   CapacityExceeded: NO_ROOM,
   UNSUPPORTED_OPERATION: NO_ROOM,
   PREEMPTED: NO_ROOM,
+  VM_MIN_COUNT_NOT_REACHED: NO_ROOM,
 
   quotaExceeded: { class: "quota", concerns: "group" },
   QUOTA_EXCEEDED: { class: "quota", concerns: "group" },
@@ -59,6 +60,8 @@ const BY_CODE: Readonly<Record<string, Meaning>> = {
   internalError: ZONE_TROUBLE,
   INTERNAL_ERROR: ZONE_TROUBLE,
   backendError: ZONE_TROUBLE,
+  UNAVAILABLE: ZONE_TROUBLE,
+  INTERNAL: ZONE_TROUBLE,
 };
 
 /** What an error means. Undefined: no table has it. */

@@ -54,5 +54,14 @@ function endOf({ error }: Operation, { type, zone }: About, veil: Asking["veil"]
   if (main === undefined) return { kind: "done" };
   const failure = failureOf("Google", main, meaningOf(main), { veil, type, zone });
   // An operation that has ended with an error has made nothing.
-  return { kind: "failed", code: main.code, failure: { ...failure, refused: true } };
+  return { kind: "failed", code: main.code, failure: { ...usedUp(failure), refused: true } };
+}
+
+/**
+ * The failure of an operation. Google answers the same token with the same failed operation, so to try again
+ * would not help: it is another machine's turn, in another zone (clouds/gce.md#create).
+ */
+function usedUp(failure: ProviderFailure): ProviderFailure {
+  const mayPass = failure.class === "temporary" || failure.class === "rate_limit";
+  return mayPass ? { ...failure, class: "capacity", scope: "zone" } : failure;
 }
