@@ -123,13 +123,25 @@ export class World {
   /** The host that signs fuzzed requests; replaced after a while, since those may have ended it. */
   async speakerOf(path: string): Promise<HttpHost> {
     if (!path.startsWith("/v1/hosts/{worker}") || path.includes("/logs/")) return this.holder;
-    const found = this.#speakers.get(path) ?? { calls: 0, host: this.#readyHost(new HttpHost(this.server)) };
+    const found = this.#speakers.get(path) ?? { calls: 0, host: this.#newSpeaker() };
     found.calls += 1;
     this.#speakers.set(path, found);
     // A join with another boot id counts as that of a clone, and ends both.
     const most = path.endsWith("/join") ? 1 : MAX_CALLS_OF_HOST;
     if (found.calls >= most) this.#speakers.delete(path);
     return found.host;
+  }
+
+  /**
+   * A new host. A connection that the server closes just as it is used again fails its call, and all calls of
+   * the host would fail with it: so another host is made once. A server that is gone fails that one, too.
+   */
+  #newSpeaker(): Promise<HttpHost> {
+    const make = () => this.#readyHost(new HttpHost(this.server));
+    return make().catch((error) => {
+      console.warn(`another host is made, because: ${String(error)} ${String(error.cause ?? "")}`);
+      return make();
+    });
   }
 
   /** Forgets a speaker that a signed request has ended: the next one is another host. */
