@@ -39,6 +39,11 @@ export interface Asking {
   call(request: Omit<JsonCall, "veil">): Promise<JsonCalled>;
 }
 
+/** The calls of an API that hide the same secrets and end at the same deadline. */
+export function askingOf(api: JsonApi, veil: Veil, signal: AbortSignal): Asking {
+  return { veil, now: api.now, call: (request) => callJson(api, { ...request, veil }, signal) };
+}
+
 /** A call that failed. `code` and `status`: the cloud's own, if it has answered. */
 export interface JsonFailed {
   failure: ProviderFailure;
@@ -51,7 +56,7 @@ export interface JsonFailed {
 export type JsonCalled = { body: unknown; headers: Headers } | JsonFailed;
 
 /** Makes one call, and never repeats it. Any answer of 200 to 299 must be JSON, or empty. */
-export async function callJson(
+async function callJson(
   api: JsonApi,
   { method, path, body, veil, type, zone }: JsonCall,
   signal: AbortSignal,

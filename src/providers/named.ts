@@ -18,19 +18,26 @@ export type Looked = { instance: Instance | undefined } | { failure: ProviderFai
  */
 export function takenName(looked: Looked, { name, tags }: CreateInstance, place: string): CreateAnswer {
   if ("failure" in looked) {
-    // That the look was refused says nothing about the create before it, which may have made the machine.
-    const { refused: _, ...failure } = looked.failure;
-    return { kind: "failed", failure };
+    return { kind: "failed", failure: withoutRefusal(looked.failure) };
   }
   const { instance } = looked;
   if (instance === undefined) {
     const text = `the name ${name} is taken, and nothing shows its machine yet`;
     return { kind: "pending", retryAfterMs: NAME_TAKEN_PAUSE_MS, text };
   }
-  const isOurs = Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
-  if (isOurs && instance.name === name) return { kind: "created", instance };
+  if (hasTags(instance, tags) && instance.name === name) return { kind: "created", instance };
   const text = `${place} has a machine ${name} that is not of this Drover (id ${instance.id})`;
   return { kind: "failed", failure: { class: "invalid", text, refused: true, scope: "all" } };
+}
+
+/** Whether a machine has all these tags: then the request with them has made it. */
+export function hasTags(instance: Instance, tags: CreateInstance["tags"]): boolean {
+  return Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
+}
+
+/** That a look was refused says nothing about the create before it, which may have made the machine. */
+export function withoutRefusal({ refused: _, ...failure }: ProviderFailure): ProviderFailure {
+  return failure;
 }
 
 /** What a look means for a worker. By its name alone, somebody else's machine may have been found. */

@@ -8,6 +8,7 @@ import type {
   ProviderFailure,
 } from "../core/provider-answers.ts";
 import type { CreateInstance } from "../schema/provider.ts";
+import { type ProviderKind, TRAITS } from "../shared/cloud/kinds.ts";
 
 /** A machine that Drover has asked for, as far as Drover knows it. */
 export interface KnownMachine {
@@ -51,6 +52,22 @@ export interface Provider {
   destroy(machine: KnownMachine): Promise<DestroyAnswer>;
   /** What these types, by the provider's names, cost now. Absent: the provider does not say. */
   prices?(types: readonly { type: string; spot: boolean }[]): Promise<PricesAnswer>;
+}
+
+/**
+ * Why the user data are too long for a kind of cloud. Undefined: they are not. `takes`: who takes how much,
+ * such as "Hetzner takes".
+ */
+export function userDataFault(
+  kind: ProviderKind,
+  userData: string,
+  takes: string,
+): ProviderFailure | undefined {
+  const bytes = new TextEncoder().encode(userData).length;
+  const most = TRAITS[kind].maxUserDataBytes;
+  if (bytes <= most) return undefined;
+  const text = `the user data have ${bytes} bytes, and ${takes} ${most}`;
+  return { class: "invalid", text, refused: true, scope: "all" };
 }
 
 /** A provider whose every call fails, since its credentials cannot be used. */

@@ -2,9 +2,8 @@
 import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
-import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
-import { failing, type KnownMachine, type PricesAnswer, type Provider } from "../provider.ts";
+import { failing, type KnownMachine, type PricesAnswer, type Provider, userDataFault } from "../provider.ts";
 import { CODES, type Veil, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, unreadable, withDeadline } from "../wire.ts";
 import { type Account, callEc2 } from "./calls.ts";
@@ -123,11 +122,7 @@ function faultOf(config: Ec2Config, wanted: CreateInstance): ProviderFailure | u
       "all",
     );
   }
-  const bytes = new TextEncoder().encode(userData).length;
-  const most = TRAITS.ec2.maxUserDataBytes;
-  return bytes > most
-    ? invalid(`the user data have ${bytes} bytes, and EC2 takes ${most}`, "all")
-    : undefined;
+  return userDataFault("ec2", userData, "EC2 takes");
 }
 
 /**

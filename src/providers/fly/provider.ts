@@ -5,7 +5,7 @@ import type { FlyConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance } from "../../schema/provider.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { base64 } from "../base64.ts";
-import { type Asking, callJson, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { type Asking, askingOf, type JsonCalled, type JsonFailed } from "../json-api.ts";
 import { asWorker, destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf } from "../pages.ts";
 import { failing, type KnownMachine, type Provider } from "../provider.ts";
@@ -40,9 +40,7 @@ export function flyProvider(
   const api = apiOf(config, token, now);
   const within = <T>(work: (asking: Asking) => Promise<T>, hidden: readonly string[] = []): Promise<T> => {
     const veil = veilOf([...token.split(/[ ,]/), ...hidden]);
-    return withDeadline(timeoutMs, (signal) =>
-      work({ veil, now, call: (request) => callJson(api, { ...request, veil }, signal) }),
-    );
+    return withDeadline(timeoutMs, (signal) => work(askingOf(api, veil, signal)));
   };
   return {
     create: (wanted) => within((asking) => create(asking, wanted), wanted.userData.match(CODES) ?? []),

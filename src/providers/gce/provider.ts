@@ -3,11 +3,10 @@ import { z } from "zod";
 import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { GceConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
-import { TRAITS } from "../../shared/cloud/kinds.ts";
-import { type Asking, callJson, type JsonCalled, type JsonFailed } from "../json-api.ts";
-import { destroyBy, foundBy, type Looked, takenName } from "../named.ts";
+import { type Asking, askingOf, type JsonCalled, type JsonFailed } from "../json-api.ts";
+import { destroyBy, foundBy, hasTags, type Looked, takenName, withoutRefusal } from "../named.ts";
 import { gapOf, listPages, type ReadPage } from "../pages.ts";
-import { failing, type KnownMachine, type Provider } from "../provider.ts";
+import { failing, type KnownMachine, type Provider, userDataFault } from "../provider.ts";
 import { CODES, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
 import { apiOf } from "./api.ts";
@@ -54,8 +53,7 @@ export function gceProvider(
       const bearer = await bearerOf(key, now());
       if (bearer === undefined) return { kind: "failed", failure: NO_KEY };
       const veil = veilOf([bearer.slice("Bearer ".length), key.private_key, ...hidden]);
-      const api = apiOf(config, bearer, now);
-      return work({ veil, now, call: (request) => callJson(api, { ...request, veil }, signal) });
+      return work(askingOf(apiOf(config, bearer, now), veil, signal));
     });
   return {
     create: (wanted) =>
@@ -92,7 +90,7 @@ const NO_KEY: ProviderFailure = {
  * repeated call by its request id, and answers it with the same operation.
  */
 async function create(asking: Asking, config: GceConfig, wanted: CreateInstance): Promise<CreateAnswer> {
-  const fault = faultOf(wanted);
+  const fault = userDataFault("gce", wanted.userData, "Google takes");
   if (fault !== undefined) return { kind: "failed", failure: fault };
   const { instanceType: type, zone = config.zones[0] ?? "", name, token } = wanted;
   const path = `/zones/${zone}/instances?requestId=${await requestIdOf(token)}`;
@@ -129,21 +127,7 @@ async function clearAway(asking: Asking, { name, tags }: CreateInstance, zone: s
   const found = await get(asking, `${zone}/${name}`);
   if ("failure" in found || found.instance === undefined) return;
   const { instance } = found;
-  const isOurs = Object.entries(tags).every(([label, value]) => instance.tags[label] === value);
-  if (isOurs) await end(asking, instance.id);
-}
-
-/** That a look was refused says nothing about the create before it. */
-function withoutRefusal({ refused: _, ...failure }: ProviderFailure): ProviderFailure {
-  return failure;
-}
-
-function faultOf({ userData }: CreateInstance): ProviderFailure | undefined {
-  const bytes = new TextEncoder().encode(userData).length;
-  const most = TRAITS.gce.maxUserDataBytes;
-  if (bytes <= most) return undefined;
-  const text = `the user data have ${bytes} bytes, and Google takes ${most}`;
-  return { class: "invalid", text, refused: true, scope: "all" };
+  if (hasTags(instance, tags)) await end(asking, instance.id);
 }
 
 /** All machines with the label, in all zones at once. A zone that cannot be reached is a gap there alone. */

@@ -3,11 +3,10 @@ import { z } from "zod";
 import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
 import type { HetznerConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
-import { TRAITS } from "../../shared/cloud/kinds.ts";
-import { type Asking, callJson, type JsonApi, type JsonFailed } from "../json-api.ts";
+import { type Asking, askingOf, type JsonApi, type JsonFailed } from "../json-api.ts";
 import { destroyBy, foundBy, type Looked, takenName } from "../named.ts";
 import { gapOf, listPages, type ReadPage } from "../pages.ts";
-import { failing, type KnownMachine, type Provider } from "../provider.ts";
+import { failing, type KnownMachine, type Provider, userDataFault } from "../provider.ts";
 import { CODES, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
 import { apiOf, budgetIn } from "./api.ts";
@@ -41,9 +40,7 @@ export function hetznerProvider(
   const api: JsonApi = apiOf(config, token, now);
   const within = <T>(work: (asking: Asking) => Promise<T>, hidden: readonly string[] = []): Promise<T> => {
     const veil = veilOf([token, ...hidden]);
-    return withDeadline(timeoutMs, (signal) =>
-      work({ veil, now, call: (request) => callJson(api, { ...request, veil }, signal) }),
-    );
+    return withDeadline(timeoutMs, (signal) => work(askingOf(api, veil, signal)));
   };
   return {
     create: (wanted) =>
@@ -75,12 +72,8 @@ const NO_TOKEN: ProviderFailure = {
  * looked up, since the server may be this worker's.
  */
 async function create(asking: Asking, config: HetznerConfig, wanted: CreateInstance): Promise<CreateAnswer> {
-  const bytes = new TextEncoder().encode(wanted.userData).length;
-  const most = TRAITS.hetzner.maxUserDataBytes;
-  if (bytes > most) {
-    const text = `the user data have ${bytes} bytes, and Hetzner takes ${most}`;
-    return { kind: "failed", failure: { class: "invalid", text, refused: true, scope: "all" } };
-  }
+  const fault = userDataFault("hetzner", wanted.userData, "Hetzner takes");
+  if (fault !== undefined) return { kind: "failed", failure: fault };
   const { instanceType: type, zone } = wanted;
   const called = await asking.call({
     method: "POST",
