@@ -261,7 +261,7 @@ export interface WorkerUpsert {
   audit?: OwedEntry[];
 }
 /** A call that a worker makes to its provider. */
-export type CloudCall = "create" | "destroy";
+export type CloudCall = "create" | "destroy" | "find";
 
 /** Why there is no ready machine: the provider did not make it, or its boot failed. */
 export interface WorkerFailure extends Omit<ProviderFailure, "class"> {

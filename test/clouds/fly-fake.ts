@@ -32,12 +32,13 @@ const STATES: Record<Phase, string> = {
 export class FlyCloud extends FakeCloud {
   token = TOKEN;
   readonly buckets = new Buckets(this);
+  readonly #patientBuckets = new Buckets(this);
   /** Hosts that cannot be reached, by the machines on them: their configuration is hidden. */
   readonly unreached = new Set<string>();
   /** A 409 of a taken name does not say whose machine has it. */
   hidesIds = false;
   hasPaymentMethod = true;
-  /** Calls that were too many, as Fly counts them. */
+  /** Calls that were too many, even if some of them had been on their way for a while. */
   readonly overRate: string[] = [];
 
   /** Dollars for a machine so far: the seconds in which it was started. */
@@ -46,6 +47,15 @@ export class FlyCloud extends FakeCloud {
     const { cpu_kind: kind, cpus } = configOf(request).guest ?? {};
     const seconds = Math.ceil(((endsAt ?? this.now) - runsAt) / 1_000);
     return seconds * (PRICES[`${kind}-${cpus}`] ?? 0);
+  }
+
+  /** Whether there may be one more call. */
+  takesCall(sort: string, id: string): boolean {
+    const [burst, perSecond] = RATES[sort] ?? [10, 5];
+    const name = `${sort} ${id}`;
+    const patient = burst + STARVED_S * perSecond;
+    if (this.#patientBuckets.take(name, patient, perSecond) === undefined) this.overRate.push(sort);
+    return this.buckets.take(name, burst, perSecond) !== undefined;
   }
 
   /** The first process of a machine has ended: Fly destroys the machine, as its configuration says. */
@@ -114,6 +124,9 @@ export function scriptOf({ request }: Pick<FakeMachine, "request">): string {
   ].join("\n");
 }
 
+/** On a busy machine calls that were made in time, one a second, can arrive together this much later. */
+const STARVED_S = 5;
+
 /** How often each action may be done: at once, and more a second. */
 const RATES: Readonly<Record<string, [burst: number, perSecond: number]>> = {
   "POST app": [3, 1],
@@ -131,11 +144,7 @@ function respond(cloud: FlyCloud, { method, path, query, headers, body }: FakeRe
   if (app !== APP) throw fault(404, `app not found: ${app}`);
   // Rates hold for an action on the app, or on one machine.
   const sort = `${method} ${id === undefined ? "app" : "machine"}`;
-  const [burst, perSecond] = RATES[sort] ?? [10, 5];
-  if (cloud.buckets.take(`${sort} ${id ?? ""}`, burst, perSecond) === undefined) {
-    cloud.overRate.push(sort);
-    throw fault(429, "rate limit exceeded", "resource_exhausted");
-  }
+  if (!cloud.takesCall(sort, id ?? "")) throw fault(429, "rate limit exceeded", "resource_exhausted");
   if (id === undefined) {
     if (method === "POST") return create(cloud, body);
     if (method === "GET") return list(cloud, query);

@@ -15,7 +15,7 @@ import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./host/report.ts";
 import { workerInbox } from "./inbox.ts";
 import { behaviorOf, foldBehavior } from "./life/behavior.ts";
-import { callWaiting, callWanted, withTurn } from "./life/calls.ts";
+import { afterRestart, callWaiting, callWanted, withTurn } from "./life/calls.ts";
 import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
 import { foldEnd, foldKill, isSurelyUnmade } from "./life/kill.ts";
@@ -72,7 +72,8 @@ export const workerMachine: Machine<WorkerState, WorkerEvent, WorkerMessage> = {
   invariants: workerInvariants,
 
   apply(before, event, now) {
-    const folded = noteAudit(before, fold(before, event, now), event, now);
+    const known = afterRestart(before, now);
+    const folded = noteAudit(known, fold(known, event, now), event, now);
     if (folded.record === null) return folded;
     // A record never disappears.
     const aged = foldTime(folded as ExistingWorker, now) as ExistingWorker;
@@ -97,10 +98,10 @@ function cloudCallsDue(state: ReadonlyExistingWorker, now: Instant): WorkerMessa
   const { record } = state;
   const { intent } = record;
   if (intent.kind === "self-hosted") return [];
-  if (record.looks) {
-    return [{ to: "provider", kind: "find", repeatedBy: "peer", body: machineOf(record, intent) }];
-  }
   const call = record.waits ? undefined : callWanted(record);
+  if (call === "find") {
+    return [{ to: "provider", kind: call, repeatedBy: "self", body: machineOf(record, intent) }];
+  }
   if (call === "create") {
     if (record.createNotBefore !== null || now >= intent.notAfter) return [];
     return [{ to: "provider", kind: call, repeatedBy: "self", body: intent }];

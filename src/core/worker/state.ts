@@ -220,10 +220,10 @@ export interface WorkerMemo {
    */
   makeRoomAt: Instant | null;
   /**
-   * An earlier process may have made a create call whose answer is unknown. So a refusal of a later call does
-   * not prove that there is no machine.
+   * No event has been applied since the state was loaded, so a call to the provider may have been made whose
+   * answer is lost (`life/calls.ts`).
    */
-  mayHaveCalled: boolean;
+  isJustLoaded: boolean;
 }
 
 /** A worker as `apply` consumes it: its table of placements changes in place. */
@@ -250,8 +250,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     forgotAt: null,
     proposeAt: 0,
     makeRoomAt: null,
-    // A worker that waits for its turn has received all answers, or has stored that an answer is missing.
-    mayHaveCalled: record?.waits !== true,
+    isJustLoaded: record !== null,
   };
   return { record, placements, memo };
 }

@@ -27,8 +27,11 @@ export interface Traits {
   freesNames?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
   billing: { minMs: Millis; stepMs: Millis };
-  /** The most calls of each sort per second. Absent: only the limit of the pool applies. */
-  rates?: { create: number; destroy: number };
+  /**
+   * The most calls of each sort per second. A listing counts as a `find`. Absent: only the limit of the pool
+   * applies.
+   */
+  rates?: { create: number; destroy: number; find: number };
   /** The longest user data, in bytes. */
   maxUserDataBytes: number;
   /** The default boot probe. */
@@ -61,7 +64,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     freesNames: true,
     credentialsNameAccount: true,
     billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
-    rates: { create: 2, destroy: 2 },
+    rates: { create: 2, destroy: 2, find: 2 },
     maxUserDataBytes: 32_768,
     bootProbe: "true",
   },
@@ -72,7 +75,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     hasSpot: true,
     credentialsNameAccount: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
-    rates: { create: 2, destroy: 10 },
+    rates: { create: 2, destroy: 10, find: 10 },
     maxUserDataBytes: 16_384,
     bootProbe: "true",
     powerOff: "poweroff",
@@ -83,7 +86,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     finds: true,
     freesNames: true,
     billing: { minMs: 0, stepMs: SECOND_MS },
-    rates: { create: 1, destroy: 1 },
+    rates: { create: 1, destroy: 1, find: 1 },
     maxUserDataBytes: 65_536,
     bootProbe: "true",
     // A machine ends with its first process.
@@ -96,7 +99,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     hasSpot: true,
     freesNames: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
-    rates: { create: 10, destroy: 10 },
+    rates: { create: 10, destroy: 10, find: 10 },
     maxUserDataBytes: 262_144,
     bootProbe: "true",
   },

@@ -41,6 +41,55 @@ function swept(state: Configured): Configured {
 /** Workers whose creates have failed. */
 const refused = (...ids: string[]) => ids.map((id) => workerRow(id, "booting", { waits: "create" }));
 
+// clouds.md#looking-for-a-machine
+describe("looks for machines take turns, no more in any second than the kind of provider takes", () => {
+  const provider: PoolConfig["provider"] = { kind: "fly", credentials: { binding: "CLOUD_FLY" }, app: "ci" };
+  const onFly = {
+    provider,
+    image: "node:24",
+    instanceTypes: { small: { vcpus: 4, memory: "8GiB", price: 1, providerType: "performance-4x" } },
+  };
+  const looking = ["f1", "f2", "f3"].map((id) => workerRow(id, "shutdown", { waits: "find" }));
+
+  test("one a second on Fly, where a listing counts as a look", () => {
+    const pool = swept(configured(onFly, [], looking));
+    expect(counted(pool, [0, 999, 1_000, 2_000], turns)).toEqual([1, 1, 2, 3]);
+    const listed = () => {
+      const state = configured(onFly, [], looking);
+      state.memo.sweptAt = T0;
+      return state;
+    };
+    expect(counted(listed(), [1, 999, 1_000], turns)).toEqual([0, 0, 1]);
+    expect(poolMachine.wakeAt(at(listed(), T0 + 1, tick))).toBe(T0 + 1_000);
+  });
+
+  test("after destroys and before creates", () => {
+    const ending = workerRow("d1", "shutdown", { waits: "destroy" });
+    const rows = [...refused("w1"), ...looking.slice(0, 1), ending];
+    const pool = configured({ maxCloudOpsPerSecond: 1 }, RUNS.slice(0, 1), rows);
+    pool.memo.sweptAt = T0;
+    const order = [1_000, 2_000, 3_000].reduce<{ state: Configured; seen: string[] }>(
+      ({ state, seen }, ms) => {
+        const next = at(state, T0 + ms, tick);
+        const fresh = turns(next, T0 + ms).filter((id) => !seen.includes(id));
+        return { state: next, seen: [...seen, ...fresh] };
+      },
+      { state: pool, seen: [] },
+    ).seen;
+    expect(order).toEqual(["d1", "f1", "w1"]);
+  });
+
+  test.each<[Hold["cause"], string, number]>([
+    ["rate_limit", "all", 0],
+    ["temporary", "all", 0],
+    ["quota", "all", 1],
+    ["capacity", "type:small", 1],
+  ])("%s of %s: %d looks go on", (cause, scope, count) => {
+    const pool = swept(held(configured(onFly, [], looking), pause(cause, scope)));
+    expect(turns(at(pool, T0, tick), T0)).toHaveLength(count);
+  });
+});
+
 // decisions/pool.md#d8
 describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (pool.md#turns)", () => {
   const pool = () => configured({ maxCloudOpsPerSecond: 3 }, RUNS);

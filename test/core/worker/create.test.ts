@@ -152,6 +152,27 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
     expect(told(state, T0)).toMatchObject([{ waits: "create" }]);
   });
 
+  it.each([
+    ["create", asked()],
+    ["destroy", at(asked(), T0, created, { type: "kill", reason: "enough", by: "ann" })],
+  ])(
+    "after a restart a %s whose answer is lost waits for another turn, in line with the others",
+    (call, before) => {
+      expect(calls(before, T0)).toEqual([call]);
+      const state = at(loadedWorker(before.record, rows()), T0 + SECOND, { type: "tick" });
+      expect([calls(state, T0 + SECOND), told(state, T0 + SECOND)[0]?.waits]).toEqual([[], call]);
+      const late = at(state, T0 + SECOND, turnOf(before));
+      expect(calls(late, T0 + SECOND)).toEqual([]);
+      const again = at(state, T0 + SECOND, turnOf(state), { type: "tick" });
+      expect(calls(again, T0 + SECOND)).toEqual([call]);
+    },
+  );
+
+  it("an operator's word that changes nothing is no entry of the log, also right after a restart", () => {
+    const run: WorkerEvent = { type: "behavior", behavior: "run", by: "ann" };
+    expect(at(loadedWorker(asked().record, rows()), T0, run).record?.audit).toBeUndefined();
+  });
+
   it("a pool that does not know it gives it no turn: it calls", () => {
     const state = at(asked(), T0, failed({ class: "temporary", text: "" }));
     const [sent] = told(state, T0);

@@ -38,6 +38,12 @@ function omitted(state: ExistingWorker, first: number): ExistingWorker {
   return omits(omits(state, first, first), first + CONSISTENCY, first);
 }
 
+/** The pool gives the worker its turn. */
+function inTurn(state: ExistingWorker): ExistingWorker {
+  const { version } = state.record;
+  return at(state, LATER + CONSISTENCY, { type: "turn", body: { worker: "default-s-1", version } });
+}
+
 const LATER = T0 + LEASE + LEASE_MARGIN_MS;
 const missing = omitted(living, LATER);
 const found = (state: ExistingWorker, answer: FindAnswer) =>
@@ -46,7 +52,28 @@ const found = (state: ExistingWorker, answer: FindAnswer) =>
 describe("a machine that two listings omit", () => {
   test("is looked for, and does not count as gone yet", () => {
     expect([missing.record.phase, missing.record.looks]).toEqual(["ready", true]);
-    expect(owed(missing, LATER + CONSISTENCY, "find")).toMatchObject([{ instance: INSTANCE.id }]);
+    expect(owed(missing, LATER + CONSISTENCY, "find")).toEqual([]);
+    expect(owed(missing, LATER + CONSISTENCY, "worker")).toMatchObject([{ waits: "find" }]);
+    expect(owed(inTurn(missing), LATER + CONSISTENCY, "find")).toMatchObject([{ instance: INSTANCE.id }]);
+  });
+
+  test("is not looked for twice at once: listings that omit it meanwhile take no second turn", () => {
+    const looking = omits(inTurn(missing), LATER + 3 * CONSISTENCY, LATER);
+    expect(owed(looking, LATER + 3 * CONSISTENCY, "find")).toHaveLength(1);
+    const { record } = found(looking, { kind: "unsure", text: "no answer" });
+    expect([record.looks, record.waits]).toEqual([false, false]);
+  });
+
+  test("is destroyed first, if somebody kills it", () => {
+    const killed = at(missing, LATER + CONSISTENCY, kill);
+    expect(owed(killed, LATER + CONSISTENCY, "destroy")).toHaveLength(1);
+    expect(omitted(killed, LATER + 2 * CONSISTENCY).record.looks).toBe(true);
+  });
+
+  test("and that is to be destroyed waits for a turn again, if it is found", () => {
+    const drained = at(living, LATER - 1, { type: "behavior", behavior: "drain", by: "ann" });
+    const { record } = found(inTurn(omitted(drained, LATER)), { kind: "found", instance: INSTANCE });
+    expect([record.phase, record.looks, record.waits]).toEqual(["shutdown", false, true]);
   });
 
   test.each<[string, FindAnswer, string]>([

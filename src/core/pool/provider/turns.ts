@@ -14,10 +14,10 @@ import { isSweepDue } from "./listings.ts";
 const SECOND_MS: Millis = 1_000;
 
 /**
- * Gives workers turns to call the provider. Each first create, each retry and each destroy needs a turn. In
- * any second there are at most `maxCloudOpsPerSecond` calls, including listings, and of each sort at most as
- * many as the kind of provider takes (`TRAITS`). A worker gets no turn during a hold-off that its call must
- * obey. After a hold-off, only one machine is tried at first. Destroys come before creates.
+ * Gives workers turns to call the provider. Each first create, each retry, each destroy and each look needs a
+ * turn. In any second there are at most `maxCloudOpsPerSecond` calls, including listings, and of each sort at
+ * most as many as the kind of provider takes (`TRAITS`). A worker gets no turn during a hold-off that its
+ * call must obey. After a hold-off, only one machine is tried at first. Destroys come first, creates last.
  */
 export function giveTurns(state: Configured, now: Instant): void {
   const { workers, memo } = state;
@@ -27,7 +27,7 @@ export function giveTurns(state: Configured, now: Instant): void {
   const since = now - SECOND_MS;
   const calls = callsOf(state).filter((at) => at > since).length;
   let free = state.record.config.maxCloudOpsPerSecond - calls - (isSweepDue(state, now) ? 1 : 0);
-  const left = { create: freeOf(state, "create", since), destroy: freeOf(state, "destroy", since) };
+  const left = forEachCall((call) => freeOf(state, call, since));
   const tried = new Set(state.record.holds.filter((hold) => isTried(state, hold)));
   const unwanted = new Set(unwantedCreates(state).map(({ worker }) => worker));
   for (const row of waiting) {
@@ -53,7 +53,7 @@ export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const waiting = state.workers.derive(waitingOf);
   if (waiting.length === 0) return undefined;
   const free = freeAfter(callsOf(state), state.record.config.maxCloudOpsPerSecond);
-  const freeFor = { create: sortFreeAt(state, "create"), destroy: sortFreeAt(state, "destroy") };
+  const freeFor = forEachCall((call) => sortFreeAt(state, call));
   const times = waiting.map((row) => {
     const ends = holdsOf(state, row).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
     return Math.max(free, freeFor[callOf(row)], ...ends);
@@ -86,19 +86,26 @@ function rateOf({ record }: ReadonlyConfigured, call: CloudCall): number {
 
 /** How many more calls of one sort may be made in the second that began at `since`. */
 function freeOf(state: ReadonlyConfigured, call: CloudCall, since: Instant): number {
-  return rateOf(state, call) - state.workers.derive(TURNS_OF[call]).filter((at) => at > since).length;
+  return rateOf(state, call) - timesOf(state, call).filter((at) => at > since).length;
 }
 
 /** When the next call of one sort may be made. */
 function sortFreeAt(state: ReadonlyConfigured, call: CloudCall): Instant {
-  return freeAfter(state.workers.derive(TURNS_OF[call]), rateOf(state, call));
+  return freeAfter(timesOf(state, call), rateOf(state, call));
+}
+
+/** The times of calls of one sort, latest first. A look may need a list, so a listing counts as a look. */
+function timesOf({ workers, memo }: ReadonlyConfigured, call: CloudCall): Instant[] {
+  const turns = workers.derive(TURNS_OF[call]);
+  return call === "find" ? [...turns, memo.sweptAt ?? 0].sort((a, b) => b - a) : turns;
+}
+
+function forEachCall<Value>(of: (call: CloudCall) => Value): Record<CloudCall, Value> {
+  return { create: of("create"), destroy: of("destroy"), find: of("find") };
 }
 
 /** The times at which turns for one sort of call were given, latest first. */
-const TURNS_OF = {
-  create: (workers: readonly WorkerRow[]) => turnsFor(workers, "create"),
-  destroy: (workers: readonly WorkerRow[]) => turnsFor(workers, "destroy"),
-};
+const TURNS_OF = forEachCall((call) => (workers: readonly WorkerRow[]) => turnsFor(workers, call));
 
 function turnsFor(workers: readonly WorkerRow[], call: CloudCall): Instant[] {
   return turnsOf(workers.filter(({ turn }) => turn?.call === call));
@@ -110,11 +117,11 @@ function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
 }
 
 /**
- * The hold-offs that a call must obey. A destroy call obeys only hold-offs of scope `all` for a rate limit or
- * a temporary failure.
+ * The hold-offs that a call must obey. A destroy or a look obeys only hold-offs of scope `all` for a rate
+ * limit or a temporary failure.
  */
-function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hold[] {
-  if (row.waits !== "destroy") return holdsOn(holds, row);
+function holdsOf({ record: { holds } }: ReadonlyConfigured, row: CloudRow): Hold[] {
+  if (callOf(row) === "create") return holdsOn(holds, row);
   return holds.filter(
     ({ cause, scope }) => scope === "all" && (cause === "rate_limit" || cause === "temporary"),
   );
@@ -130,7 +137,7 @@ export function isFirstAfter(
 ): boolean {
   const first = workers
     .derive(waitingOf)
-    .find((one) => one.waits !== "destroy" && holdsOn(holds, one).length > 0);
+    .find((one) => callOf(one) === "create" && holdsOn(holds, one).length > 0);
   return first?.worker === row.worker;
 }
 
@@ -141,9 +148,12 @@ function turnsOf(workers: readonly WorkerRow[]): Instant[] {
   return turns.sort((a, b) => b - a);
 }
 
-/** Workers that wait for a turn: destroys first, then creates, oldest first. */
+/**
+ * Workers that wait for a turn. Destroys end costs, looks give back permits, and creates come last. Calls of
+ * one sort are in the order of age.
+ */
 function waitingOf(workers: readonly WorkerRow[]): CloudRow[] {
   const waiting = byAge(workers.filter((row) => row.kind === "cloud").filter(isWaiting));
-  const destroys = waiting.filter((row) => row.waits === "destroy");
-  return [...destroys, ...waiting.filter((row) => row.waits !== "destroy")];
+  const of = (call: CloudCall) => waiting.filter((row) => callOf(row) === call);
+  return [...of("destroy"), ...of("find"), ...of("create")];
 }

@@ -1,10 +1,14 @@
 // Which call does a worker want to make to its provider, and may that call be made now?
+import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
+import type { Instant } from "../../../shared/machine.ts";
 import type { CloudCall, Turn } from "../../messages.ts";
 import type { ExistingWorker, WorkerRecord, WorkerState } from "../state.ts";
 
-/** The provider call that a worker wants to make: create or destroy its machine. */
-export function callWanted({ intent, phase, instance, destroyAskedAt }: WorkerRecord): CloudCall | undefined {
+/** The provider call that a worker wants to make: create its machine, destroy it, or look for it. */
+export function callWanted(record: WorkerRecord): CloudCall | undefined {
+  const { intent, phase, instance, destroyAskedAt, looks } = record;
   if (intent.kind === "self-hosted") return undefined;
+  if (looks) return "find";
   if (phase === "booting" && instance === null) return "create";
   return phase === "shutdown" && instance !== null && destroyAskedAt === null ? "destroy" : undefined;
 }
@@ -25,4 +29,20 @@ export function foldTurn(state: ExistingWorker, { version }: Turn): WorkerState 
 /** Lets the worker call the provider at once. */
 export function withTurn(record: WorkerRecord): WorkerRecord {
   return record.waits ? { ...record, waits: false, createNotBefore: null } : record;
+}
+
+/**
+ * A turn is for one call, and the process before this one may have made that call and lost the answer. So
+ * after a restart the worker waits for another turn: otherwise all workers of a pool would call at once, at
+ * whatever rate. A create call whose answer is lost may have made a machine, and may still make it.
+ */
+export function afterRestart(state: WorkerState, now: Instant): WorkerState {
+  const { record } = state;
+  if (record === null || !state.memo.isJustLoaded) return state;
+  const loaded = { ...state, memo: { ...state.memo, isJustLoaded: false } };
+  const lost = record.waits ? undefined : callWanted(record);
+  if (lost === undefined) return loaded;
+  if (lost !== "create") return { ...loaded, record: { ...record, waits: true } };
+  const calledAt = Math.max(record.calledAt ?? 0, now + CREATE_STRAGGLER_MS);
+  return { ...loaded, record: { ...record, waits: true, mayBeMade: true, calledAt } };
 }

@@ -24,25 +24,20 @@ import { shutDown } from "./shutdown.ts";
  */
 export function foldCreate(state: WorkerState, intent: Intent, now: Instant): WorkerState {
   if (state.record !== null) return state;
-  const born = {
-    ...state,
-    // The intent is new, so no earlier process can have made a call for it.
-    memo: { ...state.memo, mayHaveCalled: false },
-  };
-  if (intent.kind === "cloud" && intent.adopt !== undefined) return adopt(born, intent, intent.adopt, now);
+  if (intent.kind === "cloud" && intent.adopt !== undefined) return adopt(state, intent, intent.adopt, now);
   if (now >= intent.notAfter) {
     const reason = "the order to create it came too late";
     const late = { ...newRecord(intent, reason, now), phase: "gone" as const, goneAt: now };
-    return { ...born, record: note(late, "Asked", reason, now) };
+    return { ...state, record: note(late, "Asked", reason, now) };
   }
   if (intent.kind === "self-hosted") {
     const until = iso(intent.notAfter);
     const reason = `waits for a machine to enroll with its code, until ${until}`;
     const text = "a self-hosted machine may join";
-    return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };
+    return { ...state, record: note(newRecord(intent, reason, now), "Invited", text, now) };
   }
   const text = `a machine of type ${intent.instanceType} is wanted`;
-  return { ...born, record: note(newRecord(intent, "being created", now), "Asked", text, now) };
+  return { ...state, record: note(newRecord(intent, "being created", now), "Asked", text, now) };
 }
 
 /**
@@ -175,9 +170,8 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
     text,
     now,
   );
-  // If this process knows all answers, no call is in flight: there is only one call at a time (rule R7).
-  if (ended.record === null || state.memo.mayHaveCalled) return ended;
-  return { ...ended, record: { ...ended.record, calledAt } };
+  // No call is in flight: there is only one call at a time (rule R7).
+  return ended.record === null ? ended : { ...ended, record: { ...ended.record, calledAt } };
 }
 
 /**
@@ -196,12 +190,9 @@ function foldPending(state: ExistingWorker, { retryAfterMs, text }: Pending, now
 type Pending = Extract<CreateAnswer, { kind: "pending" }>;
 
 /** Notes after a failed create call whether this call or an earlier call may have made a machine. */
-function afterFailedCreate(
-  { record, memo }: ReadonlyExistingWorker,
-  { refused }: ProviderFailure,
-): WorkerRecord {
+function afterFailedCreate({ record }: ReadonlyExistingWorker, { refused }: ProviderFailure): WorkerRecord {
   const isThere = record.instance !== null || record.secret !== null;
-  const mayBeMade = record.mayBeMade || (!isThere && (refused !== true || memo.mayHaveCalled));
+  const mayBeMade = record.mayBeMade || (!isThere && refused !== true);
   return { ...record, calling: false, mayBeMade };
 }
 

@@ -30,7 +30,8 @@ export function foldKill(
   const { record } = state;
   const addsForce = force && record.forced === null;
   if (record.phase === "gone" || (record.killedBy !== null && !addsForce)) return state;
-  const named = { ...record, killedBy: record.killedBy ?? by };
+  // The destroy comes before a look. The next listing begins another one.
+  const named = { ...record, killedBy: record.killedBy ?? by, looks: false };
   const text = `forced by ${by}: its end waits for no listing, and a machine may be left at its provider`;
   const killed = addsForce ? note({ ...named, forced: by }, "Forced", text, now) : named;
   const ended = shutDown({ ...state, record: killed }, because(`killed by ${by}`, reason), now);

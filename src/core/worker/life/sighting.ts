@@ -10,6 +10,7 @@ import { isOtherProvider } from "../../pool/config-diff.ts";
 import type { FindAnswer } from "../../provider-answers.ts";
 import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
 import { foldBehavior } from "./behavior.ts";
+import { callWanted } from "./calls.ts";
 import { isUnmade } from "./deadlines.ts";
 import { knownOf, paidUntil } from "./machine-facts.ts";
 import { goneNow, shutDown } from "./shutdown.ts";
@@ -49,8 +50,13 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
   // A listing may omit what exists, so a provider that can is asked for the machine itself.
-  if (TRAITS[intent.provider.kind].finds) return { ...state, record: { ...record, looks: true } };
+  if (TRAITS[intent.provider.kind].finds) return { ...state, record: withLook(record) };
   return foldMissing(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/** The worker waits for its turn to look for its machine. A look that has its turn already is enough. */
+function withLook(record: WorkerRecord): WorkerRecord {
+  return record.looks ? record : { ...record, looks: true, waits: true };
 }
 
 /**
@@ -107,7 +113,8 @@ function withFault(record: WorkerRecord, { fault }: Instance, now: Instant): Wor
 export function foldFound(before: ExistingWorker, answer: FindAnswer, now: Instant): WorkerState {
   const { record } = before;
   if (!record.looks) return before;
-  const state = { ...before, record: { ...record, looks: false } };
+  const looked = { ...record, looks: false };
+  const state = { ...before, record: { ...looked, waits: callWanted(looked) !== undefined } };
   if (record.phase === "gone" || answer.kind === "unsure") return state;
   if (answer.kind === "none")
     return foldMissing(state, "two listings omit it, and its provider does not know it", now);

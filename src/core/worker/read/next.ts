@@ -123,7 +123,14 @@ function nextOfLetGo(state: ReadonlyExistingWorker): Next {
 }
 
 function nextOfEnding({ record }: ReadonlyExistingWorker, now: Instant): Next {
-  const { instance, destroyAskedAt } = record;
+  const { instance, destroyAskedAt, looks } = record;
+  if (looks) {
+    const isWaiting = callWaiting(record) === "find";
+    const action = "ask the provider whether it knows the machine, which its listings omit";
+    return isWaiting
+      ? nextBy("confirm", `${action}, when the pool allows it`, "pool")
+      : nextBy("confirm", action, "provider");
+  }
   if (instance === null)
     return nextBy("confirm", "wait for the provider's listings to show that it was not made", "provider");
   if (callWaiting(record) === "destroy")
