@@ -113,7 +113,10 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   const events = worker.events.map(
     ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
   );
-  return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
+  const boot = (worker.boot ?? []).map(({ at, step, text }) => `  ${at}  ${printable(`${step}: ${text}`)}\n`);
+  const part = (name: string, lines: string[]) =>
+    lines.length === 0 ? "" : `\n${bold(name)}\n${lines.join("")}`;
+  return fields(top, bold) + part("Boot", boot) + part("Events", events);
 }
 
 /** Further machines with the worker's name; empty if there are none. */

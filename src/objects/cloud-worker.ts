@@ -29,7 +29,7 @@ import type { CloudWorkerStub, Env } from "./env.ts";
 import { Cloud } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
-import { parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
+import { bootReportOf, parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
@@ -101,6 +101,13 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async enroll(call: EnrollCall): Promise<HostSetup> {
     this.#enter();
     return this.#auth.enroll(call);
+  }
+
+  async reportBoot(text: string): Promise<void> {
+    this.#shell.count();
+    this.#living();
+    this.#pace.start();
+    this.#actor.apply({ type: "boot", ...bootReportOf(text) });
   }
 
   async join(call: SignedCall): Promise<SignedAnswer<HostSetup>> {

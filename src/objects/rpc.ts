@@ -286,6 +286,11 @@ export interface SocketRefusal {
 export interface CloudWorkerApi {
   /** The edge has verified that the code is valid and names this worker. */
   enroll(call: EnrollCall): Promise<HostSetup>;
+  /**
+   * Takes what the machine's script says of its boot. The edge has verified the token. Codes: `busy`,
+   * `invalid_request`, `unknown_worker`.
+   */
+  reportBoot(text: string): Promise<void>;
   join(call: SignedCall): Promise<SignedAnswer<HostSetup>>;
   /** Answers a report with orders. Waits up to `waitMs` while the host has the current orders. */
   report(call: SignedCall, waitMs: number): Promise<SignedAnswer<Orders>>;
@@ -323,4 +328,6 @@ export interface Objects {
   webhook(id: string): WebhookApi;
   logs(): LogBucket;
   snapshots(): SnapshotStore;
+  /** An archive of Node in the bucket. Null: it is not there (clouds.md#booting). */
+  nodeArchive(file: string): Promise<ReadableStream | null>;
 }

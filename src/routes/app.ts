@@ -12,6 +12,7 @@ import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { type AgentBundle, agentFileRoutes } from "./hosts/agent-files.ts";
+import { bootRoutes } from "./hosts/boot.ts";
 import { enrollmentRoutes } from "./hosts/enrollments.ts";
 import { hostLogRoutes } from "./hosts/host-logs.ts";
 import { hostSecretRoutes } from "./hosts/host-secrets.ts";
@@ -117,6 +118,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   ownIssuerRoutes(app, ownKeys);
   runTokenRoute(app, ownKeys);
   secretRoutes(app);
+  bootRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
   hostSecretRoutes(app);

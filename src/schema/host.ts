@@ -1,11 +1,12 @@
 // The messages between hosts and the control plane (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
+import { BOOT_STEPS } from "../shared/cloud/boot-steps.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
-import { Name, SnapshotId } from "./common.ts";
+import { InstantText, Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
 
@@ -18,6 +19,11 @@ const PlacementId = z.string().regex(PLACEMENT_ID_PATTERN, "must be <run>/<epoch
 
 const Text = z.string().max(MAX_TEXT_CHARS);
 const Bytes = z.int().min(0);
+
+/** A step of a machine's boot, as readers see it (clouds.md#boot-record). */
+export const BootStep = z
+  .object({ at: InstantText, step: z.enum(BOOT_STEPS), text: z.string() })
+  .meta({ id: "BootStep" });
 
 /** The resources that a host measured. */
 export const HostResources = z

@@ -4,6 +4,7 @@ import { durationMs, formatDuration } from "../shared/duration.ts";
 import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared/limits.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
+import { BootStep } from "./host.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
@@ -349,6 +350,10 @@ export const WorkerStatus = ListedWorker.omit({ project: true })
     prices: z
       .array(z.object({ price: z.number(), since: InstantText }))
       .describe("each price per hour that its provider has named, latest last"),
+    boot: z
+      .array(BootStep)
+      .optional()
+      .describe("what the script that makes its machine a host has reported, by the steps of the boot"),
     bootProbe: z
       .object({
         ok: z.boolean(),

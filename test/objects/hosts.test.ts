@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SIGNATURE_TOLERANCE_MS } from "../../src/shared/limits.ts";
+import { readBootToken } from "../../src/signing/boot-token.ts";
 import { enrollmentCode } from "../../src/signing/code.ts";
 import { type Identity, OTHER_SALT, OTHER_SECRET, refusal, settled, sign, TestHost } from "./support/host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
@@ -67,6 +68,36 @@ describe("enrolling (host-protocol.md#joining)", () => {
     expect((await refusal(new TestHost(() => objects.worker(worker)).enroll(code))).code).toBe(
       "enrollment_over",
     );
+  });
+});
+
+// clouds.md#boot-record
+describe("a machine that boots", () => {
+  const record = "boot a\n1.5 begin its script has begun\n2.0 node fetches Node\n3.0 now\n";
+
+  test("reports it to its worker, and the run that waits for it says how far it is", async () => {
+    const worker = await askedWorker();
+    await objects.worker(worker).reportBoot(record);
+    const { boot } = await objects.worker(worker).read();
+    expect(boot?.map(({ step }) => step)).toEqual(["begin", "node"]);
+    const { chain } = await objects.allocation("first").why();
+    expect(chain.at(-1)).toMatchObject({ what: `worker ${worker}`, state: "booting" });
+    expect(chain.at(-1)?.text).toContain("fetches Node (since ");
+  });
+
+  test("has its token in its user data, and that names its worker", async () => {
+    const worker = await askedWorker();
+    const token = /drvb_[\w.-]+/.exec(world.cloud.userDataOf(worker) ?? "")?.[0] ?? "";
+    expect(readBootToken(token, bindings.DROVER_SIGNING_KEY)).toMatch(new RegExp(`^${worker}\\.\\d+$`));
+  });
+
+  test("is told of a record that cannot be read, and of too many", async () => {
+    const worker = await askedWorker();
+    const report = (text: string) => objects.worker(worker).reportBoot(text);
+    expect((await refusal(report("hello"))).code).toBe("invalid_request");
+    expect((await refusal(objects.worker("nobody").reportBoot(record))).code).toBe("unknown_worker");
+    const reports = Array.from({ length: 200 }, () => refusal(report(record)).then(({ code }) => code));
+    expect(await Promise.all(reports.map((one) => one.catch(() => "taken")))).toContain("busy");
   });
 });
 

@@ -1,4 +1,5 @@
 // What does a worker decide about its machine, from the intent to the observed end (workers.md#transitions)?
+import type { BootReport } from "../../probes/boot-record.ts";
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
@@ -9,6 +10,7 @@ import type { CreateWorker, Ended, WorkerUpsert, WorkerUpsertAnswer } from "../m
 import type { CreateAnswer, DestroyAnswer, FindAnswer } from "../provider-answers.ts";
 import { noteAudit, type OperatorEvent, type SecretsHanded } from "./audit.ts";
 import { workerInvariants } from "./check.ts";
+import { foldBoot } from "./host/boot-record.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
 import { foldHeard } from "./host/host-socket.ts";
 import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
@@ -38,6 +40,7 @@ export type WorkerEvent =
   | { type: "tick" }
   | ({ type: "enroll" } & Enrollment)
   | ({ type: "join"; bootId: string } & JoinNote)
+  | ({ type: "boot" } & BootReport)
   | { type: "report"; report: Report }
   /** The host's socket showed a sign of life at this time. */
   | { type: "heard"; at: Instant }
@@ -149,6 +152,8 @@ function fold(state: WorkerState, event: WorkerEvent, now: Instant): WorkerState
       return foldEnroll(living, event, now);
     case "join":
       return foldJoin(living, event, event.bootId, now);
+    case "boot":
+      return foldBoot(living, event, now);
     case "report":
       return foldReport(living, event.report, now);
     case "heard":

@@ -1,6 +1,7 @@
 // What is the state of a worker: what it stores, and what a restart may lose?
 import type { Reported } from "../../probes/believed.ts";
 import type { BootOutcome, BootProbe } from "../../probes/boot.ts";
+import type { BootRecord } from "../../probes/boot-record.ts";
 import type { HostClock } from "../../probes/host-clock.ts";
 import type { Notice } from "../../probes/notice.ts";
 import type { StaleRuns } from "../../probes/trouble.ts";
@@ -102,6 +103,8 @@ export interface WorkerRecord {
   /** The public key of its host, for which secrets are sealed; null: none (secrets.md#host-keys). */
   hostKey: string | null;
   bootId: string | null;
+  /** What the script of its machine has reported. Absent: nothing (clouds.md#boot-record). */
+  boot?: BootRecord;
   /** The ids of earlier boots, latest last. */
   boots: string[];
   /** When two clones were first seen to start alternately as this host. */

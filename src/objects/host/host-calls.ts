@@ -4,6 +4,7 @@ import type { SecretsHanded } from "../../core/worker/audit.ts";
 import { secretsOrdered } from "../../core/worker/placements.ts";
 import { type ExistingWorker, livePlacements } from "../../core/worker/state.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
+import { type BootReport, readBootRecord } from "../../probes/boot-record.ts";
 import { plainReport } from "../../probes/plain-text.ts";
 import { SecretsRequest } from "../../schema/access/secret.ts";
 import { fieldErrors } from "../../schema/field-errors.ts";
@@ -47,6 +48,14 @@ export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
   if (result.success && fields.length === 0) return result.data;
   throw new DroverError("invalid_request", "the body is invalid; `errors` names the fields", { fields });
+}
+
+/** What a machine's script says of its boot. Throws `invalid_request`. */
+export function bootReportOf(text: string): BootReport {
+  const report = readBootRecord(text);
+  if (report !== undefined) return report;
+  const why = "this is no record of a boot: its first line is `boot <id>`, and its last is `<seconds> now`";
+  throw new DroverError("invalid_request", why);
 }
 
 /** What the worker notes of secrets that its host gets, each name once. */

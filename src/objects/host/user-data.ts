@@ -21,6 +21,8 @@ export interface HostCommands {
 export interface HostFacts extends HostCommands {
   url: string;
   code: string;
+  /** The token with which the script reports the boot. */
+  boot: string;
   agentSha256: string;
   /** The builds of Node for machines that have none. Default: Drover's own choice. */
   node?: NodeBuilds;
@@ -44,6 +46,9 @@ export function userDataScript(host: HostFacts): string {
   const { url: nodeUrl, x64, arm64 } = host.node ?? NODE_BUILDS;
   const words: Record<string, string[]> = {
     NODE: [nodeUrl],
+    MIRROR: [`${host.url}/agent/node`],
+    BOOT: [host.boot],
+    REPORT: [`${host.url}/v1/hosts/boot`],
     X64: [x64.name, x64.xz, x64.gz],
     ARM64: [arm64.name, arm64.xz, arm64.gz],
     CODE: [host.code],

@@ -2,6 +2,7 @@
 import type { Via } from "../../core/audit/via.ts";
 import type { Env } from "../env.ts";
 import { LogChunks } from "../files/log-chunks.ts";
+import { nodeArchive } from "../files/node-archives.ts";
 import { Snapshots } from "../files/snapshots.ts";
 import type { RegistryCalls } from "../registry/api.ts";
 import type { Objects } from "../rpc.ts";
@@ -56,5 +57,6 @@ export function objectsOf(env: Env, via?: Via): Objects {
     registry: () => registryOf(env, via),
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
     snapshots: () => new Snapshots(env.LOGS),
+    nodeArchive: (file) => nodeArchive(env.LOGS, file),
   };
 }

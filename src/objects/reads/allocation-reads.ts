@@ -17,9 +17,26 @@ export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const { record } = state;
   const placement = record.ended ? null : openPlacement(state);
   const waits = placement === null && !record.ended;
-  const pool = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
+  const asked = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
+  const pool = asked === null ? null : await withBoot(asked, peers);
   const worker = placement === null ? null : await peers.worker(placement.worker).why(record.id);
   return whyOf(state, pool ?? worker, placement?.worker ?? null, droverNow());
+}
+
+/**
+ * What the pool says, with the words of the worker that boots for the run. Only the worker knows how far its
+ * machine is: each step of a boot would otherwise cost the pool a message.
+ */
+async function withBoot(pool: Why, peers: Peers): Promise<Why> {
+  const last = pool.chain.at(-1);
+  const worker = last?.state === "booting" ? /^worker (\S+)$/.exec(last.what)?.[1] : undefined;
+  if (last === undefined || worker === undefined) return pool;
+  const said = await peers
+    .worker(worker)
+    .why()
+    .catch(() => undefined);
+  if (said?.state !== "booting") return pool;
+  return { ...pool, chain: [...pool.chain.slice(0, -1), { ...last, text: said.reason.text }] };
 }
 
 /** The CPU and memory that a run uses. Only its worker knows them; a run without a placement uses nothing. */

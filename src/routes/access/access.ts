@@ -37,10 +37,11 @@ export class Access {
   };
   /** Tokens that commands ask for (oidc.md#out). */
   readonly runTokens = new RateLimiter(RUN_TOKEN_RATE);
-  /** Tokens of other issuers, and of attempts, that were refused (oidc.md#exchange). */
+  /** Tokens of other issuers, of attempts and of booting machines that were refused (oidc.md#exchange). */
   readonly refused = {
     issuer: new RateLimiter(REFUSED_TOKEN_RATE),
     attempt: new RateLimiter(REFUSED_ATTEMPT_RATE),
+    boot: new RateLimiter(REFUSED_TOKEN_RATE),
   };
 }
 

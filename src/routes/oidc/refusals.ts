@@ -10,7 +10,7 @@ import { hasCode } from "../http/problem.ts";
  * that are refused is turned away before the work, also if they all come at once: `too_many_requests`. Tokens
  * that are accepted count for nothing, nor do those that are refused through the fault of somebody else.
  */
-export function countRefusals(kind: "issuer" | "attempt") {
+export function countRefusals(kind: "issuer" | "attempt" | "boot") {
   return createMiddleware<EdgeTypes>(async (c, next) => {
     const limiter = c.var.access.refused[kind];
     const { verdict, settle } = limiter.reserve(placeOf(addressOf(c)), c.env.now());

@@ -29,8 +29,11 @@ export const TAGS = {
   [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
-/** Callers without a token of this Drover: hosts, commands of attempts, holders of an issuer's token. */
-type Foreign = "host" | "attempt" | "issuer";
+/**
+ * Callers without a token of this Drover: hosts, machines that boot, commands of attempts, holders of an
+ * issuer's token.
+ */
+type Foreign = "host" | "boot" | "attempt" | "issuer";
 
 /**
  * Who may call an operation: tokens with a scope, any valid token, callers with another proof, or anyone
@@ -41,6 +44,7 @@ export type AccessRule = Scope | "any_token" | Foreign | "open";
 /** How callers without a token of this Drover prove who they are, for the document. */
 const PROOFS: Record<Foreign, { security: Record<string, never[]>[]; text: string }> = {
   host: { security: [{ hostSignature: [] }], text: "Needs the signature of the host." },
+  boot: { security: [{ bootToken: [] }], text: "Needs the token of a machine that boots." },
   attempt: { security: [{ requestToken: [] }], text: "Needs the request token of an attempt." },
   issuer: { security: [{ issuerToken: [] }], text: "Needs a token of an issuer that a trust rule names." },
 };
@@ -61,7 +65,8 @@ function securityOf(access: AccessRule) {
 
 /** Checks the scope, or counts refused proofs, before any other part of the request. */
 function guardOf(access: AccessRule) {
-  if (access === "issuer" || access === "attempt") return { middleware: countRefusals(access) };
+  if (access === "issuer" || access === "attempt" || access === "boot")
+    return { middleware: countRefusals(access) };
   if (access === "open" || access === "host" || access === "any_token") return {};
   return { middleware: requireScope(access) };
 }
@@ -86,6 +91,12 @@ export const SECURITY_SCHEMES = {
       "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that " +
       "both sides derived from its code: method, path, query, digest of the body, time, host and " +
       "purpose. Answers are signed, too. `docs/design/protocol.md` has the exact form.",
+  },
+  bootToken: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "drvb_<worker>.<expires at, seconds>.<HMAC>",
+    description: "The token in the script with which a machine boots. It is good for reports of this boot.",
   },
   requestToken: {
     type: "http",

@@ -34,6 +34,7 @@ export function walledObjects(
     webhook: (id) => guarded(objects.webhook(id), confirm),
     logs: () => guarded(objects.logs(), confirm),
     snapshots: () => guarded(objects.snapshots(), confirm),
+    nodeArchive: (file) => objects.nodeArchive(file),
   };
 }
 

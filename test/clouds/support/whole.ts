@@ -146,6 +146,13 @@ export function testWholeWay(way: WholeWay, trouble: Trouble): void {
     expect(machines.living).toBe(0);
     expect(fake.overRate()).toEqual([]);
 
+    const { items: gone } = await up.json(200, "GET", "/v1/workers?pool=ci&state=gone");
+    const boots = await Promise.all(gone.map(({ id }: Json) => up.json(200, "GET", `/v1/workers/${id}`)));
+    const steps = boots.filter(({ readyAt }) => readyAt !== null).map(({ boot }) => boot.at(-1)?.step);
+    // What was reported while there was no control plane comes only with a later step.
+    expect(steps).toContain("start");
+    expect(new Set(steps)).not.toContain(undefined);
+
     const metrics = await (await up.call("GET", "/metrics")).text();
     const spent = /drover_instances_spent_total\{pool="ci"[^}]*\} (\S+)/.exec(metrics)?.[1];
     expect(Number(spent)).toBeGreaterThan(0);

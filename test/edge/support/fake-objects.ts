@@ -85,6 +85,8 @@ export interface FakeWorld {
   /** Every call, as `kind name method`, in order. */
   calls: string[];
   signedCalls: SignedCall[];
+  /** What machines that boot have reported. */
+  boots: string[];
   /** Chunks of logs as they arrived, with all their bytes. */
   chunks: (Omit<SignedChunk, "body"> & { bytes: Uint8Array })[];
   /** The content of the bucket. */
@@ -140,11 +142,13 @@ export function createWorld(...pools: string[]): FakeWorld {
       registry: () => guarded(world, "registry", registryOf(world, until)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
+      nodeArchive: async (file) => (file === "node.tar.xz" ? new Response("an archive").body : null),
     },
     runs: new Map(),
     pools: new Map(pools.map((name) => [name, undefined])),
     calls: [],
     signedCalls: [],
+    boots: [],
     chunks: [],
     objectsInBucket: new Map(),
     snapshots: new Map(),
@@ -434,6 +438,9 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     },
     async admit() {
       return { answerKey: ANSWER_KEY, value: null };
+    },
+    async reportBoot(text) {
+      world.boots.push(text);
     },
     async confirmAttempt({ attempt }) {
       if (world.live.has(attempt)) return;

@@ -63,6 +63,11 @@ export class TestCloud {
    * machine.
    */
   codeOf(worker: string): string | undefined {
-    return /drvc_[^'\s]+/.exec(this.instances.get(`i-${worker}`)?.userData ?? "")?.[0];
+    return /drvc_[^'\s]+/.exec(this.userDataOf(worker) ?? "")?.[0];
+  }
+
+  /** The data of a worker's machine. Undefined: there is no machine. */
+  userDataOf(worker: string): string | undefined {
+    return this.instances.get(`i-${worker}`)?.userData;
   }
 }

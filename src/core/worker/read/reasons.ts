@@ -3,6 +3,7 @@ import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
+import { bootText } from "../host/boot-record.ts";
 import { bootTrouble } from "../life/deadlines.ts";
 import { doublesText } from "../life/sighting.ts";
 import type { ReadonlyExistingWorker } from "../state.ts";
@@ -62,7 +63,8 @@ function textOf(
     case "invited":
     case "enrolled":
       if (createTries > 1) return `${clause(reason)}; the provider was asked ${createTries} times`;
-      return bootProbe?.ok === false ? `${reason}: ${bootTrouble(record)}` : reason;
+      if (bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;
+      return record.boot === undefined ? reason : `${reason}: ${bootText(record)}`;
     case "destroying": {
       if (destroys === null || destroys.tries < 2) return reason;
       const since = iso(destroys.since);

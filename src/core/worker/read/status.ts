@@ -51,6 +51,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     doubles: record.doubles,
     reason: view.reason,
     version: record.version,
+    boot: (record.boot?.steps ?? []).map((step) => ({ ...step, at: iso(step.at) })),
     bootProbe: probeOf(record),
     bootOutcome: view.bootOutcome,
     notice: notice === null ? null : { text: notice.text, goneAt: isoOrNull(notice.goneAt) },

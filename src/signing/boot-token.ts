@@ -1,0 +1,25 @@
+// What proves that a booting machine is a worker's own, before it has an agent that can sign
+// (clouds.md#boot-record)?
+import { codeKey } from "./code.ts";
+import { base64Url, isSame, type Key, mac } from "./mac.ts";
+
+const TOKEN = /^drvb_([a-z0-9][a-z0-9-]{0,62}\.\d{1,12})\.([A-Za-z0-9_-]{43})$/;
+
+/**
+ * Makes the token with which a booting machine reports its boot: `drvb_<claim>.<HMAC, base64url>`. Unlike the
+ * code from which it is derived, it is sent, so it must not reveal the code's key.
+ */
+export function bootToken(claim: string, key: Key): string {
+  return `drvb_${claim}.${macOf(claim, key)}`;
+}
+
+/** The claim of a genuine token. Undefined: the text is malformed, or another Drover has made it. */
+export function readBootToken(text: string, signingKey: string): string | undefined {
+  const [, claim, given] = TOKEN.exec(text) ?? [];
+  if (claim === undefined || given === undefined || signingKey === "") return undefined;
+  return isSame(given, macOf(claim, codeKey(claim, signingKey))) ? claim : undefined;
+}
+
+function macOf(claim: string, key: Key): string {
+  return base64Url(mac(key, "drover-boot\n", claim));
+}
