@@ -70,6 +70,11 @@ export class HostAgent {
     return this.#state.setup?.worker;
   }
 
+  /** How much later the control plane's clock is than that of this machine, as far as known. */
+  get clockErrorMs(): Millis {
+    return this.#exchange?.plane.clockErrorMs ?? 0;
+  }
+
   /** Whether this machine may become the host of another worker. */
   get isFree(): boolean {
     return isFree(this.#state, this.#options.now());

@@ -164,6 +164,8 @@ async function startAgent(
     snapshots,
     stateDir,
     instance,
+    escapes: groups.means.kill === "processes",
+    clockErrorMs: () => agent.clockErrorMs,
     noticeCommand: notice,
     secrets: {
       keepRuns: (runs) => taskSecrets.keepRuns(runs),

@@ -78,6 +78,8 @@ export type HostEvent =
   | { type: "forgotten"; id: string }
   /** The directories of a placement, or its kept data, are deleted. */
   | { type: "cleared"; placement: string }
+  /** The directories of an ended placement cannot be deleted, since something holds on to them. */
+  | { type: "held_on"; placement: string; holder: string }
   /** A sticky placement has its directory. `moved`: its data were moved from the placement `from`. */
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
   /** The data of a sticky placement are stored, or cannot be stored. */
@@ -87,6 +89,8 @@ export type HostEvent =
   | { type: "probed"; ok: boolean; output: string; exitCode?: number | null }
   /** A check for a notice has ended. null: there is none. Absent: the check has failed. */
   | { type: "noticed"; raw?: string | null | undefined }
+  /** The machine was inspected. null: it is fit to be a host. */
+  | { type: "inspected"; fault: string | null }
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
   /** The agent was asked to end. `by: "lease"`: the watchdog ends the attempts of a dead agent. */
   | { type: "shutdown"; by?: HostStop }

@@ -10,6 +10,7 @@ import { dueExit, endHost } from "./attempts/ending.ts";
 import { applyOrders } from "./attempts/orders.ts";
 import { dueCollections } from "./attempts/outputs.ts";
 import { dueClears, placementCleared, withPlacements } from "./attempts/placements.ts";
+import { foldHeldOn, withoutRemains } from "./attempts/remains.ts";
 import { dueForData, foldBegun, foldKept, foldSaved, hasBegun, withoutData } from "./attempts/sticky.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { hostInvariants } from "./check.ts";
@@ -19,6 +20,7 @@ import { foldSleep, mayStart } from "./lease.ts";
 import type { HostMessage } from "./messages.ts";
 import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./reports/chunks.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./reports/exchange.ts";
+import { dueInspection, foldInspected } from "./reports/fitness.ts";
 import { withNewsOf } from "./reports/news.ts";
 import { dueLook, foldNotice } from "./reports/notice.ts";
 import { makeReport } from "./reports/report.ts";
@@ -58,6 +60,8 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     powersOff,
     boot: { acked: false, running: false },
     notice: { running: false },
+    fitness: { running: false },
+    remains: {},
     exchange: newExchange(),
     socket: newSocket(),
     usage: { sampling: false },
@@ -87,6 +91,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
       ...dueSocket(state, now),
       ...dueProbe(state),
       ...dueLook(state),
+      ...dueInspection(state),
       ...dueSample(state),
       ...dueExit(state, now),
     ];
@@ -136,12 +141,20 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return { ...state, boot: foldProbe(state, event, now) };
     case "noticed":
       return foldNotice(state, event.raw, now);
+    case "inspected":
+      return foldInspected(state, event.fault, now);
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
-    case "cleared":
-      return placementCleared(withoutData(state, event.placement), event.placement);
-    case "kept":
-      return placementCleared(foldKept(state, event.placement, now), event.placement);
+    case "cleared": {
+      const { placement } = event;
+      return placementCleared(withoutRemains(withoutData(state, placement), placement, now), placement);
+    }
+    case "kept": {
+      const { placement } = event;
+      return placementCleared(withoutRemains(foldKept(state, placement, now), placement, now), placement);
+    }
+    case "held_on":
+      return foldHeldOn(state, event.placement, event.holder, now);
     case "begun":
       return foldBegun(state, event);
     case "saved":
@@ -160,8 +173,12 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
 }
 
 function foldJoined(state: HostState, setup: HostSetup, now: Instant): HostState {
-  const { boot, notice } = state;
-  const looks = { boot: { ...boot, nextAt: now }, notice: { ...notice, nextAt: now } };
+  const { boot, notice, fitness } = state;
+  const looks = {
+    boot: { ...boot, nextAt: now },
+    notice: { ...notice, nextAt: now },
+    fitness: { ...fitness, nextAt: now },
+  };
   const next = { ...state, setup, leaseMs: setup.leaseMs, ...looks };
   if (setup.socketUrl === undefined) return next;
   return { ...next, exchange: { ...state.exchange, notBefore: now + WEBHOOK_PATIENCE_MS } };

@@ -54,7 +54,10 @@ export type HostMessage = { to: string } & (
   | { kind: "collect"; id: string; globs: string[] }
   /** Delete the data of an attempt, and remember its id. `forgotten`. */
   | { kind: "forget"; id: string }
-  /** Delete the directories of a placement, but keep the data of a sticky placement. `cleared` or `kept`. */
+  /**
+   * Delete the directories of a placement, but keep the data of a sticky placement. `cleared`, `kept` or
+   * `held_on`.
+   */
   | { kind: "clear"; placement: string }
   /**
    * Create the directory of a sticky placement from the kept data of the placement `from`, or else from a
@@ -78,6 +81,8 @@ export type HostMessage = { to: string } & (
   | { kind: "sample"; ids: string[] }
   /** Check whether the machine is about to be taken away. `noticed`. */
   | { kind: "look" }
+  /** Inspect the machine: is it fit to be a host? `inspected`. */
+  | { kind: "inspect" }
   /** End this process. With `powerOff`, power off the machine, too, if it can power itself off. */
   | { kind: "exit"; code: number; reason: string; powerOff: boolean }
 );

@@ -181,6 +181,25 @@ export interface NoticeState {
   running: boolean;
 }
 
+/** Whether the machine is fit to be a host (`reports/fitness.ts`). */
+export interface FitnessState {
+  running: boolean;
+  /** When to inspect the machine next; absent while it is inspected, and before this host has joined. */
+  nextAt?: Instant | undefined;
+  /** Since when inspections have found a fault. */
+  since?: Instant;
+  /** The fault, once it has lasted. */
+  broken?: string;
+}
+
+/** Something holds on to the directories of an ended placement (`attempts/remains.ts`). */
+export interface Remains {
+  holder: string;
+  tries: number;
+  /** When to try again to delete them; absent while that is tried. */
+  againAt?: Instant | undefined;
+}
+
 /** One measurement. `cpuMs` is the total so far; the other fields are current values. */
 export interface RawUsage {
   cpuMs: number;
@@ -241,6 +260,9 @@ export interface HostState {
   powersOff: boolean;
   boot: BootState;
   notice: NoticeState;
+  fitness: FitnessState;
+  /** By placement: what keeps its directories from being deleted. */
+  remains: Record<string, Remains>;
   exchange: ExchangeState;
   socket: SocketState;
   usage: UsageState;

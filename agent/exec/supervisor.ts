@@ -1,6 +1,8 @@
 // How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
 import type { DriverName } from "../../src/schema/run/task.ts";
+import type { Millis } from "../../src/shared/machine.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { runOf } from "../core/attempts/placements.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
@@ -14,10 +16,12 @@ import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
 import { punchLog } from "./files/punch.ts";
 import type { StickyData } from "./files/sticky-data.ts";
+import { inspectMachine } from "./inspect.ts";
 import { Maskers, type SecretsOf } from "./maskers.ts";
 import { lookForNotice } from "./notice.ts";
 import type { Prestart } from "./prestart.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
+import { holdersOf } from "./processes/holders.ts";
 import { measureHost } from "./processes/usage.ts";
 import { startErrorOf } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
@@ -47,6 +51,10 @@ export interface SupervisorOptions {
   stateDir: string;
   /** Marks every process of this host (`DROVER_INSTANCE`). */
   instance: string | undefined;
+  /** Processes can escape a kill here (`Means`). */
+  escapes: boolean;
+  /** How much later the control plane's clock is than that of this machine, as far as known. */
+  clockErrorMs: () => Millis;
   /** The command that asks the provider whether it will take the machine back. */
   noticeCommand: string | undefined;
   secrets: Pick<TaskSecrets, "ended" | "forget" | "keepRuns">;
@@ -134,7 +142,7 @@ export class Supervisor {
   }
 
   async #act(message: LocalMessage, stop: AbortSignal): Promise<HostEvent> {
-    const { store, allocs, sticky, stateDir, instance, noticeCommand } = this.#options;
+    const { store, allocs, stateDir, instance, noticeCommand } = this.#options;
     switch (message.kind) {
       case "prepare":
       case "start":
@@ -155,12 +163,8 @@ export class Supervisor {
       case "begin":
       case "save":
         return this.#transfer(message, stop);
-      case "clear": {
-        const { placement } = message;
-        if (await sticky.keep(placement)) return { type: "kept", placement };
-        await allocs.clear(allocs.rootOf(placement));
-        return { type: "cleared", placement };
-      }
+      case "clear":
+        return this.#clear(message.placement);
       case "drop":
         await allocs.clear(allocs.keptRootOf(message.placement));
         return { type: "cleared", placement: message.placement };
@@ -172,8 +176,28 @@ export class Supervisor {
         const outcome = await runBootProbe(message.command, join(stateDir, "boot-probe.log"), instance);
         return { type: "probed", ...outcome };
       }
+      case "inspect":
+        return { type: "inspected", fault: await inspectMachine(stateDir, this.#options.clockErrorMs()) };
       case "look":
         return { type: "noticed", raw: await lookForNotice(stateDir, noticeCommand, instance) };
+    }
+  }
+
+  /**
+   * Deletes the directories of an ended placement. Where a kill is best effort, a process may have escaped
+   * it, and still runs in them.
+   */
+  async #clear(placement: string): Promise<HostEvent> {
+    const { allocs, sticky, escapes } = this.#options;
+    const root = allocs.rootOf(placement);
+    const holder = escapes ? holdersOf(root) : undefined;
+    if (holder !== undefined) return { type: "held_on", placement, holder };
+    try {
+      if (await sticky.keep(placement)) return { type: "kept", placement };
+      await allocs.clear(root);
+      return { type: "cleared", placement };
+    } catch (error) {
+      return { type: "held_on", placement, holder: holdersOf(root) ?? errorText(error) };
     }
   }
 

@@ -54,6 +54,11 @@ export class ControlPlane {
     this.#signer = signer;
   }
 
+  /** How much later the control plane's clock is than that of this machine, as far as refusals have shown. */
+  get clockErrorMs(): Millis {
+    return this.#offsetMs;
+  }
+
   /** Posts JSON. Rejects with a `Refusal`, or with the reason why there was no valid answer. */
   post(url: string, purpose: Purpose, body: string, signal: AbortSignal): Promise<unknown> {
     return this.#send("POST", url, purpose, body, contentDigest(body), signal);

@@ -1,4 +1,13 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import {
+  existsSync,
+  mkdtempSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -15,6 +24,7 @@ import { makeSalt } from "../../agent/plane/sign.ts";
 import { Snapshots } from "../../agent/plane/snapshots.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import { keyOf } from "../../src/signing/mac.ts";
+import { until } from "../local/support/scratch.ts";
 import { FakePlane } from "./support/fake-plane.ts";
 
 // What the supervisor does for every driver, with drivers that only note what they are asked.
@@ -74,6 +84,7 @@ class NotingDriver implements Driver {
 }
 
 let dir: string;
+let allocs: AllocDirs;
 let log: string[];
 let fake: NotingDriver;
 let exec: NotingDriver;
@@ -92,13 +103,13 @@ const signal = (name: SignalName) => perform({ kind: "signal", to: ID, id: ID, s
 const killTree = (id: string) => perform({ kind: "kill_tree", to: id, id, waitMs: 0 });
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "drover-supervisor-"));
+  dir = realpathSync(mkdtempSync(join(tmpdir(), "drover-supervisor-")));
   log = [];
   snapshots = undefined;
   secrets = {};
   fake = new NotingDriver("fake", log);
   exec = new NotingDriver("exec", log);
-  const allocs = new AllocDirs(dir);
+  allocs = new AllocDirs(dir);
   supervisor = new Supervisor({
     store: new AttemptStore(dir),
     allocs,
@@ -111,6 +122,8 @@ beforeEach(() => {
     snapshots: () => snapshots,
     stateDir: dir,
     instance: undefined,
+    escapes: true,
+    clockErrorMs: () => 0,
     noticeCommand: undefined,
     secrets: { ended: async () => undefined, forget: async () => undefined, keepRuns: () => undefined },
     secretsOf: (run) => (secrets[run] ?? []).map((value) => Buffer.from(value)),
@@ -118,6 +131,33 @@ beforeEach(() => {
   });
 });
 afterEach(() => rmSync(dir, { recursive: true }));
+
+// workers.md#stale-runs
+describe("the directories of an ended placement", () => {
+  const clear = () => supervisor.perform({ kind: "clear", to: "a/1", placement: "a/1" });
+
+  test("are deleted", async () => {
+    const root = allocs.make("a/main/1.1").local;
+    expect(await clear()).toEqual({ type: "cleared", placement: "a/1" });
+    expect(existsSync(root)).toBe(false);
+  });
+
+  test("stay while a process that has escaped its kill runs in them, and no longer", async () => {
+    const { local } = allocs.make("a/main/1.1");
+    const child = spawn("sleep", ["60"], { cwd: local, stdio: "ignore" });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    try {
+      await until("it runs there", () => readlinkSync(`/proc/${child.pid}/cwd`) === local || undefined);
+      const holder = `process ${child.pid} (sleep)`;
+      expect(await clear()).toEqual({ type: "held_on", placement: "a/1", holder });
+      expect(existsSync(local)).toBe(true);
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
+    }
+    expect(await clear()).toEqual({ type: "cleared", placement: "a/1" });
+  });
+});
 
 describe("an attempt belongs to the driver of its task", () => {
   test.each([

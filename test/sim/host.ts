@@ -463,6 +463,9 @@ export class Host {
       case "look":
         answer(this.#world.chance.between(1, 100), { type: "noticed", raw: this.#lookForNotice() });
         break;
+      case "inspect":
+        answer(this.#world.chance.between(1, 100), { type: "inspected", fault: null });
+        break;
       case "sample": {
         const used = { cpuMs: this.#localNow, memoryBytes: 4_096, pids: 1 };
         const attempts = Object.fromEntries(message.ids.map((id) => [id, used]));

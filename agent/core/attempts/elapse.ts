@@ -4,10 +4,11 @@ import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";
 import { noticeKillAt, noticeStopAt } from "../reports/notice.ts";
 import { sampleDueAt } from "../reports/usage.ts";
-import type { AttemptState, BootState, HostState, NoticeState } from "../types.ts";
+import type { AttemptState, BootState, FitnessState, HostState, NoticeState } from "../types.ts";
 import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
 import { isStoppable, owesOutputs } from "./outputs.ts";
+import { clearsAgainAt, elapseRemains } from "./remains.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
 
 /**
@@ -23,6 +24,8 @@ export function elapse(state: HostState, now: Instant): HostState {
     attempts: mapAttempts(state, (attempt) => elapseAttempt(state, attempt, now)),
     boot: begun(state.boot, now),
     notice: begun(state.notice, now),
+    fitness: begun(state.fitness, now),
+    remains: elapseRemains(state, now),
     usage: { ...state.usage, sampling },
     sticky: elapseKept(state, now),
   };
@@ -32,7 +35,7 @@ export function elapse(state: HostState, now: Instant): HostState {
 }
 
 /** Begins a periodic check that is due. */
-function begun<Check extends BootState | NoticeState>(check: Check, now: Instant): Check {
+function begun<Check extends BootState | NoticeState | FitnessState>(check: Check, now: Instant): Check {
   if (check.nextAt === undefined || check.nextAt > now) return check;
   return { ...check, nextAt: undefined, running: true };
 }
@@ -76,8 +79,16 @@ function momentsOf(state: HostState, attempt: AttemptState) {
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  const { boot, notice, attempts } = state;
+  const { boot, notice, fitness, attempts } = state;
   const moments = Object.values(attempts).map((one) => earliest(...Object.values(momentsOf(state, one))));
-  const dueAt = [boot.nextAt, notice.nextAt, leasePowerOffAt(state), sampleDueAt(state), keptUntil(state)];
+  const dueAt = [
+    boot.nextAt,
+    notice.nextAt,
+    fitness.nextAt,
+    leasePowerOffAt(state),
+    sampleDueAt(state),
+    keptUntil(state),
+    clearsAgainAt(state),
+  ];
   return earliest(...dueAt, ...moments);
 }

@@ -36,10 +36,11 @@ export function placementCleared(state: HostState, placement: string): HostState
  * orders, since these may continue a placement from an earlier start of the agent. The shell keeps the data
  * of a sticky placement.
  */
-export function dueClears({ placements, attempts, ordersSeen }: HostState): HostMessage[] {
+export function dueClears(state: HostState): HostMessage[] {
+  const { placements, attempts, ordersSeen } = state;
   if (ordersSeen === 0 || placements.length === 0) return [];
   const needed = new Set(Object.keys(attempts).map(placementOf));
   return placements
-    .filter((placement) => !needed.has(placement))
+    .filter((placement) => !needed.has(placement) && state.remains[placement]?.againAt === undefined)
     .map((placement) => ({ kind: "clear", to: placement, placement }));
 }

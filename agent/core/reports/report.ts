@@ -4,10 +4,12 @@ import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
+import { staleReport } from "../attempts/remains.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
 import { MAX_REPORT_LOG_BYTES } from "../bounds.ts";
 import type { MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
+import { fitnessReport } from "./fitness.ts";
 import { allUnackedBytes, shareLogBudget, streamsOf } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
 import { isInDelta } from "./socket.ts";
@@ -36,7 +38,7 @@ export function makeReport(state: HostState, now: Instant): MessageOf<"report"> 
     full,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
-    ...(full ? noticeReport(state, now) : {}),
+    ...(full ? { ...noticeReport(state, now), ...fitnessReport(state), ...staleReport(state) } : {}),
     means: state.means,
     attempts: attempts.map((one) => ({ ...reportOfAttempt(one, now), ...dataReport(state, one.id) })),
     ...keptReport(state),

@@ -30,6 +30,9 @@ export function step(before: HostState, event: HostEvent, now: number): HostStat
 type Kind = HostMessage["kind"];
 type MessageOf<K extends Kind> = Extract<HostMessage, { kind: K }>;
 
+/** What a host owes to no attempt. */
+const ROUTINE = new Set<Kind>(["report", "probe", "look", "inspect", "sample"]);
+
 /**
  * A host whose clock and shell are the test. Each step first sees whether time has work for it, as a shell
  * would.
@@ -69,7 +72,7 @@ export class Driven {
   owed(): Kind[] {
     return this.due()
       .map(({ kind }) => kind)
-      .filter((kind) => kind !== "report" && kind !== "probe" && kind !== "look" && kind !== "sample");
+      .filter((kind) => !ROUTINE.has(kind));
   }
 
   message<K extends Kind>(kind: K): MessageOf<K> | undefined {

@@ -47,7 +47,7 @@ const kinds = (host: Driven) =>
   host
     .due()
     .map(({ kind }) => kind)
-    .filter((kind) => kind !== "look");
+    .filter((kind) => kind !== "look" && kind !== "inspect");
 const reported = (host: Driven) => host.report()?.attempts.map(({ id, state }) => `${id} ${state}`);
 
 describe("opening", () => {
