@@ -1,25 +1,30 @@
 // What `drover provider test` does: holds a provider to its contract and prints the findings.
 import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PutPoolConfig } from "../../src/schema/pool.ts";
+import type { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
 import { sizeBytes } from "../../src/shared/size.ts";
 import { CliError, EXIT } from "../errors.ts";
-import { contentOf, readJsonObject } from "../json-file.ts";
+import { readJsonObject } from "../json-file.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration, fields, printable, table } from "../terminal/text.ts";
 import type { Subject, TestEnvironment } from "./session.ts";
-import { type Report, testProvider } from "./suite.ts";
-import { callers, type Tested, testedProvider } from "./tested.ts";
+import { type Recorded, type Report, recordTest, reportOf } from "./suite.ts";
+import { callers, now, readTested, type Tested } from "./tested.ts";
 
-/** What the command was given. `credentials`: the name of a file, or `-`. */
+/**
+ * What the command was given. `credentials`: the name of a file, or `-`. `record`: the file for the calls and
+ * their answers.
+ */
 export interface TestOptions {
   file: string;
   type: string | undefined;
   credentials: string | undefined;
+  record: string | undefined;
   json: boolean;
 }
 
@@ -36,13 +41,10 @@ const TEST_MACHINE_SECONDS = 3_600;
  * the command destroys the test machine and then exits. After the second signal, it exits and leaves the
  * machine. Throws a `CliError` if nothing can be tested.
  */
-export async function providerTest(io: Io, { file, type, credentials, json }: TestOptions): Promise<number> {
-  if (file === "-" && credentials === "-") {
-    throw new CliError("Only one of the pool and its credentials can come from standard input.", []);
-  }
-  const { name, config } = await readPool(file);
-  const given = credentials === undefined ? undefined : await contentOf(credentials);
-  const subject = subjectOf(name, config, testedProvider(config.provider, given), type);
+export async function providerTest(io: Io, options: TestOptions): Promise<number> {
+  const { file, type, credentials, record, json } = options;
+  const { name, config, tested } = await readTested(file, credentials);
+  const subject = subjectOf(name, config, tested, type);
   const interrupts = listenForInterrupts();
   let interrupted: Interrupt | undefined;
   const stopped = new AbortController();
@@ -55,27 +57,33 @@ export async function providerTest(io: Io, { file, type, credentials, json }: Te
     await io.say("The test machine was left running. Look for machines named drover-test-…");
     return exitCode;
   });
-  const report = await Promise.race([testProvider(subject, environmentUntil(stopped.signal)), left]);
+  const recorded = await Promise.race([recordTest(subject, environmentUntil(stopped.signal)), left]);
   interrupts.release();
-  if (typeof report === "number") return report;
+  if (typeof recorded === "number") return recorded;
+  const report = reportOf(recorded);
   await warnOfLeftovers(io, report);
+  if (record !== undefined) writeFileSync(record, `${asJson(recorded)}\n`);
   if (interrupted !== undefined) return interrupted.exitCode;
+  return show(io, report, json);
+}
+
+/** Judges a record of an earlier test. Resolves with the exit code. Throws a `CliError` if it is none. */
+export async function replayTest(io: Io, path: string, json: boolean): Promise<number> {
+  const recorded: Partial<Recorded> = await readJsonObject(path, "the record of a provider's test");
+  const { transcript, left } = recorded;
+  if (!Array.isArray(transcript?.calls) || transcript.patience === undefined) {
+    throw new CliError(`${path} is no record of a provider's test.`, [
+      "`drover provider test --record <path>` writes one.",
+    ]);
+  }
+  return show(io, reportOf(left === undefined ? { transcript } : { transcript, left }), json);
+}
+
+async function show(io: Io, report: Report, json: boolean): Promise<number> {
   await io.stdout.write(json ? `${asJson(report)}\n` : textOf(report));
   const well = report.findings.every(({ verdict }) => verdict === "kept") && report.left?.length === 0;
   return well ? 0 : EXIT.no;
 }
-
-async function readPool(file: string): Promise<{ name: string; config: PutPoolConfig }> {
-  const content: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
-  const { name = "default", ...rest } = content;
-  const { data, error } = PutPoolConfig.safeParse(rest);
-  if (data !== undefined) return { name: String(name), config: data };
-  const issues = error.issues.map(({ path, message }) => printable(`/${path.join("/")}: ${message}`));
-  throw new CliError(`${file} is not the configuration of a pool.`, issues);
-}
-
-/** Milliseconds since 1970, which clouds check in signatures, on a clock that does not jump. */
-const now = () => performance.timeOrigin + performance.now();
 
 function subjectOf(name: string, config: PutPoolConfig, tested: Tested, type: string | undefined): Subject {
   const { owner, stranger } = callers(tested, now);

@@ -4,14 +4,45 @@ import type { Provider } from "../../src/providers/provider.ts";
 import { providerOf } from "../../src/providers/provider-of.ts";
 import { jsonOf } from "../../src/schema/json.ts";
 import type { ProviderConfig, PutProvider } from "../../src/schema/pool/provider-config.ts";
+import { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { CliError } from "../errors.ts";
+import { contentOf, readJsonObject } from "../json-file.ts";
+import { printable } from "../terminal/text.ts";
 
 /** A provider with the text of its credentials: the test calls it itself, and no Drover shows them. */
 export interface Tested {
   config: ProviderConfig;
   credentials: string;
 }
+
+/**
+ * The pool in a file, and its provider with the text of the credentials. Each path may be `-`, but not both.
+ * Throws a `CliError`.
+ */
+export async function readTested(
+  file: string,
+  credentials: string | undefined,
+): Promise<{ name: string; config: PutPoolConfig; tested: Tested }> {
+  if (file === "-" && credentials === "-") {
+    throw new CliError("Only one of the pool and its credentials can come from standard input.", []);
+  }
+  const { name, config } = await readPool(file);
+  const given = credentials === undefined ? undefined : await contentOf(credentials);
+  return { name, config, tested: testedProvider(config.provider, given) };
+}
+
+async function readPool(file: string): Promise<{ name: string; config: PutPoolConfig }> {
+  const content: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
+  const { name = "default", ...rest } = content;
+  const { data, error } = PutPoolConfig.safeParse(rest);
+  if (data !== undefined) return { name: String(name), config: data };
+  const issues = error.issues.map(({ path, message }) => printable(`/${path.join("/")}: ${message}`));
+  throw new CliError(`${file} is not the configuration of a pool.`, issues);
+}
+
+/** Milliseconds since 1970, which clouds check in signatures, on a clock that does not jump. */
+export const now = () => performance.timeOrigin + performance.now();
 
 /** The provider of a pool's file. `given`: the text of `--credentials`. Throws a `CliError`. */
 export function testedProvider(provider: PutProvider, given: string | undefined): Tested {

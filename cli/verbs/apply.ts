@@ -1,6 +1,7 @@
 // `drover apply`: creates or changes a pool as a file describes it.
 import type { Command } from "commander";
 import type { PoolConfig } from "../../client/types.ts";
+import { poolAdvice } from "../../src/shared/cloud/advice.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { readJsonObject } from "../json-file.ts";
@@ -35,6 +36,7 @@ export function addApply(program: Command, io: Io): void {
       const { client } = connect(io);
       const view = await client.pools.put(pool.name, pool.config);
       await io.stdout.write(`Pool ${printable(view.name)} is as the file says\n`);
+      for (const advice of poolAdvice(view.config)) await io.say(advice);
     });
 }
 

@@ -223,6 +223,20 @@ test.each<[string, string, string[], string, object]>([
   expect(stdout.toString()).toBe(`Pool ${name} is as the file says\n`);
 });
 
+// Complaint 68: an e-mail with a password for each server.
+test.each([
+  ["no key", { kind: "hetzner", sshKeys: [] }, /Without an SSH key, Hetzner sends an e-mail with a password/],
+  ["a key", { kind: "hetzner", sshKeys: ["ops"] }, /^$/],
+  ["another cloud", { kind: "fly", app: "ci" }, /^$/],
+])("68: apply says what follows from a pool on Hetzner with %s", async (_what, provider, said) => {
+  writeFileSync(join(bench.dir, "pool.json"), JSON.stringify({ name: "ci", provider }));
+  bench.plane.on("PUT", POOL, (_seen: Seen, res) =>
+    json(res, 200, { ...pool, config: { ...pool.config, provider } }),
+  );
+  const { code, stderr } = await bench.run(["apply", "-f", "pool.json"]);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(said)]);
+});
+
 test.each<[string, string, string[], RegExp]>([
   ["invalid JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is not valid JSON: .*line 1, column 20/],
   ["what is no object", "[]", [], /^drover: pool\.json must hold one JSON object/],

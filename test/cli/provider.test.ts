@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { serveCloud } from "../../local/loopback/server.ts";
 import { EC2_WAY, FLY_WAY, GCE_WAY, HETZNER_WAY } from "../clouds/support/ways.ts";
 import { PaperCloud } from "../local/support/paper-cloud.ts";
@@ -73,10 +73,15 @@ test.each([
   const provider = { ...way.provider(fake.url), credentials: { secret: "cloud" } };
   writeFileSync(file, JSON.stringify({ name: "p", provider, image, instanceTypes }));
   writeFileSync(key, way.credentials);
-  const { code, stdout, stderr } = await bench.run(["provider", "test", "-f", file, "--credentials", key]);
+  const record = join(dir, "record.json");
+  const args = ["provider", "test", "-f", file, "--credentials", key, "--record", record];
+  const { code, stdout, stderr } = await bench.run(args);
   expect(stdout.toString(), stderr).not.toMatch(/broken|unclear/);
   expect(stdout.toString()).toMatch(/secret +kept/);
   expect([code, fake.left()]).toEqual([0, []]);
+  const recorded = readFileSync(record, "utf8");
+  const secrets = way.credentials.match(/[\w+/=-]{16,}/g) ?? [way.credentials];
+  expect(secrets.filter((secret) => recorded.includes(secret))).toEqual([]);
 
   const bare = await bench.run(["provider", "test", "-f", file]);
   expect(bare.code).not.toBe(0);
@@ -132,4 +137,78 @@ test("a file that has only the name of a secret is refused: no Drover shows its 
   const { code, stderr } = await bench.run(["provider", "test", "-f", file]);
   expect(code).toBe(125);
   expect(stderr).toContain('only the name of a secret, "cloud"');
+});
+
+test("a test that is recorded can be judged again, without any call", async () => {
+  const { cloud, file } = await serve({ unvouchedListings: 1 });
+  const record = join(bench.dir, "record.json");
+  const tested = await bench.run(["provider", "test", "-f", file, "--create", "small", "--record", record]);
+  const made = cloud.list().length;
+  rmSync(file);
+  const replayed = await bench.run(["provider", "test", "--replay", record]);
+  expect([replayed.code, replayed.stdout.toString()]).toEqual([tested.code, tested.stdout.toString()]);
+  expect(replayed.stdout.toString()).toMatch(/list-whole +broken/);
+  expect([made, cloud.list().length]).toEqual([1, 1]);
+});
+
+test.each([
+  [["--replay", "pool.json"], "is no record of a provider's test"],
+  [[], "Give either --file or --replay"],
+  [["-f", "pool.json", "--replay", "pool.json"], "Give either --file or --replay"],
+])("what is no record is refused: %j", async (args, text) => {
+  const { file } = await serve();
+  const given = args.map((arg) => (arg === "pool.json" ? file : arg));
+  const { code, stderr } = await bench.run(["provider", "test", ...given]);
+  expect([code, stderr]).toEqual([125, expect.stringContaining(text)]);
+});
+
+// Complaint 40: taking Drover down leaves nothing.
+describe("40: all machines of a pool are destroyed without a Drover", () => {
+  const resources = { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 };
+  const MACHINE = { instanceType: "t3.small", image: "", userData: "", resources };
+  const destroyAll = (...args: string[]) => bench.run(["provider", "destroy-all", ...args]);
+
+  async function machines(...tags: string[]) {
+    const served = await serve();
+    for (const [nth, tag] of tags.entries()) {
+      const [name = "", value = ""] = tag.split(":");
+      served.cloud.create({ ...MACHINE, token: `w-${nth}`, name: `w-${nth}`, tags: { [name]: value } });
+    }
+    return served;
+  }
+
+  test("and those of other pools stay", async () => {
+    const { file, alive } = await machines("drover-pool:p", "drover-pool:p", "drover-pool:other");
+    const listed = await destroyAll("-f", file);
+    expect([listed.code, alive().length]).toEqual([1, 3]);
+    expect(listed.stdout.toString()).toMatch(/^MACHINE .*\nw-0 .*\nw-1 /);
+    expect(listed.stderr).toContain("To destroy them, add --yes");
+    const { code, stdout } = await destroyAll("-f", file, "--yes");
+    expect([code, stdout.toString()]).toEqual([0, "Pool p has no machines at its provider\n"]);
+    expect(alive().map(({ name }) => name)).toEqual(["w-2"]);
+  });
+
+  test("of a cloud, with its credentials", async () => {
+    const fake = await HETZNER_WAY.start({ onBoot: () => {}, onEnd: () => {} });
+    onTestFinished(() => fake.stop());
+    const { image, instanceTypes, credentials } = HETZNER_WAY;
+    const provider = { ...HETZNER_WAY.provider(fake.url), credentials: { secret: "cloud" } };
+    const [file, key] = [join(bench.dir, "hetzner.json"), join(bench.dir, "hetzner.key")];
+    writeFileSync(file, JSON.stringify({ name: "p", provider, image, instanceTypes }));
+    writeFileSync(key, credentials);
+    const headers = { authorization: `Bearer ${credentials}`, "content-type": "application/json" };
+    const body = { name: "w-1", server_type: "cx22", image, labels: { "drover-pool": "p" } };
+    const made = await fetch(`${fake.url}/servers`, { method: "POST", headers, body: JSON.stringify(body) });
+    expect([made.status, fake.left()]).toEqual([201, ["w-1"]]);
+    const { code } = await destroyAll("-f", file, "--credentials", key, "--yes");
+    expect([code, fake.left()]).toEqual([0, []]);
+  });
+
+  test("with wrong credentials it says so", async () => {
+    const { file, pool } = await machines("drover-pool:p");
+    writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret: "wrong" } }));
+    const { code, stderr } = await destroyAll("-f", file, "--yes");
+    expect(code).toBe(1);
+    expect(stderr).toContain("The machines of pool p cannot be listed");
+  });
 });
