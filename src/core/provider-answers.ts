@@ -49,3 +49,16 @@ export type ListAnswer =
       budget?: CallBudget;
     }
   | { kind: "failed"; failure: ProviderFailure };
+
+/** A price per hour that the provider names for machines of a type. */
+export interface OfferedPrice {
+  /** The provider's name of the type. */
+  type: string;
+  /** Null: the same in all zones. */
+  zone: string | null;
+  spot: boolean;
+  price: number;
+}
+export type PricesAnswer =
+  | { kind: "prices"; prices: OfferedPrice[] }
+  | { kind: "failed"; failure: ProviderFailure };

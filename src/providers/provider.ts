@@ -1,10 +1,10 @@
 // What does Drover need from a cloud? Create, list, find and destroy (host-protocol.md#provider-contract).
 import type {
-  CallBudget,
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
   ListAnswer,
+  PricesAnswer,
   ProviderFailure,
 } from "../core/provider-answers.ts";
 import type { CreateInstance } from "../schema/provider.ts";
@@ -19,20 +19,6 @@ export interface KnownMachine {
   /** The zone for which it was asked, or in which it was seen. Null: the provider chose. */
   zone: string | null;
 }
-
-/** A price per hour that the provider names for machines of a type. */
-export interface OfferedPrice {
-  /** The provider's name of the type. */
-  type: string;
-  /** Null: the same in all zones. */
-  zone: string | null;
-  spot: boolean;
-  price: number;
-}
-
-export type PricesAnswer =
-  | { kind: "prices"; prices: OfferedPrice[]; currency: string; budget?: CallBudget }
-  | { kind: "failed"; failure: ProviderFailure };
 
 /**
  * A cloud. Every call resolves with a result or a classified failure; it never throws because of what a cloud

@@ -109,7 +109,6 @@ describe("spot prices", () => {
     });
     expect(answer).toEqual({
       kind: "prices",
-      currency: "USD",
       prices: [
         of("m7i.large", "a", 0.0312),
         of("m7i.large", "b", 0.0279),
@@ -128,7 +127,7 @@ describe("spot prices", () => {
 
   it("are not asked for if no type is a spot one, since EC2 names no other prices", async () => {
     const { answer, calls } = await prices({}, [{ type: "m7i.large", spot: false }]);
-    expect([answer, calls]).toEqual([{ kind: "prices", prices: [], currency: "USD" }, 0]);
+    expect([answer, calls]).toEqual([{ kind: "prices", prices: [] }, 0]);
   });
 });
 

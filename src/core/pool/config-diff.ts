@@ -7,6 +7,12 @@ export function isOtherProvider(a: AccountOf, b: AccountOf): boolean {
   return a.kind !== b.kind || accountName(a) !== accountName(b);
 }
 
+/** Whether two instance types have the same machines, whatever they cost. */
+export function isSameMachine(a: InstanceType | undefined, b: InstanceType | undefined): boolean {
+  const unpriced = (type: InstanceType | undefined) => type && { ...type, price: undefined };
+  return isSameType(unpriced(a), unpriced(b));
+}
+
 /** Whether two instance types have the same description. */
 export function isSameType(a: InstanceType | undefined, b: InstanceType | undefined): boolean {
   const text = (type: InstanceType) => JSON.stringify(Object.entries(type).sort());

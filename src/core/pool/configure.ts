@@ -32,8 +32,10 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   if (moves) markElsewhere(state, now);
   markUsed(state.workers, record.config, config, now);
   const memo = { ...state.memo, lookAt: undefined };
-  const { leaving: _leaving, forced: _forced, learned: _learned, ...stays } = record;
-  const known = { holds: holdsAfterConfigure(record, config), ...learnedAfterConfigure(record, config) };
+  const { leaving: _leaving, forced: _forced, learned: _learned, prices, ...stays } = record;
+  const holds = holdsAfterConfigure(record, config);
+  const priced = moves || prices === undefined ? {} : { prices };
+  const known = { holds, ...priced, ...learnedAfterConfigure(record, config) };
   const next = { ...stays, revision, config, ...known };
   if (remove === undefined) return { ...state, memo, record: next };
   const forced = remove === "forced" ? { forced: forcedDeletion(state, configure) } : {};

@@ -13,6 +13,7 @@ import { poolInbox } from "./inbox.ts";
 
 import type { Plan } from "./plan/pass.ts";
 import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
+import { type PricedType, pricedTypes } from "./plan/prices.ts";
 import { changesAt, patienceEndsAt } from "./plan/times.ts";
 import { typeNamed } from "./plan/types.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
@@ -55,7 +56,7 @@ export type PoolMessage =
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | Letter<"webhook", "news">
   | ExportMessage
-  | (Envelope & { kind: "list"; tag: string; known: KnownRow[] });
+  | (Envelope & { kind: "list"; tag: string; known: KnownRow[]; priced: PricedType[] });
 
 /** The state machine of a pool. */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
@@ -205,7 +206,8 @@ function nextPlan(state: Configured, now: Instant): Plan | undefined {
 
 /** What a plan depends on besides the runs. The index tracks changes of runs. */
 function basisOf({ record, workers }: ReadonlyConfigured): string {
-  return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)}`;
+  const prices = record.prices?.map(({ price }) => price) ?? [];
+  return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)} ${prices}`;
 }
 
 function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
@@ -329,7 +331,9 @@ function activeBy<Key>(workers: readonly WorkerRow[], keyOf: (row: WorkerRow) =>
 function sweepDue(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   if (!isSweepDue(state, now) || now < freeAt(state)) return [];
   const tag = `${POOL_TAG}:${state.record.name}`;
-  return [{ to: "provider", kind: "list", repeatedBy: "peer", tag, known: state.workers.derive(knownRows) }];
+  const priced = pricedTypes(state.record.config);
+  const known = state.workers.derive(knownRows);
+  return [{ to: "provider", kind: "list", repeatedBy: "peer", tag, known, priced }];
 }
 
 /** A machine that a listing should show. */

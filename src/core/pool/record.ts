@@ -14,6 +14,7 @@ import type {
   WorkerSettings,
   WorkerUpsert,
 } from "../messages.ts";
+import type { OfferedPrice } from "../provider-answers.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Reach } from "../webhook/messages.ts";
@@ -158,6 +159,8 @@ export interface PoolRecord {
   forced?: { by: string; left: LeftBehind[] };
   /** Measurements that contradict advertised types. Absent: none. */
   learned?: Learned;
+  /** What the provider says that the configured types cost. Absent: it has not said (pool.md#prices). */
+  prices?: OfferedPrice[];
   /**
    * When the provider last listed its machines while the pool should have none. Stored, because an idle pool
    * is evicted long before the next listing. Absent: never.

@@ -1,12 +1,14 @@
 // How is a provider asked to create, list, find and destroy machines?
 
 import type { CreateWorker } from "../../core/messages.ts";
+import type { PricedType } from "../../core/pool/plan/prices.ts";
 import type { Listing } from "../../core/pool/provider/sweep.ts";
 import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import type {
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
+  OfferedPrice,
   ProviderFailure,
 } from "../../core/provider-answers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
@@ -16,6 +18,7 @@ import type { KnownMachine, Provider } from "../../providers/provider.ts";
 import { providerOf } from "../../providers/provider-of.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { bootToken } from "../../signing/boot-token.ts";
 import { enrollmentCode, readCode } from "../../signing/code.ts";
 import { droverNow } from "../clock.ts";
@@ -23,10 +26,15 @@ import { type Env, urlOf } from "../env.ts";
 import { ProviderSecrets } from "./provider-secrets.ts";
 import { hostCommands, userDataScript } from "./user-data.ts";
 
+/** How often the prices of types are asked for, at most: spot prices change a few times a day. */
+const PRICES_EVERY_MS: Millis = 10 * 60_000;
+
 /** The provider's machines, as one object asks for them. */
 export class Cloud {
   readonly #env: Env;
   readonly #secrets: ProviderSecrets;
+  /** The types for which prices were last asked, and when. */
+  #priced: { of: string; at: Instant } | undefined;
 
   constructor(env: Env) {
     this.#env = env;
@@ -70,15 +78,28 @@ export class Cloud {
   /** All machines with this tag. `consistencyMs`: as in `Sighting`. */
   async list(
     config: ProviderConfig,
-    { tag, known }: { tag: string; known: readonly KnownMachine[] },
+    { tag, known, priced }: { tag: string; known: readonly KnownMachine[]; priced: PricedType[] },
   ): Promise<Listing> {
-    let credentials: string | undefined;
+    const about: Pick<Listing, "credentials" | "prices"> = {};
     const answer = await this.#ask(config, async (provider, secret) => {
-      credentials = await digestOf(secret);
-      return provider.list(tag, known);
+      about.credentials = await digestOf(secret);
+      const listed = await provider.list(tag, known);
+      const prices = listed.kind === "listed" ? await this.#prices(provider, priced) : undefined;
+      if (prices !== undefined) about.prices = prices;
+      return listed;
     });
     const { listConsistencyMs: consistencyMs } = TRAITS[config.kind];
-    return { answer, consistencyMs, ...(credentials === undefined ? {} : { credentials }) };
+    return { answer, consistencyMs, ...about };
+  }
+
+  /** What these types cost, asked now and then. Undefined: the provider was not asked, or did not say. */
+  async #prices(provider: Provider, priced: PricedType[]): Promise<OfferedPrice[] | undefined> {
+    const [of, now] = [JSON.stringify(priced), droverNow()];
+    const isFresh = this.#priced?.of === of && Math.abs(now - this.#priced.at) < PRICES_EVERY_MS;
+    if (provider.prices === undefined || priced.length === 0 || isFresh) return undefined;
+    this.#priced = { of, at: now };
+    const answer = await provider.prices(priced);
+    return answer.kind === "prices" ? answer.prices : undefined;
   }
 
   /** Looks for one machine by itself. */

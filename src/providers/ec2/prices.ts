@@ -1,6 +1,7 @@
 // What do spot machines of EC2 cost now?
+
+import type { OfferedPrice, PricesAnswer } from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
-import type { OfferedPrice, PricesAnswer } from "../provider.ts";
 import { unreadable } from "../wire.ts";
 import { spotPricesForm } from "./forms.ts";
 import type { Asking } from "./listing.ts";
@@ -37,7 +38,7 @@ export async function spotPrices(
     if (next === undefined) break;
   }
   const prices = [...latest.values()].map(({ since: _, ...price }) => price);
-  return { kind: "prices", prices, currency: "USD" };
+  return { kind: "prices", prices };
 }
 
 function isUsed(zone: string | null, subnets: Ec2Config["subnets"]): boolean {

@@ -1,9 +1,14 @@
 // How does Drover create, list, find and destroy machines of Amazon EC2?
-import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../core/provider-answers.ts";
+import type {
+  CreateAnswer,
+  DestroyAnswer,
+  PricesAnswer,
+  ProviderFailure,
+} from "../../core/provider-answers.ts";
 import type { Ec2Config } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
-import { failing, type KnownMachine, type PricesAnswer, type Provider, userDataFault } from "../provider.ts";
+import { failing, type KnownMachine, type Provider, userDataFault } from "../provider.ts";
 import { CODES, type Veil, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, unreadable, withDeadline } from "../wire.ts";
 import { type Account, callEc2 } from "./calls.ts";

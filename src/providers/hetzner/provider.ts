@@ -10,6 +10,7 @@ import { failing, type KnownMachine, type Provider, userDataFault } from "../pro
 import { CODES, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
 import { apiOf, budgetIn } from "./api.ts";
+import { serverPrices } from "./prices.ts";
 import { instanceOf, Server } from "./servers.ts";
 
 /** The most that Hetzner puts on a page. */
@@ -47,6 +48,13 @@ export function hetznerProvider(
       within((asking) => create(asking, config, wanted), wanted.userData.match(CODES) ?? []),
     list: (tag) => within((asking) => list(asking, tag)),
     find: (machine) => within((asking) => find(asking, machine)),
+    prices: (types) =>
+      within((asking) =>
+        serverPrices(
+          asking,
+          types.map(({ type }) => type),
+        ),
+      ),
     destroy: (machine) =>
       within((asking) =>
         destroyBy(

@@ -23,6 +23,8 @@ export interface Traits {
   credentialsNameAccount?: true;
   /** Machines can be had that the cloud may take back, at a lower price. */
   hasSpot?: true;
+  /** The types of which the cloud names prices. Absent: none, so that the configured prices count. */
+  namesPrices?: "all" | "spot";
   /** The name of a machine is free again once it has ended, so that its token would make another machine. */
   freesNames?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
@@ -63,6 +65,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     finds: true,
     freesNames: true,
     credentialsNameAccount: true,
+    namesPrices: "all",
     billing: { minMs: HOUR_MS, stepMs: HOUR_MS },
     rates: { create: 2, destroy: 2, find: 2 },
     maxUserDataBytes: 32_768,
@@ -73,6 +76,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
     listConsistencyMs: MINUTE_MS,
     finds: true,
     hasSpot: true,
+    namesPrices: "spot",
     credentialsNameAccount: true,
     billing: { minMs: MINUTE_MS, stepMs: SECOND_MS },
     rates: { create: 2, destroy: 10, find: 10 },

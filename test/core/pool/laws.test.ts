@@ -183,9 +183,7 @@ describe("a plan", () => {
           .map((place) => place.run.resources);
         const left = remaining(resourcesOfType(on.type), needs, knownMemory(state.record, on));
         for (const one of state.runs.live()) {
-          const kept =
-            on.type.gpus > 0 &&
-            !mayUseGpus(state.record.config, one, offersOf(state.record.config, state.record.learned));
+          const kept = on.type.gpus > 0 && !mayUseGpus(state.record.config, one, offersOf(state.record));
           const free = needs.length < slots && accommodates(left, one.resources) && !kept;
           if (waits.has(one.run)) expect(free).toBe(false);
         }

@@ -113,7 +113,7 @@ describe("what is learned replaces the 95 % of that type", () => {
     ["and not beyond that", small("w2"), 901, false],
     [
       "95 %, if its type was another when it was asked for",
-      small("w2", "ready", { type: typeOf({ ...SMALL, price: 2 }) }),
+      small("w2", "ready", { type: typeOf({ ...SMALL, vcpus: 2 * SMALL.vcpus }) }),
       950,
       true,
     ],

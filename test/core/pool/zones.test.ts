@@ -84,11 +84,13 @@ describe("where machines of a type may be (clouds.md#zones)", () => {
       ["us-east1-b"],
     ],
   ])("%s", (_what, more, zones) => {
-    expect(offersOf(poolConfig(more)).map(({ zone }) => zone)).toEqual(zones);
+    expect(offersOf({ config: poolConfig(more) }).map(({ zone }) => zone)).toEqual(zones);
   });
 
   test("the price comes before the zone, and the zone before nothing", () => {
-    const names = offersOf(poolConfig({ instanceTypes: TYPES })).map(({ name, zone }) => `${name}@${zone}`);
+    const names = offersOf({ config: poolConfig({ instanceTypes: TYPES }) }).map(
+      ({ name, zone }) => `${name}@${zone}`,
+    );
     expect(names).toEqual(["small@a", "small@b", "small@c", "other@a", "other@b", "other@c"]);
   });
 

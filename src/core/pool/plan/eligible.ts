@@ -6,9 +6,10 @@ import { ownValue } from "../../own-value.ts";
 import { accommodates, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import { assumedPrice } from "../read/money.ts";
-import type { Learned, PoolRecord } from "../record.ts";
+import type { PoolRecord } from "../record.ts";
 import { suits } from "./asks.ts";
 import type { Offer } from "./pass.ts";
+import { withPrice } from "./prices.ts";
 import { isTwin, typesOf, zonesOf } from "./types.ts";
 
 /** What of a run decides which machines it can use. */
@@ -17,15 +18,20 @@ export interface Wanted {
   asks?: MachineAsks | undefined;
 }
 
+/** What decides which machines can be requested. */
+type OffersFrom = Pick<PoolRecord, "config" | "learned" | "prices">;
+
 /**
  * The machines that can be requested, each type in each of its zones, in order of preference: by lowest
  * price, then by most memory, most vCPUs and most disk, then by name, and then as the zones are listed
  * (pool.md#choice-of-the-type).
  */
-export function offersOf(config: PoolConfig, learned?: Learned): Offer[] {
-  const offers = [...typesOf(config)].flatMap(([name, type]) => {
-    const room = remaining(resourcesOfType(type), [], ownValue(learned, name));
-    return zonesOf(config, type).map((zone): Offer => ({ name, type, zone, room, isProvided: true }));
+export function offersOf({ config, learned, prices }: OffersFrom): Offer[] {
+  const offers = [...typesOf(config)].flatMap(([name, configured]) => {
+    const room = remaining(resourcesOfType(configured), [], ownValue(learned, name));
+    return zonesOf(config, configured).map((zone): Offer => {
+      return { name, type: withPrice(prices, name, configured, zone), zone, room, isProvided: true };
+    });
   });
   return offers.sort(
     (a, b) =>
@@ -41,7 +47,7 @@ export function offersOf(config: PoolConfig, learned?: Learned): Offer[] {
 export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
   if (learned === undefined) return [];
   const seen = new Set<string>();
-  return offersOf(config).filter(({ name }) => {
+  return offersOf({ config }).filter(({ name }) => {
     const isNew = !seen.has(name);
     seen.add(name);
     return isNew && ownValue(learned, name) !== undefined;
@@ -83,7 +89,7 @@ export interface TwinRule {
 export function eligibleOffers(
   config: PoolConfig,
   run: Wanted,
-  offers: readonly Offer[] = offersOf(config),
+  offers: readonly Offer[] = offersOf({ config }),
   rule?: TwinRule,
 ): Offer[] {
   const gpus = mayUseGpus(config, run, offers);

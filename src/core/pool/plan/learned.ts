@@ -3,7 +3,7 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { sizeBytes } from "../../../shared/size.ts";
 import { ownValue } from "../../own-value.ts";
 import { usableMemory } from "../../resources.ts";
-import { isOtherProvider, isSameType } from "../config-diff.ts";
+import { isOtherProvider, isSameMachine, isSameType } from "../config-diff.ts";
 import type { PoolRecord, WorkerRow } from "../record.ts";
 import { typeNamed } from "./types.ts";
 
@@ -18,7 +18,7 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   if (kind === "self-hosted" || measuredMemory === null) return record;
   if (measuredMemory === before.measuredMemory) return record;
   const configured = typeNamed(record.config, instanceType);
-  if (!isSameType(configured, type)) return record;
+  if (!isSameMachine(configured, type)) return record;
   const known = usableMemory(sizeBytes(type.memory), ownValue(record.learned, instanceType));
   if (measuredMemory >= known) return record;
   return { ...record, learned: { ...record.learned, [instanceType]: measuredMemory } };
@@ -47,5 +47,5 @@ export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): nu
   if (row.kind === "self-hosted") return undefined;
   if (row.measuredMemory !== null) return row.measuredMemory;
   const known = ownValue(learned, row.instanceType);
-  return isSameType(typeNamed(config, row.instanceType), row.type) ? known : undefined;
+  return isSameMachine(typeNamed(config, row.instanceType), row.type) ? known : undefined;
 }

@@ -53,8 +53,8 @@ export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
 
 function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   let packing: Packing | undefined;
-  const { config, learned } = state.record;
-  const offers = offersOf(config, learned);
+  const { config } = state.record;
+  const offers = offersOf(state.record);
   const tried = new Map<string, MayLeave>();
   const limits = new Limits(state.record.config, () => usageOf(state));
   return {

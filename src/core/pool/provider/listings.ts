@@ -1,6 +1,7 @@
 // When does a pool ask its provider which machines exist?
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { awaitsPrices } from "../plan/prices.ts";
 import type { WorkerRow } from "../record.ts";
 import { isRemoved, type ReadonlyConfigured } from "../state.ts";
 import { awaitsCredentials, listHeldUntil } from "./hold-offs.ts";
@@ -17,14 +18,20 @@ export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
   const { sync, timeouts } = record.config;
   const { some, ending } = workers.derive(toBeListed);
-  if (!some) return awaitsCredentials(record) ? nextLook(state) : lateSweepAt(state);
+  if (!some) {
+    const looks = awaitsCredentials(record) || awaitsPrices(record);
+    return looks ? nextLook(state) : lateSweepAt(state);
+  }
   const often = durationMs(sync.interval);
   const interval = ending === "no" ? often : durationMs(timeouts.shutdown);
   const next = (memo.sweptAt ?? 0) + (ending === "some" ? Math.min(interval, often) : interval);
   return Math.max(next, listHeldUntil(record));
 }
 
-/** When a pool without machines looks whether its credentials are accepted again (clouds.md#auth). */
+/**
+ * When a pool without machines looks whether its credentials are accepted again (clouds.md#auth), or what
+ * its types cost (pool.md#prices).
+ */
 function nextLook({ memo, record }: ReadonlyConfigured): Instant {
   return Math.max((memo.sweptAt ?? 0) + durationMs(record.config.sync.interval), listHeldUntil(record));
 }

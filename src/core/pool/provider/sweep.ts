@@ -3,7 +3,8 @@ import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
-import type { Gap, ListAnswer } from "../../provider-answers.ts";
+import type { Gap, ListAnswer, OfferedPrice } from "../../provider-answers.ts";
+import { withPrices } from "../plan/prices.ts";
 import { type KnownAccount, providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
@@ -18,6 +19,8 @@ export interface Listing {
   consistencyMs: Millis;
   /** A digest of the credentials that were used. Absent: unknown. */
   credentials?: string;
+  /** What the configured types cost. Absent: the provider was not asked, or does not say. */
+  prices?: OfferedPrice[];
 }
 
 /**
@@ -26,11 +29,12 @@ export interface Listing {
  */
 export function foldListing(
   before: Configured,
-  { answer, consistencyMs, credentials }: Listing,
+  { answer, consistencyMs, credentials, prices }: Listing,
   now: Instant,
 ): Configured {
   const failure = answer.kind === "failed" ? answer.failure : null;
-  const held = holdsAfterRotation(holdAfterList(before.record, answer, now), credentials);
+  const priced = withPrices(before.record, prices);
+  const held = holdsAfterRotation(holdAfterList(priced, answer, now), credentials);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
   // Until this time, a machine may still appear although the pool should have none.
   const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;

@@ -94,7 +94,7 @@ function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyC
 function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const { queue } = state.memo.index;
   let oldest = now;
-  const offers = offersOf(state.record.config);
+  const offers = offersOf({ ...state.record, learned: undefined });
   const typeOf = new Map<string, string>();
   const { waits } = plan(state, now);
   for (const { run, resources, asks, submittedAt, project } of queue) {

@@ -4,7 +4,7 @@ import type { InstanceType, PoolSpend } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { REFUSALS } from "../../refusal.ts";
 import type { ReadonlyRows } from "../../rows.ts";
-import { typesOf } from "../plan/types.ts";
+import { pricesOf } from "../plan/prices.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
@@ -66,7 +66,7 @@ export function spendOf(state: {
     perHour += price ?? 0;
     if (price === null) unpriced += 1;
   }
-  const prices = [...typesOf(config).values()].map(({ price }) => price);
+  const prices = pricesOf(state.record);
   const known = prices.filter((price) => price !== undefined);
   const isKnown = maxInstances === 0 || known.length === prices.length;
   const worst = Math.max(perHour, maxInstances * Math.max(0, ...known));

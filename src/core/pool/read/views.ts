@@ -283,8 +283,8 @@ function keptText(
 }
 
 /** Says that machines with room are kept for runs that need GPUs. */
-function gpusText({ record: { config, learned }, workers }: ReadonlyConfigured, run: RunRow): string {
-  if (mayUseGpus(config, run, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
+function gpusText({ record, workers }: ReadonlyConfigured, run: RunRow): string {
+  if (mayUseGpus(record.config, run, offersOf(record)) || !workers.derive(haveGpus)) return "";
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 
