@@ -1,13 +1,13 @@
 // What pools and workers look like on the wire: configuration, views, lists, changes.
 import { z } from "zod";
-import { durationMs, formatDuration } from "../shared/duration.ts";
-import { MAX_KILL_MS, MAX_POOL_TAGS, STALE_RUN_MS, UNLISTED_MS } from "../shared/limits.ts";
+import { MAX_POOL_TAGS } from "../shared/limits.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
-import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
+import { Duration, InstantText, Interval, Name, Size } from "./common.ts";
 import { BootStep } from "./host.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
+import { PoolProbe, PoolRetention, Timeouts } from "./pool/times.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { FAILURE_CLASSES } from "./provider.ts";
 import { Arch, Gpu } from "./run/machine-asks.ts";
@@ -57,52 +57,6 @@ const Tags = z
     "must not have tags that begin with `drover-`, which are reserved",
   );
 
-/** How long each part of the life of a machine may take. */
-export const Timeouts = z
-  .strictObject({
-    boot: Interval.default("10m"),
-    probe: Interval.default("10m"),
-    idle: Duration.default("1m").describe("0s: a machine without runs is destroyed at once"),
-    shutdown: Interval.default("10s"),
-    staleRun: Interval.default(formatDuration(STALE_RUN_MS)).describe(
-      "how long an ended run may leave something behind before its machine counts as broken",
-    ),
-    unlisted: Interval.default(formatDuration(UNLISTED_MS)).describe(
-      "how long a new machine may be missing from listings",
-    ),
-    maxKill: PositiveDuration.default(formatDuration(MAX_KILL_MS)).describe(
-      "the longest `killTimeout` of a run; a longer one is cut to this",
-    ),
-    lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, "must be at least 2m").default(
-      "30m",
-    ),
-  })
-  .meta({ id: "PoolTimeouts" });
-
-export const PoolProbe = z
-  .strictObject({
-    interval: Interval.default("10s"),
-    boot: z
-      .string()
-      .min(1)
-      .max(4_096)
-      .optional()
-      .describe("if absent, `systemctl is-system-running`, and `true` on clouds that Drover knows"),
-  })
-  .meta({ id: "PoolProbe" });
-
-/** How long ended runs and logs are kept. The pool checks once a minute. */
-export const PoolRetention = z
-  .strictObject({
-    runs: PositiveDuration.default("7d").describe("how long ended runs are kept"),
-    logs: PositiveDuration.optional().describe("how long their logs are kept; as long as the runs if absent"),
-  })
-  .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
-    error: "must not be longer than `runs`, since logs are deleted with their run",
-    path: ["logs"],
-  })
-  .meta({ id: "PoolRetention" });
-
 /** The fields of a pool, without the rules between them (`pool-rules.ts`). */
 const Fields = z.strictObject({
   provider: ProviderConfig,
@@ -147,6 +101,10 @@ const Fields = z.strictObject({
     "how long a run waits for a preemptible machine before the `fallback` of its type is used",
   ),
   image: z.string().max(256).default(""),
+  replaceOnNewImage: z
+    .boolean()
+    .default(false)
+    .describe("whether machines with another image drain one after the other when `image` changes"),
   probe: PoolProbe.prefault({}),
   timeouts: Timeouts.prefault({}),
   sync: z.strictObject({ interval: Interval.default("1m") }).prefault({}),

@@ -14,6 +14,7 @@ import { poolInbox } from "./inbox.ts";
 import type { Plan } from "./plan/pass.ts";
 import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { type PricedType, pricedTypes } from "./plan/prices.ts";
+import { workerToReplace } from "./plan/replace.ts";
 import { changesAt, patienceEndsAt } from "./plan/times.ts";
 import { typeNamed } from "./plan/types.ts";
 import { withdrawUnusable, withdrawUnwanted, workersToGiveUp } from "./plan/withdraw.ts";
@@ -267,6 +268,8 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
   }
   const byProject = state.workers.derive(activeByProject);
   for (const worker of workersOutOfUse(config, byProject)) drained.add(worker);
+  const replaced = workerToReplace(state);
+  if (replaced !== undefined) drained.add(replaced);
   for (const worker of drained)
     owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
   for (const body of workersToKill(state))

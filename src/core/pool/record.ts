@@ -115,6 +115,8 @@ export interface CloudRow extends AnyWorkerRow {
   turn?: { version: number; at: Instant; call: CloudCall };
   /** A listing showed the worker's machine when no worker owned it. Absent: the machine was requested. */
   adopt?: { id: string; address: string | null };
+  /** The image for which the machine was requested. Absent: unknown, as for an adopted machine. */
+  image?: string;
   /** The machine was requested at a former address of the provider, and is no longer needed. */
   elsewhere?: true;
 }

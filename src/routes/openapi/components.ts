@@ -6,6 +6,7 @@ import * as token from "../../schema/access/token.ts";
 import * as trust from "../../schema/access/trust.ts";
 import * as host from "../../schema/host.ts";
 import * as machine from "../../schema/machine-state.ts";
+import * as times from "../../schema/pool/times.ts";
 import * as pool from "../../schema/pool.ts";
 import * as problem from "../../schema/problem.ts";
 import * as run from "../../schema/run/run.ts";
@@ -27,9 +28,9 @@ export const COMPONENTS: readonly z.ZodType[] = [
   host.Sample,
   host.SavedFiles,
   pool.IdleBehavior,
-  pool.PoolProbe,
-  pool.PoolRetention,
-  pool.Timeouts,
+  times.PoolProbe,
+  times.PoolRetention,
+  times.Timeouts,
   task.Signal,
   task.Lifecycle,
   task.RestartInput,

@@ -27,6 +27,7 @@ test("what is not said has its default (api.md#pools)", () => {
     allowHostPaths: false,
     allowFakeDriver: false,
     allowRunsWithoutGpus: false,
+    replaceOnNewImage: false,
     shareMachines: false,
     spotPatience: "2m",
     image: "",

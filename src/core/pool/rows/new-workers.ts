@@ -58,7 +58,8 @@ export function askForWorker(
   const worker = nextWorkerName(record);
   const notAfter = now + CREATE_NOT_AFTER_MS;
   const wanted = { worker, instanceType, type, zone, notAfter };
-  state.workers.set(worker, { ...newWorkerRow(record, wanted, now), kind: "cloud" }, now);
+  const { image } = record.config;
+  state.workers.set(worker, { ...newWorkerRow(record, wanted, now), kind: "cloud", image }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
@@ -113,6 +114,7 @@ export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
   if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
-  const { provider, image, tags } = config;
+  const { provider, image: present, tags } = config;
+  const { image = present } = row;
   return { ...any, kind: "cloud", instanceType, type, zone, provider, image, tags, adopt: row.adopt };
 }
