@@ -126,6 +126,15 @@ place_code() {
 start_service() {
   case $unit in /etc/*) target=multi-user.target ;; *) target=default.target ;; esac
   say "Installs the service drover-agent ($unit)."
+  # A newer agent that has not reported after three starts makes room for the one before it.
+  cat >"$state/go-back.sh" <<'END'
+cd "$1" || exit 0
+[ -e updating ] && [ -e drover-agent.mjs.old ] || exit 0
+echo >>updating
+[ "$(wc -l <updating)" -gt 4 ] || exit 0
+mv -f drover-agent.mjs.old drover-agent.mjs
+mv -f updating refused
+END
   umask 022
   mkdir -p "${unit%/*}"
   cat >"$unit" <<END
@@ -136,6 +145,8 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
+Environment=DROVER_RESTARTS=1
+ExecStartPre=/bin/sh $state/go-back.sh $state
 ExecStart=$node $state/drover-agent.mjs --url $url --state $state --code-file $state/code
 Delegate=yes
 DelegateSubgroup=drover-agent
@@ -170,7 +181,8 @@ forget() {
     $ctl daemon-reload
   fi
   [ ! -e "$state/setup.json" ] || say "Drover shows this machine as unknown until \`drover kill\` ends its worker."
-  rm -f "$state/secret" "$state/salt" "$state/setup.json" "$state/code" "$state/drover-agent.mjs"
+  rm -f "$state/secret" "$state/salt" "$state/setup.json" "$state/code" "$state/drover-agent.mjs" \
+    "$state/drover-agent.mjs.old" "$state/go-back.sh" "$state/updating" "$state/refused"
   say "This machine is no longer a host. The data of its runs are still in $state: delete them when you like."
 }
 

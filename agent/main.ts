@@ -11,12 +11,14 @@ import { errorText } from "../src/shared/words.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
 import { isLeaseEnding } from "./core/lease.ts";
+import { UPDATED_EXIT_CODE } from "./core/update.ts";
 import { ExecDriver } from "./drivers/exec.ts";
 import { FakeDriver } from "./drivers/fake.ts";
 import { AllocDirs } from "./exec/files/alloc-dirs.ts";
 import { closedParent } from "./exec/files/reach.ts";
 import { SecretFiles } from "./exec/files/secret-files.ts";
 import { StickyData } from "./exec/files/sticky-data.ts";
+import { OwnFile } from "./exec/own-file.ts";
 import { Prestart } from "./exec/prestart.ts";
 import { AttemptStore } from "./exec/processes/dirs.ts";
 import { Groups } from "./exec/processes/groups.ts";
@@ -62,6 +64,8 @@ const USAGE_EXIT_CODE = 2;
 const LOCKED_EXIT_CODE = 4;
 /** The lease is not about to end, so no attempt was ended. */
 const LEASED_EXIT_CODE = 5;
+/** How long a newer agent may take until it has reported. */
+const PROVEN_WITHIN_MS: Millis = 10 * 60_000;
 /** How long the command that powers this machine off may take. */
 const POWER_OFF_WITHIN_MS: Millis = 60_000;
 
@@ -137,7 +141,7 @@ async function openHostFiles(stateDir: string) {
 async function startAgent(
   files: Awaited<ReturnType<typeof openHostFiles>>,
   { url, stateDir, powerOff, notice }: Settings,
-  keep: Journal["keep"],
+  { keep, ownFile }: { keep: Journal["keep"]; ownFile?: OwnFile | undefined },
 ): Promise<HostAgent> {
   const { store, allocs, journal, groups, ids, secrets, secretFiles } = files;
   const { DROVER_INSTANCE: instance, DROVER_AWAKE_FILE: awakeFile } = process.env;
@@ -166,6 +170,7 @@ async function startAgent(
     instance,
     escapes: groups.means.kill === "processes",
     clockErrorMs: () => agent.clockErrorMs,
+    replaceAgent: async (sha256) => ownFile?.replace(url ?? "", sha256),
     noticeCommand: notice,
     secrets: {
       keepRuns: (runs) => taskSecrets.keepRuns(runs),
@@ -190,7 +195,7 @@ async function startAgent(
     lease: journal.readLease(),
   };
   const means = { ...groups.means, protocol: PROTOCOL };
-  const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now());
+  const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now(), ownFile?.sha256);
   const exitWith: HostAgentOptions["exit"] = (code, reason, powersOff) => {
     if (powersOff && powerOff !== undefined) {
       say(`powers off: ${reason}`);
@@ -225,15 +230,19 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   await files.allocs.prune();
   files.journal.prune(files.ids);
   files.groups.prune(files.ids);
+  const ownFile = ownFileOf(process.env);
+  endIfUnproven(ownFile);
   let guardedUntil: Instant | undefined;
-  const agent = await startAgent(files, settings, (state) => {
+  const keep: Journal["keep"] = (state) => {
     const isKept = files.journal.keep(state);
+    if (state.ordersSeen > 0) ownFile?.prove();
     // Start a missing watchdog even if the journal could not be written: nothing may run under a lease
     // without a watchdog.
     if (state.leaseUntil !== guardedUntil) ensureWatchdog(watchdog);
     guardedUntil = state.leaseUntil;
     return isKept;
-  });
+  };
+  const agent = await startAgent(files, settings, { keep, ownFile });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -253,6 +262,24 @@ async function run(settings: Settings & { url: string }): Promise<void> {
     const code = error instanceof Refusal || error instanceof UnsafeUrl ? REFUSED_EXIT_CODE : 1;
     agent.tell({ type: "stale", code, reason: `cannot be a host: ${errorText(error)}` });
   }
+}
+
+/**
+ * The file of this agent, if it may replace it: whatever has started the agent must start it again then.
+ * Undefined: it must not.
+ */
+function ownFileOf({ DROVER_RESTARTS: restarts }: NodeJS.ProcessEnv): OwnFile | undefined {
+  const path = process.argv[1];
+  return restarts === undefined || path === undefined ? undefined : new OwnFile(resolve(path));
+}
+
+/** A newer agent that does not report in time ends: after three such starts the old one takes its place. */
+function endIfUnproven(ownFile: OwnFile | undefined): void {
+  if (ownFile?.isUnproven !== true) return;
+  const late = () => {
+    if (ownFile.isUnproven) exit(UPDATED_EXIT_CODE, "this newer agent has not reported in time");
+  };
+  setTimeout(late, PROVEN_WITHIN_MS).unref();
 }
 
 /**
@@ -285,7 +312,7 @@ async function endLease(settings: Settings): Promise<void> {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
   const keep: Journal["keep"] = (state) => holder !== undefined || files.journal.keep(state);
-  const agent = await startAgent(files, { ...settings, powerOff: undefined }, keep);
+  const agent = await startAgent(files, { ...settings, powerOff: undefined }, { keep });
   agent.tell({ type: "shutdown", by: "lease" });
 }
 

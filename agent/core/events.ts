@@ -89,6 +89,8 @@ export type HostEvent =
   | { type: "probed"; ok: boolean; output: string; exitCode?: number | null }
   /** A check for a notice has ended. null: there is none. Absent: the check has failed. */
   | { type: "noticed"; raw?: string | null | undefined }
+  /** The agent with this digest is in this agent's file now, or it cannot be had (`failed`). */
+  | { type: "agent_fetched"; sha256: string; failed: boolean }
   /** The machine was inspected. null: it is fit to be a host. */
   | { type: "inspected"; fault: string | null }
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }

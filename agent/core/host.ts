@@ -34,12 +34,18 @@ import {
 } from "./reports/socket.ts";
 import { dueSample, withSample } from "./reports/usage.ts";
 import type { AttemptState, BootState, HostState } from "./types.ts";
+import { dueUpdate, foldFetched, foldServed, newUpdate } from "./update.ts";
 
 /**
  * The state of a host when its agent starts. `found`: what earlier starts of the agent have left. Running
- * attempts go on, within their time limits and the lease, even before the agent has joined.
+ * attempts go on, within their time limits and the lease, even before the agent has joined. `own`: the digest
+ * of its file, if it updates itself.
  */
-export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
+export function initialHost(
+  found: FoundHost = { attempts: [] },
+  now: Instant = 0,
+  own: string | undefined = undefined,
+): HostState {
   const {
     attempts,
     placements = [],
@@ -65,6 +71,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     exchange: newExchange(),
     socket: newSocket(),
     usage: { sampling: false },
+    update: newUpdate(own),
     punches: true,
   });
 }
@@ -92,6 +99,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
       ...dueProbe(state),
       ...dueLook(state),
       ...dueInspection(state),
+      ...dueUpdate(state, now),
       ...dueSample(state),
       ...dueExit(state, now),
     ];
@@ -118,7 +126,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     case "report_sent":
       return reportSent(state, event.seq, now);
     case "orders":
-      return withPlacements(applyOrders(state, event, now));
+      return foldServed(withPlacements(applyOrders(state, event, now)), event.orders.agent);
     case "report_failed":
       return reportFailed(state, event, now);
     case "socket_opening":
@@ -141,6 +149,8 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return { ...state, boot: foldProbe(state, event, now) };
     case "noticed":
       return foldNotice(state, event.raw, now);
+    case "agent_fetched":
+      return foldFetched(state, event.sha256, event.failed, now);
     case "inspected":
       return foldInspected(state, event.fault, now);
     case "sampled":

@@ -81,6 +81,8 @@ export type HostMessage = { to: string } & (
   | { kind: "sample"; ids: string[] }
   /** Check whether the machine is about to be taken away. `noticed`. */
   | { kind: "look" }
+  /** Fetch the agent with this digest, and put it into this agent's file. `agent_fetched`. */
+  | { kind: "fetch_agent"; sha256: string }
   /** Inspect the machine: is it fit to be a host? `inspected`. */
   | { kind: "inspect" }
   /** End this process. With `powerOff`, power off the machine, too, if it can power itself off. */

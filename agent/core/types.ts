@@ -240,6 +240,17 @@ export interface StickyState {
   kept: Record<string, KeptData>;
 }
 
+/** Which agent runs, and which one is to take its place (`update.ts`). All are digests. */
+export interface UpdateState {
+  /** Absent: this agent does not update itself. */
+  own?: string;
+  wanted?: string | undefined;
+  /** The agent that is in this agent's file now. */
+  ready?: string | undefined;
+  /** Nothing is fetched before this instant. */
+  notBefore: Instant;
+}
+
 /** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
 export interface HostState {
   setup?: HostSetup;
@@ -266,6 +277,7 @@ export interface HostState {
   exchange: ExchangeState;
   socket: SocketState;
   usage: UsageState;
+  update: UpdateState;
   /** Whether this machine can give back the disk space of stored log bytes. */
   punches: boolean;
   ending?: Ending;

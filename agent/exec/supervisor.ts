@@ -11,6 +11,7 @@ import { withMaskedTexts } from "../core/redaction/texts.ts";
 import type { RawUsage } from "../core/types.ts";
 import { type Driver, driverOf, type OnTaskEnd, type TaskEnd } from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
+import { say } from "../say.ts";
 import { runBootProbe } from "./boot-probe.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
@@ -53,6 +54,8 @@ export interface SupervisorOptions {
   instance: string | undefined;
   /** Processes can escape a kill here (`Means`). */
   escapes: boolean;
+  /** Puts the agent with this digest into this agent's file. */
+  replaceAgent: (sha256: string) => Promise<void>;
   /** How much later the control plane's clock is than that of this machine, as far as known. */
   clockErrorMs: () => Millis;
   /** The command that asks the provider whether it will take the machine back. */
@@ -175,6 +178,17 @@ export class Supervisor {
       case "probe": {
         const outcome = await runBootProbe(message.command, join(stateDir, "boot-probe.log"), instance);
         return { type: "probed", ...outcome };
+      }
+      case "fetch_agent": {
+        const { sha256 } = message;
+        const failed = await this.#options.replaceAgent(sha256).then(
+          () => false,
+          (error: unknown) => {
+            say(`cannot make room for the newer agent ${sha256}: ${errorText(error)}`);
+            return true;
+          },
+        );
+        return { type: "agent_fetched", sha256, failed };
       }
       case "inspect":
         return { type: "inspected", fault: await inspectMachine(stateDir, this.#options.clockErrorMs()) };

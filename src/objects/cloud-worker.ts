@@ -18,6 +18,7 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
+import { AGENT } from "../generated/agent-bundle.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import { type HostSetup, type Orders, Report } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
@@ -51,7 +52,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   readonly #shell = new Shell<WorkerState, WorkerEvent, WorkerMessage>(this.ctx, workerMachine, {
     load: () => {
       const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
-      return resumeAll(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
+      return resumeAll(loadedWorker(this.#store.read(), rows, AGENT.sha256), socketsOf(this.ctx));
     },
     save: (state) => {
       state.placements.flush();

@@ -307,6 +307,8 @@ export interface Orders {
   /** How many bytes are stored so far, by attempt and stream. The host may drop these bytes. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;
+  /** The SHA-256 of the agent that this Drover serves, for agents that update themselves. */
+  agent?: string;
 }
 
 /**

@@ -123,6 +123,7 @@ beforeEach(() => {
     stateDir: dir,
     instance: undefined,
     escapes: true,
+    replaceAgent: async () => undefined,
     clockErrorMs: () => 0,
     noticeCommand: undefined,
     secrets: { ended: async () => undefined, forget: async () => undefined, keepRuns: () => undefined },

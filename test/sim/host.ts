@@ -463,6 +463,8 @@ export class Host {
       case "look":
         answer(this.#world.chance.between(1, 100), { type: "noticed", raw: this.#lookForNotice() });
         break;
+      case "fetch_agent":
+        throw new Error("no agent of the simulator updates itself");
       case "inspect":
         answer(this.#world.chance.between(1, 100), { type: "inspected", fault: null });
         break;

@@ -227,6 +227,8 @@ export interface WorkerMemo {
    * answer is lost (`life/calls.ts`).
    */
   isJustLoaded: boolean;
+  /** The SHA-256 of the agent that this Drover serves. Empty: unknown (host-protocol.md#self-update). */
+  agent: string;
 }
 
 /** A worker as `apply` consumes it: its table of placements changes in place. */
@@ -236,8 +238,12 @@ export interface WorkerState {
   memo: WorkerMemo;
 }
 
-/** The state of a worker right after loading. */
-export function loadedWorker(record: WorkerRecord | null, placements: Rows<PlacementRow>): WorkerState {
+/** The state of a worker right after loading. `agent`: the digest of the agent that this Drover serves. */
+export function loadedWorker(
+  record: WorkerRecord | null,
+  placements: Rows<PlacementRow>,
+  agent = "",
+): WorkerState {
   const memo: WorkerMemo = {
     lastSeq: record?.lastSeq ?? 0,
     lastReportAt: null,
@@ -254,6 +260,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     proposeAt: 0,
     makeRoomAt: null,
     isJustLoaded: record !== null,
+    agent,
   };
   return { record, placements, memo };
 }

@@ -158,10 +158,19 @@ until said=$("$node" "$dir/fetch-agent.mjs" @AGENT@ "$dir/drover-agent.mjs"); do
 note start "starts the agent"
 exec 2>&3
 : > "$dir/boot-errors"
+# A newer agent that has not reported after three starts makes room for the one before it.
+go_back() {
+  [ -e "$dir/updating" ] && [ -e "$dir/drover-agent.mjs.old" ] || return 0
+  echo >> "$dir/updating"
+  [ "$(wc -l < "$dir/updating")" -gt 4 ] || return 0
+  mv -f "$dir/drover-agent.mjs.old" "$dir/drover-agent.mjs"
+  mv -f "$dir/updating" "$dir/refused"
+}
 starts=0
 while :; do
   code=0
-  "$node" "$dir/drover-agent.mjs" --url @URL@ --state "$dir" \
+  go_back
+  DROVER_RESTARTS=1 "$node" "$dir/drover-agent.mjs" --url @URL@ --state "$dir" \
     --code-file "$dir/code" @COMMANDS@ 3>&- || code=$?
   case $code in 0|2|3) exit "$code" ;; esac
   said="the agent has ended with $code; it is started again"

@@ -192,6 +192,7 @@ export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: I
     ...(drop.length === 0 ? {} : { drop }),
     logs: Object.fromEntries(known),
     powerOff: over,
+    ...(memo.agent === "" ? {} : { agent: memo.agent }),
   };
 }
 
