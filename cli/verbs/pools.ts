@@ -6,6 +6,7 @@ import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { asJson, briefDuration, fields, money } from "../terminal/text.ts";
+import { addPoolsCheck } from "./pools-check.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
 
 const HELP = `
@@ -15,7 +16,7 @@ Examples:
   drover pools default --json | jq .config`;
 
 /** `drover pools`: lists pools, or shows one. */
-export function addPools(program: Command, io: Io): void {
+export function addPools(program: Command, io: Io, exitWith: (code: number) => void): void {
   const pools = program
     .command("pools")
     .summary("list pools, show one, or delete one")
@@ -34,6 +35,7 @@ export function addPools(program: Command, io: Io): void {
       await io.stdout.write(flags.json ? `${asJson(list.items)}\n` : listView(list.items, io));
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
+  addPoolsCheck(pools, io, exitWith);
   addPoolsDelete(pools, io);
 }
 

@@ -18,6 +18,7 @@ const VERBS = (
   "pools events apply snapshots tokens trust sessions secrets webhooks audit provider version help"
 ).split(" ");
 const BELOW = [
+  "pools check",
   "pools delete",
   "snapshots upload",
   "snapshots get",

@@ -122,19 +122,29 @@ function outcome(
     if (act === undefined || params.get("Version") !== "2016-11-15") {
       throw new Ec2Fault("InvalidAction", `The action ${action} is not valid for this web service.`);
     }
-    if (faults.denied.has(action)) {
-      const text =
-        "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/ci";
-      throw new Ec2Fault(
-        "UnauthorizedOperation",
-        `${text} Encoded authorization failure message: ${"A".repeat(6_000)}`,
-      );
-    }
+    const denied = deniedAction(cloud, action, params);
+    if (denied !== undefined) throw unauthorized(denied);
     return { status: 200, text: answerXml(action, act(cloud, tokens, params)) };
   } catch (error) {
     if (!(error instanceof Ec2Fault)) throw error;
     return { status: error.status, text: errorXml(error), code: error.code };
   }
+}
+
+/** A create call that sets tags needs the permission for that, too. */
+function deniedAction({ faults: { denied } }: Ec2Cloud, action: string, params: Params): string | undefined {
+  if (denied.has(action)) return action;
+  const setsTags = action === "RunInstances" && params.structures("TagSpecification").length > 0;
+  return setsTags && denied.has("CreateTags") ? "CreateTags" : undefined;
+}
+
+function unauthorized(action: string): Ec2Fault {
+  const user = "arn:aws:iam::123456789012:user/ci";
+  const text =
+    `You are not authorized to perform this operation. User: ${user} is not authorized to perform: ` +
+    `ec2:${action} on resource: arn:aws:ec2:${REGION}:123456789012:instance/* because no identity-based ` +
+    `policy allows the ec2:${action} action. Encoded authorization failure message: ${"A".repeat(6_000)}`;
+  return new Ec2Fault("UnauthorizedOperation", text);
 }
 
 function failByChance(cloud: Ec2Cloud): void {

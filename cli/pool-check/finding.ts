@@ -1,0 +1,42 @@
+// What is a check of a pool, and what can it find (clouds.md#checks)?
+
+/** `missing`: the pool cannot work as it is. `unknown`: nobody has said, and `evidence` says why. */
+export type Verdict = "ok" | "missing" | "unknown";
+
+/** The result of one check. */
+export interface Finding {
+  check: string;
+  verdict: Verdict;
+  /** What was seen, for people. */
+  evidence: string;
+  /** What to do: a command, or a page. Empty: nothing. */
+  todo: string;
+}
+
+/** The check that says whether the cloud takes the credentials. The others stand on it. */
+export const CREDENTIALS = "credentials";
+
+/** All is as the pool needs it. */
+export function ok(check: string, evidence: string, todo = ""): Finding {
+  return { check, verdict: "ok", evidence, todo };
+}
+
+/** The pool cannot work as it is. */
+export function missing(check: string, evidence: string, todo: string): Finding {
+  return { check, verdict: "missing", evidence, todo };
+}
+
+/** Nobody has said whether the pool can work. */
+export function unknown(check: string, evidence: string, todo = ""): Finding {
+  return { check, verdict: "unknown", evidence, todo };
+}
+
+/**
+ * Whether nothing is missing. Credentials that no cloud has taken count as missing, since the checks after
+ * them have not seen anything then.
+ */
+export function isFine(findings: readonly Finding[]): boolean {
+  return findings.every(({ check, verdict }) =>
+    check === CREDENTIALS ? verdict === "ok" : verdict !== "missing",
+  );
+}
