@@ -62,8 +62,8 @@ export const MATRIX: Zone[] = [
     types: [],
     packages: ["node:crypto", "node:fs", "node:net", "node:timers/promises", "undici"],
   },
-  // The command asks Drover by the client and by nothing else. Some verbs are more than a client: `drover up`,
-  // those that call a cloud themselves, and those that read a pool's configuration as the server does.
+  // The command asks Drover by the client and by nothing else. Some verbs are more than a client: `up`, those
+  // that call a cloud themselves, and those that read a configuration as the server does.
   { of: "cli/", values: [SHARED, "client/", "archive/", "disk/", "local/up-command.ts"], types: [] },
   {
     of: "cli/provider-test/",
