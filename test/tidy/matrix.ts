@@ -80,7 +80,6 @@ export const MATRIX: Zone[] = [
     values: [SHARED, "cli/", "client/", "src/providers/", "src/schema/"],
     types: [],
   },
-  { of: "cli/pool-edit/", values: [SHARED, "cli/", "client/", "src/schema/"], types: [] },
   {
     of: "local/",
     values: [SHARED, "client/", "disk/", "posix/", "src/schema/", "src/providers/provider.ts"],
