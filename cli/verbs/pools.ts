@@ -9,6 +9,7 @@ import { asJson, briefDuration, fields, money } from "../terminal/text.ts";
 import { addPoolsCheck } from "./pools-check.ts";
 import { addPoolsCreate } from "./pools-create.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
+import { addPoolsEdit } from "./pools-edit.ts";
 
 const HELP = `
 Examples:
@@ -20,7 +21,7 @@ Examples:
 export function addPools(program: Command, io: Io, exitWith: (code: number) => void): void {
   const pools = program
     .command("pools")
-    .summary("list pools, show one, create, check or delete one")
+    .summary("list pools, or show, create, edit, check or delete one")
     .description("Lists the pools (each is a queue with the machines that serve it), or shows one.")
     .argument("[pool]", "the name of one pool")
     .option("--json", "print JSON: a list, or the one pool")
@@ -37,6 +38,7 @@ export function addPools(program: Command, io: Io, exitWith: (code: number) => v
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
   addPoolsCreate(pools, io, exitWith);
+  addPoolsEdit(pools, io, exitWith);
   addPoolsCheck(pools, io, exitWith);
   addPoolsDelete(pools, io);
 }

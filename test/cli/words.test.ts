@@ -19,6 +19,7 @@ const VERBS = (
 ).split(" ");
 const BELOW = [
   "pools create",
+  "pools edit",
   "pools check",
   "pools delete",
   "snapshots upload",

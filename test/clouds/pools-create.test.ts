@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { atTerminal, HAS_TERMINAL, NEEDS_TERMINAL } from "../cli/support/terminal.ts";
@@ -18,30 +18,12 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** Flags that say all that a cloud needs, but for its address and the credentials. */
-const FLAGS: Record<string, string[]> = {
-  hetzner: [
-    "--zone",
-    "fsn1",
-    "--zone",
-    "nbg1",
-    "--type",
-    "cx22",
-    "--image",
-    "ubuntu-24.04",
-    "--ssh-key",
-    "ops",
-  ],
-  ec2: ["--region", "eu-west-1", "--type", "m7i.large", "--image", "ami-0a1b2c3d4e5f60718"],
-  fly: [
-    ...["--app", "drover-ci", "--region", "fra", "--type", "shared-cpu-2x=0.008"],
-    ...["--image", "docker.io/library/node:24-bookworm-slim"],
-  ],
-  gce: [
-    ...["--project-id", "drover-ci", "--zone", "europe-west1-b", "--type", "e2-standard-2"],
-    ...["--image", "projects/debian-cloud/global/images/family/debian-12"],
-  ],
-};
+/** The flags of the command that a guide shows, but for the credentials. */
+function flagsOf(kind: string): string[] {
+  const page = readFileSync(join(import.meta.dirname, `../../docs/clouds/${kind}.md`), "utf8");
+  const [, line] = /^drover pools create ci (.+)$/m.exec(page) ?? [];
+  return (line ?? "").replace(/--credentials \S+ /, "").split(" ");
+}
 
 function fileWith(text: string): string {
   const dir = mkdtempSync(join(home, "key-"));
@@ -58,9 +40,8 @@ async function create(
   { url, credentials }: Pick<PoolOnFake<unknown>, "url" | "credentials">,
   more: string[] = [],
 ) {
-  const flags = [...(FLAGS[kind] ?? []), "--cloud", kind, "--endpoint", url];
-  const key = fileWith(credentials);
-  const args = ["pools", "create", name, "--json", "--yes", "--max", "2", "--credentials", key];
+  const flags = [...flagsOf(kind), "--endpoint", url];
+  const args = ["pools", "create", name, "--json", "--yes", "--credentials", fileWith(credentials)];
   const { code, stdout, stderr } = await drover(home, [...args, ...flags, ...more]);
   const text = stdout.toString();
   return { code, stderr, text, ...(text === "" ? {} : JSON.parse(text)) };
@@ -78,10 +59,10 @@ const pools = async (): Promise<string[]> => {
 describe.each([
   { kind: "hetzner", start: poolOnHetzner as () => Promise<PoolOnFake<unknown>>, price: 0.006 },
   { kind: "ec2", start: poolOnEc2, price: 0.1008 },
-  { kind: "fly", start: poolOnFly, price: 0.008 },
+  { kind: "fly", start: poolOnFly, price: 0.009 },
   { kind: "gce", start: poolOnGce, price: 0.067 },
 ])("on $kind", ({ kind, start, price }) => {
-  test("a pool and its credentials are stored after the checks, and the worst bill is shown", async () => {
+  test("the guide's one command stores a pool and its credentials, and shows the worst bill", async () => {
     const fake = await start();
     const created = await create(`new-${kind}`, kind, fake);
     expect(created, created.stderr + created.text).toMatchObject({ code: 0, ok: true, created: true });
@@ -129,7 +110,7 @@ test("a missing permission of EC2 is named, and nothing is stored", async () => 
 
 test("spot machines of EC2 get the present price and a fallback; the root device is looked up", async () => {
   const fake = await poolOnEc2();
-  const created = await create("spot", "ec2", fake, ["--spot", "--image", "ami-0ffffffffffffffff"]);
+  const created = await create("spot", "ec2", fake, ["--image", "ami-0ffffffffffffffff"]);
   expect(created, created.text).toMatchObject({ code: 0 });
   expect(created.config).toMatchObject({
     provider: { rootDevice: "/dev/xvda" },
@@ -231,8 +212,8 @@ describe("at a terminal", () => {
     ["Ctrl-D", "\u0004", 130],
   ])("%s stores nothing", async (_key, typed, code) => {
     const { url, credentials } = await poolOnFly();
-    const flags = ["--cloud", "fly", "--endpoint", url, "--credentials", fileWith(credentials), "--max", "1"];
-    const args = [...command, "pools", "create", "refused", ...flags, ...(FLAGS.fly ?? [])];
+    const flags = ["--endpoint", url, "--credentials", fileWith(credentials), ...flagsOf("fly")];
+    const args = [...command, "pools", "create", "refused", ...flags];
     const terminal = atTerminal(args, home, env);
     await terminal.says(/create the pool refused\? \[n\/y\]: /);
     terminal.type(typed);
