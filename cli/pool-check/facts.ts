@@ -7,6 +7,7 @@ import type { Meaning } from "../../src/providers/meanings.ts";
 import type { Veil } from "../../src/providers/veil.ts";
 import { CALL_TIMEOUT_MS, checked, withDeadline } from "../../src/providers/wire.ts";
 import { clause } from "../../src/shared/words.ts";
+import { cut } from "../terminal/text.ts";
 import { type Finding, missing, unknown } from "./finding.ts";
 
 /** Why a cloud did not say what it was asked. */
@@ -31,7 +32,7 @@ export type Reader = <T>(schema: ZodType<T>, request: Omit<JsonCall, "veil">) =>
 const MAX_TRIES = 3;
 const LONGEST_PAUSE_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
-const MAX_TEXT_CHARS = 240;
+const MAX_TEXT_CHARS = 1_024;
 
 /** Makes a call, and makes it again if it was one too many: a check makes several calls in a row. */
 export async function patiently<T extends object>(make: () => Promise<T>): Promise<T> {
@@ -88,7 +89,7 @@ export function refusalOf(
 
 function shortened(text: string): string {
   const line = text.replace(/Encoded authorization failure message: \S+/g, "").replace(/\s+/g, " ");
-  return line.trim().slice(0, MAX_TEXT_CHARS);
+  return cut(line.trim(), MAX_TEXT_CHARS);
 }
 
 /**

@@ -1,4 +1,5 @@
 // What is a check of a pool, and what can it find (clouds.md#checks)?
+import { cut } from "../terminal/text.ts";
 
 /** `missing`: the pool cannot work as it is. `unknown`: nobody has said, and `evidence` says why. */
 export type Verdict = "ok" | "missing" | "unknown";
@@ -16,19 +17,26 @@ export interface Finding {
 /** The check that says whether the cloud takes the credentials. The others stand on it. */
 export const CREDENTIALS = "credentials";
 
+/** The longest evidence: a cloud's own words may go on and on. */
+const MAX_EVIDENCE_CHARS = 180;
+
+function finding(verdict: Verdict, check: string, evidence: string, todo: string): Finding {
+  return { check, verdict, evidence: cut(evidence, MAX_EVIDENCE_CHARS), todo };
+}
+
 /** All is as the pool needs it. */
 export function ok(check: string, evidence: string, todo = ""): Finding {
-  return { check, verdict: "ok", evidence, todo };
+  return finding("ok", check, evidence, todo);
 }
 
 /** The pool cannot work as it is. */
 export function missing(check: string, evidence: string, todo: string): Finding {
-  return { check, verdict: "missing", evidence, todo };
+  return finding("missing", check, evidence, todo);
 }
 
 /** Nobody has said whether the pool can work. */
 export function unknown(check: string, evidence: string, todo = ""): Finding {
-  return { check, verdict: "unknown", evidence, todo };
+  return finding("unknown", check, evidence, todo);
 }
 
 /**

@@ -20,9 +20,12 @@ import { refuseExisting, secretFinding, store } from "./store.ts";
 /** Creates a pool. Resolves with the exit code. Throws a `CliError` if it cannot begin. */
 export async function poolCreate(io: Io, name: string, given: Answers, json: boolean): Promise<number> {
   checkAnswers(given);
-  if (!isAtTerminal()) {
-    const flags = missingFlags(given);
-    if (flags.length > 0) throw lacking(name, flags);
+  const flags = isAtTerminal() ? [] : missingFlags(given);
+  if (flags.length > 0) throw lacking(name, flags);
+  if (isAtTerminal() && given.credentials === "-") {
+    throw new CliError("Credentials cannot be typed: they would be on the screen.", [
+      "Send them by a pipe, with all answers as flags, or name a file.",
+    ]);
   }
   const { client } = connect(io);
   await refuseExisting(client, name);
@@ -30,7 +33,7 @@ export async function poolCreate(io: Io, name: string, given: Answers, json: boo
   try {
     const answers = person === undefined ? given : await answersOf(io, given, person);
     checkAnswers(answers);
-    const credentials = await credentialsOf(answers);
+    const credentials = await credentialsOf(io, answers);
     const secret = answers.cloud === "none" ? undefined : (answers.secret ?? `${answers.cloud}-${name}`);
     const { config, report } = await checked(name, answers, credentials, secret);
     if (secret !== undefined) report.findings.push(await secretFinding(client, secret));
@@ -65,13 +68,19 @@ function answersOf(io: Io, given: Answers, person: Person): Promise<Answers> {
     person,
     say: (line) => io.say(line),
     show: (text) => io.stderr.write(text),
-    offers: async (answers) => (await catalogOf(answers, await credentialsOf(answers))).offers,
+    async faultOf(answers) {
+      const read = await credentialsOf(io, answers).catch((error) => error);
+      return read instanceof CliError ? read.message : undefined;
+    },
+    offers: async (answers) => (await catalogOf(answers, await credentialsOf(io, answers))).offers,
     columns: io.stderr.columns(),
   });
 }
 
-async function credentialsOf({ cloud, credentials }: Answers): Promise<string> {
-  return cloud === "none" || credentials === undefined ? "" : contentOf(credentials);
+/** The text of the credentials. A `~` that no shell has seen means what it means to a shell. */
+async function credentialsOf({ env }: Io, { cloud, credentials: file }: Answers): Promise<string> {
+  if (cloud === "none" || file === undefined) return "";
+  return contentOf(file.replace(/^~(?=\/)/, env.HOME ?? "~"));
 }
 
 /** The configuration, and what the checks find in it. */

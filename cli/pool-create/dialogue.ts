@@ -9,6 +9,8 @@ export interface Stage {
   say(line: string): Promise<void>;
   /** Shows a table. */
   show(text: string): Promise<void>;
+  /** What is wrong with the answers, as far as this machine knows. Undefined: nothing. */
+  faultOf(answers: Answers): Promise<string | undefined>;
   /** The types that the cloud offers, by what is answered so far. */
   offers(answers: Answers): Promise<readonly Offer[]>;
   columns: number;
@@ -28,13 +30,15 @@ export async function completed(given: Answers, stage: Stage): Promise<Answers> 
   }
 }
 
-async function answered(question: Question, answers: Answers, { person, say }: Stage): Promise<Answers> {
+async function answered(question: Question, answers: Answers, stage: Stage): Promise<Answers> {
+  const { person, say, faultOf } = stage;
   const more = question.isOptional === true ? "; empty: the cloud chooses" : "";
   for (;;) {
     const text = await person.ask(`${question.text}${more}`, question.proposal?.(answers));
     const taken = question.take(answers, text);
-    if (typeof taken !== "string") return taken;
-    await say(taken);
+    const fault = typeof taken === "string" ? taken : await faultOf(taken);
+    if (typeof taken !== "string" && fault === undefined) return taken;
+    await say(fault ?? "");
   }
 }
 

@@ -217,6 +217,8 @@ export class Ec2Cloud {
     "subnet-1111111a": "eu-west-1a",
     "subnet-1111111b": "eu-west-1b",
   };
+  /** How many vCPUs Service Quotas says that the account may have. Nothing is refused because of it. */
+  readonly serviceQuotas: Record<string, number> = { "L-1216C47A": 64, "L-34B43A08": 64 };
   readonly securityGroups = ["sg-00000001", "sg-00000002"];
   readonly profiles = ["drover-machines"];
   readonly #options: Required<Pick<Ec2Options, "bootMs" | "endMs">> & Ec2Options;

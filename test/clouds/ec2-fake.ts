@@ -58,6 +58,12 @@ function answer(state: State, request: IncomingMessage, body: string, response: 
   const { cloud } = state;
   const { faults } = cloud;
   cloud.settle();
+  if (request.headers["x-amz-target"] !== undefined) {
+    const { status, json } = serviceQuota(cloud, request, body);
+    cloud.calls.push({ action: "GetServiceQuota", at: cloud.now, code: undefined, body });
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(json));
+    return;
+  }
   const params = Params.of(body);
   const action = params.get("Action") ?? "";
   const { status, text, code } = outcome(state, request, body, params);
@@ -84,6 +90,35 @@ function answer(state: State, request: IncomingMessage, body: string, response: 
     response
       .writeHead(replaced === "html" ? 200 : 503, { ...headers, "content-type": "text/html" })
       .end(HTML);
+}
+
+/** Service Quotas, which is another service of Amazon, with JSON. */
+function serviceQuota(
+  { faults, keys, now, serviceQuotas }: Ec2Cloud,
+  { method = "", url: path = "/", headers }: IncomingMessage,
+  body: string,
+): { status: number; json: object } {
+  const refused = (type: string, message: string) => ({ status: 400, json: { __type: type, message } });
+  try {
+    const service = "servicequotas";
+    checkSignature(
+      { method, path, headers, body },
+      { keys, region: REGION, now, skewAnswer: faults.skewAnswer, service },
+    );
+  } catch (error) {
+    return refused("InvalidSignatureException", String(error));
+  }
+  if (headers["x-amz-target"] !== "ServiceQuotasV20190624.GetServiceQuota")
+    return refused("UnknownOperationException", "");
+  if (faults.denied.has("GetServiceQuota"))
+    return refused("AccessDeniedException", "User: arn:aws:iam::123456789012:user/ci is not authorized");
+  const { ServiceCode: of, QuotaCode: code } = JSON.parse(body);
+  const value = serviceQuotas[code];
+  if (of !== "ec2" || value === undefined) {
+    return refused("com.amazonaws.servicequotas#NoSuchResourceException", "The request failed");
+  }
+  const quota = { ServiceCode: of, ServiceName: "Amazon EC2", QuotaCode: code, Value: value, Unit: "None" };
+  return { status: 200, json: { Quota: { ...quota, Adjustable: true, GlobalQuota: false } } };
 }
 
 /** The answer, and after it blanks for as long as somebody reads, up to 40 MB. */

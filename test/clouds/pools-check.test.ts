@@ -1,9 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { judgeEc2 } from "../../cli/pool-check/clouds/ec2.ts";
+import type { Ec2Facts } from "../../cli/pool-check/clouds/ec2-facts.ts";
 import type { Finding } from "../../cli/pool-check/finding.ts";
+import { Ec2Config } from "../../src/schema/pool/providers/clouds.ts";
+import { PutPoolConfig } from "../../src/schema/pool.ts";
 import { type Bench, openBench } from "../cli/support/command.ts";
 import { json } from "../cli/support/control-plane.ts";
+import { fault } from "./fly-fake.ts";
 import { made, providerOf } from "./support/ec2.ts";
 import {
   ON_FAKES,
@@ -128,6 +133,12 @@ describe("Hetzner", () => {
     const elsewhere = await checkChanged(fake, { instanceTypes: arm });
     expect(findingOf(elsewhere, "type cax11")?.evidence).toBe("cax11 is not offered at nbg1");
     expect(findingOf(elsewhere, "image")?.evidence).toBe("ubuntu-24.04 is not there for arm64");
+    const priced = { cx22: { vcpus: 2, memory: "4GiB", price: 0.004 } };
+    expect(findingOf(await checkChanged(fake, { instanceTypes: priced }), "type cx22")).toMatchObject({
+      verdict: "ok",
+      evidence: "2 vCPUs, 4 GiB, 0.006 an hour without VAT",
+      todo: "Set its `price` to 0.006",
+    });
   });
 
   test("a token that may only read is missing the permission to write", async () => {
@@ -222,6 +233,57 @@ describe("EC2", () => {
     expect(findingOf(elsewhere, "type gpu")?.evidence).toBe("g5.xlarge is not offered at eu-west-1a");
   });
 
+  test("a quota below the needs of all machines is missing, with the command for more", async () => {
+    const fake = await poolOnEc2();
+    fake.cloud.serviceQuotas["L-34B43A08"] = 2;
+    const checked = await checkChanged(fake, {});
+    expect(missingOf(checked)).toEqual(["quota L-34B43A08"]);
+    expect(findingOf(checked, "quota L-34B43A08")).toMatchObject({
+      evidence: "the pool may need 4 of 2 vCPUs of standard spot machines",
+      todo: expect.stringContaining("request-service-quota-increase --region eu-west-1"),
+    });
+    expect(findingOf(checked, "quota L-1216C47A")).toMatchObject({ verdict: "ok" });
+    fake.cloud.faults.denied.add("GetServiceQuota");
+    const denied = await checkChanged(fake, {});
+    expect([denied.code, missingOf(denied)]).toEqual([0, []]);
+    expect(findingOf(denied, "quota L-34B43A08")).toMatchObject({
+      verdict: "unknown",
+      evidence: expect.stringContaining("servicequotas:GetServiceQuota is not permitted"),
+    });
+  });
+
+  test("an older refusal that names no action is told apart by the same call without tags", () => {
+    const text = "UnauthorizedOperation: You are not authorized to perform this operation";
+    const refusal = { class: "auth", code: "UnauthorizedOperation", status: 403, text, advice: "" } as const;
+    const facts: Ec2Facts = {
+      machines: { data: [] },
+      image: { data: null },
+      types: { data: new Map() },
+      offerings: { data: new Map() },
+      spot: undefined,
+      limits: [],
+      creates: [
+        { what: "a", fact: { refusal }, untagged: { data: "permitted" } },
+        { what: "b", fact: { refusal }, untagged: { refusal } },
+      ],
+      ends: { fact: { refusal }, machine: false },
+    };
+    const config = PutPoolConfig.parse({
+      provider: { kind: "ec2", region: "eu-west-1", credentials: { secret: "cloud" } },
+      image: "ami-0a1b2c3d4e5f60718",
+      instanceTypes: { a: { vcpus: 1, memory: "1GiB" } },
+    });
+    const provider = Ec2Config.parse({
+      kind: "ec2",
+      region: "eu-west-1",
+      credentials: { binding: "CLOUD_A" },
+    });
+    const findings = judgeEc2({ name: "ci", config, provider, wanted: [] }, facts);
+    expect(
+      findings.filter(({ check: name }) => name.startsWith("make")).map(({ evidence }) => evidence),
+    ).toEqual(["ec2:CreateTags is not permitted", "ec2:RunInstances is not permitted"]);
+  });
+
   test("a subnet or a group that does not exist is found by the dry run", async () => {
     const fake = await poolOnEc2();
     const subnets = { "eu-west-1a": "subnet-1111111a", "eu-west-1b": "subnet-9999999b" };
@@ -236,6 +298,14 @@ describe("EC2", () => {
 });
 
 describe("Fly", () => {
+  test("a call that was one too many is made again, after the pause that Fly wants", async () => {
+    const fake = await poolOnFly();
+    fake.cloud.faults.errors.push(fault(429, "rate limit exceeded", "resource_exhausted"));
+    const checked = await checkChanged(fake, {});
+    expect([checked.code, missingOf(checked)]).toEqual([0, []]);
+    expect(fake.cloud.calls.map(({ status }) => status)).toEqual([429, 200, 200]);
+  });
+
   test("an app that does not exist is missing, with the command that makes it", async () => {
     const fake = await poolOnFly();
     const checked = await checkChanged(fake, { provider: { ...fake.pool.provider, app: "nobodys" } });

@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { atTerminal, HAS_TERMINAL, NEEDS_TERMINAL } from "../cli/support/terminal.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
@@ -170,20 +170,22 @@ test("a pool for machines of one's own needs no credentials", async () => {
 
 describe("at a terminal", () => {
   const command = [process.execPath, join(import.meta.dirname, "../../bin/drover.mjs")];
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME };
 
   test("everything is asked, types are shown with prices, and the answer decides", async ({ skip }) => {
     if (!HAS_TERMINAL) skip(NEEDS_TERMINAL);
     const { url, credentials } = await poolOnHetzner();
     const key = fileWith(credentials);
     const args = [...command, "pools", "create", "asked", "--endpoint", url];
-    const terminal = atTerminal(args, home, env);
+    const terminal = atTerminal(args, home, { PATH: process.env.PATH, HOME: home });
     await terminal.says(/Cloud \(hetzner, .*\): /);
     terminal.type("hetzmer\r");
     await terminal.says(/It must be one of: hetzner/);
     terminal.type("hetzner\r");
     await terminal.says(/File with the credentials: /);
-    terminal.type(`${key}\r`);
+    terminal.type("nowhere.txt\r");
+    await terminal.says(/Cannot read nowhere.txt: /);
+    await terminal.says(/File with the credentials: /);
+    terminal.type(`~/${relative(home, key)}\r`);
     await terminal.says(/Locations, best first; empty: the cloud chooses: /);
     terminal.type("fsn1\r");
     await terminal.says(/TYPE +VCPUS +MEMORY +DISK +ARCH +AN HOUR\r\ncax11 .*0.0058\r\ncx22 .*0.006\r\n/);
@@ -214,7 +216,7 @@ describe("at a terminal", () => {
     const { url, credentials } = await poolOnFly();
     const flags = ["--endpoint", url, "--credentials", fileWith(credentials), ...flagsOf("fly")];
     const args = [...command, "pools", "create", "refused", ...flags];
-    const terminal = atTerminal(args, home, env);
+    const terminal = atTerminal(args, home, { PATH: process.env.PATH, HOME: home });
     await terminal.says(/create the pool refused\? \[n\/y\]: /);
     terminal.type(typed);
     const ended = await terminal.ended;

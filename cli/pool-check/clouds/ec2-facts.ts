@@ -16,6 +16,7 @@ import type { CreateInstance } from "../../../src/schema/provider.ts";
 import { type Fact, patiently, refusalOf } from "../facts.ts";
 import type { Real, Subject, Wanted } from "../subject.ts";
 import { dryRun, imageForm, offeringsForm, typesForm, withoutTags } from "./ec2-forms.ts";
+import { type Need, needsOf, readLimit } from "./ec2-quotas.ts";
 
 /** An id that no machine has. */
 const NOBODY = "i-00000000000000000";
@@ -47,6 +48,7 @@ export interface Ec2Facts {
   /** Undefined: the pool has no spot machines. */
   spot: Fact<OfferedPrice[]> | undefined;
   creates: Try[];
+  limits: { need: Need; fact: Fact<number> }[];
   /** `machine`: whether it was tried with a machine of the pool. */
   ends: { fact: Fact<"permitted">; machine: boolean };
 }
@@ -75,6 +77,7 @@ export async function readMachines(asking: Asking, pool: string): Promise<Ec2Fac
 /** Reads the rest of what a check needs. */
 export async function readEc2(
   asking: Asking,
+  keys: AwsKeys,
   subject: Subject<Ec2Config>,
   machines: Ec2Facts["machines"],
   now: () => number,
@@ -83,6 +86,10 @@ export async function readEc2(
   const types = [...new Set(wanted.map(({ type }) => type))];
   const creates: Try[] = [];
   for (const { what, form } of triesOf(subject)) creates.push(await tried(asking, what, form));
+  const limits: Ec2Facts["limits"] = [];
+  for (const need of needsOf(wanted, config.maxInstances)) {
+    limits.push({ need, fact: await readLimit(provider, keys, need.code, now) });
+  }
   const own = "data" in machines ? machines.data[0] : undefined;
   return {
     machines,
@@ -91,6 +98,7 @@ export async function readEc2(
     offerings: await readOfferings(asking, types),
     spot: await readSpot(asking, wanted, now(), provider.subnets),
     creates,
+    limits,
     ends: {
       fact: await permission(asking, dryRun(terminateForm(own ?? NOBODY))),
       machine: own !== undefined,

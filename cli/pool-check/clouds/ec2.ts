@@ -9,7 +9,6 @@ import { typeFinding } from "./places.ts";
 
 const POLICY = "docs/clouds/ec2.md has the whole policy";
 const NEW_KEYS = "Make an access key: aws iam create-access-key --user-name USER. Or correct the region";
-const QUOTA_CODES = { onDemand: "L-1216C47A", spot: "L-34B43A08" } as const;
 
 /** Reads what EC2 says, and judges it. Nothing is created or changed (clouds/ec2.md#checks). */
 export async function checkEc2(
@@ -23,7 +22,7 @@ export async function checkEc2(
   const machines = await readMachines(asking, subject.name);
   const isStranger = "refusal" in machines && machines.refusal.code !== "UnauthorizedOperation";
   if (isStranger) return [refused(CREDENTIALS, machines.refusal, NEW_KEYS)];
-  return judgeEc2(subject, await readEc2(asking, subject, machines, now));
+  return judgeEc2(subject, await readEc2(asking, read.keys, subject, machines, now));
 }
 
 /** What these facts say about the pool. */
@@ -39,7 +38,7 @@ export function judgeEc2(subject: Subject<Ec2Config>, facts: Ec2Facts): Finding[
     ...creates.map(createFinding),
     endFinding(facts.ends),
     ...(spot === undefined ? [] : [spotFinding(subject.wanted, spot)]),
-    quotaFinding(subject),
+    ...facts.limits.map((limit) => limitFinding(subject.provider, limit)),
   ];
 }
 
@@ -108,14 +107,21 @@ function spotFinding(wanted: readonly Wanted[], spot: NonNullable<Ec2Facts["spot
   return ok(check, texts.join("; "));
 }
 
-/** Service Quotas, another service of Amazon with permissions of its own, knows the limits. */
-function quotaFinding({ provider, config, wanted }: Subject<Ec2Config>): Finding {
-  const most = Math.max(0, ...wanted.map(({ vcpus }) => vcpus)) * config.maxInstances;
-  const code = wanted.some(({ spot }) => spot) ? QUOTA_CODES.spot : QUOTA_CODES.onDemand;
-  const todo =
-    `Compare with: aws service-quotas get-service-quota --region ${provider.region} ` +
-    `--service-code ec2 --quota-code ${code}`;
-  return unknown("quota", `the pool may need ${most} vCPUs, and EC2 does not tell the limit`, todo);
+/** Whether all machines of the pool fit into a limit. What is used of it now, nobody asks. */
+function limitFinding({ region }: Ec2Config, { need, fact }: Ec2Facts["limits"][number]): Finding {
+  const { code, name, vcpus } = need;
+  const check = `quota ${code}`;
+  const at = `--region ${region} --service-code ec2 --quota-code ${code}`;
+  if ("refusal" in fact) {
+    const isDenied = /^AccessDenied/.test(fact.refusal.code ?? "");
+    const why = isDenied ? "servicequotas:GetServiceQuota is not permitted" : fact.refusal.text;
+    const evidence = `the pool may need ${vcpus} vCPUs of ${name}; ${why}`;
+    return unknown(check, evidence, `Compare with: aws service-quotas get-service-quota ${at}`);
+  }
+  const evidence = `the pool may need ${vcpus} of ${fact.data} vCPUs of ${name}`;
+  if (vcpus <= fact.data) return ok(check, evidence);
+  const more = `aws service-quotas request-service-quota-increase ${at} --desired-value ${vcpus}`;
+  return missing(check, evidence, `Lower \`maxInstances\` (--max), or run: ${more}`);
 }
 
 function denied(check: string, refusal: Refusal, action = actionIn(refusal) ?? check): Finding {

@@ -4,7 +4,7 @@ import { veilOf } from "../../../src/providers/veil.ts";
 import type { HetznerConfig } from "../../../src/schema/pool/providers/clouds.ts";
 import { type Reader, readerOf, refused } from "../facts.ts";
 import { CREDENTIALS, type Finding, missing, ok, unknown } from "../finding.ts";
-import { GIB, type Real, type Subject, type Wanted } from "../subject.ts";
+import { GIB, listed, type Real, type Subject, type Wanted } from "../subject.ts";
 import { type HetznerFacts, readHetzner, readLocations, type ServerType } from "./hetzner-facts.ts";
 import { askedPlaces, type Offered, placeFinding, typeFinding } from "./places.ts";
 
@@ -71,14 +71,27 @@ function typeFindings(
   const known = types.data.map(({ name }) => name);
   return wanted.map((one) => {
     const type = types.data.find(({ name }) => name === one.type);
-    return typeFinding(one, type === undefined ? undefined : offeredOf(type, places), places, known);
+    const at = one.zones ?? places;
+    return typeFinding(one, type === undefined ? undefined : offeredOf(type, one, at), places, known);
   });
 }
 
-function offeredOf(type: ServerType, places: readonly string[]): Offered {
+/** A pool that has another price than Hetzner counts, and chooses, wrongly. A type may be on its way out. */
+function offeredOf(type: ServerType, wanted: Wanted, places: readonly string[]): Offered {
   const price = priceOf(type, places);
-  const more = price === undefined ? "" : `, ${price} an hour without VAT`;
-  return { real: realOf(type), places: locationsOf(type), more };
+  const leaving = places.filter((place) =>
+    type.locations?.some(({ name, deprecation }) => name === place && deprecation != null),
+  );
+  const todos = [
+    ...(price === undefined || price === wanted.price ? [] : [`Set its \`price\` to ${price}`]),
+    ...(leaving.length === 0 ? [] : ["Take a type that Hetzner keeps"]),
+  ];
+  const notes = [
+    ...(price === undefined ? [] : [`${price} an hour without VAT`]),
+    ...(leaving.length === 0 ? [] : [`it will go at ${listed(leaving)}`]),
+  ];
+  const more = notes.map((note) => `, ${note}`).join("");
+  return { real: realOf(type), places: locationsOf(type), more, todo: todos.join(". ") };
 }
 
 /** What a type has. Hetzner counts memory and disks in GB and means GiB. */
@@ -94,9 +107,7 @@ export function realOf({ cores, memory, disk, architecture }: ServerType): Real 
 /** Where new servers of a type can be had. */
 export function locationsOf({ locations, prices }: ServerType): string[] {
   if (locations == null) return prices.map(({ location }) => location);
-  return locations.flatMap(({ name, available, deprecation }) =>
-    available === false || deprecation != null ? [] : [name],
-  );
+  return locations.flatMap(({ name, available }) => (available === false ? [] : [name]));
 }
 
 /** The highest price per hour among these locations, or all, in the currency of the account. */

@@ -7,8 +7,9 @@ export interface Offered {
   real: Real;
   /** Where it is offered. Undefined: the cloud does not say. */
   places: readonly string[] | undefined;
-  /** What else to know about it, such as its price. */
+  /** What else to know about it, such as its price, and what to do about that. */
   more?: string;
+  todo?: string;
 }
 
 /**
@@ -46,7 +47,7 @@ export function typeFinding(
     return missing(check, `${wanted.type} is not offered ${where}`, todo);
   }
   const not = has === undefined ? [] : asked.filter((place) => !has.includes(place));
-  if (not.length === 0) return ok(check, size);
+  if (not.length === 0) return ok(check, size, offered.todo);
   return ok(
     check,
     `${size}; not offered at ${listed(not)}`,

@@ -65,7 +65,7 @@ export async function poolOnEc2(): Promise<PoolOnFake<Ec2Cloud>> {
     wrong: JSON.stringify({ ...KEYS, secretAccessKey: "thatNobodyHas" }),
     changes: () =>
       cloud.calls
-        .filter(({ action, body }) => !action.startsWith("Describe") && !/\bDryRun=true\b/.test(body))
+        .filter(({ action, body }) => !/^(?:Describe|Get)/.test(action) && !/\bDryRun=true\b/.test(body))
         .map(({ action }) => action),
   };
 }
