@@ -21,8 +21,11 @@ afterAll(async () => {
 /** The flags of the command that a guide shows, but for the credentials. */
 function flagsOf(kind: string): string[] {
   const page = readFileSync(join(import.meta.dirname, `../../docs/clouds/${kind}.md`), "utf8");
-  const [, line] = /^drover pools create ci (.+)$/m.exec(page) ?? [];
-  return (line ?? "").replace(/--credentials \S+ /, "").split(" ");
+  const [, flags = ""] = /^ *drover pools create ci ((?:.*\\\n)*.*)$/m.exec(page) ?? [];
+  return flags
+    .replace(/--credentials - |--yes/g, "")
+    .split(/[\s\\]+/)
+    .filter((flag) => flag !== "");
 }
 
 function fileWith(text: string): string {
