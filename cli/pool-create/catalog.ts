@@ -13,7 +13,7 @@ import type { Answers } from "./answers.ts";
 import type { Offer } from "./offer.ts";
 import { PRICE_LISTS } from "./price-lists.ts";
 
-/** What a cloud offers. Nothing is missing in it that a check will not find: it says what is refused. */
+/** What a cloud offers, as far as it says so: the checks find what was refused. */
 export interface Catalog {
   offers: Offer[];
   /** Whether the prices are the cloud's own. */

@@ -99,7 +99,7 @@ async function checked(
 }
 
 /** What is to be said of types that nobody knows, and of prices that are not the cloud's own. */
-export function ownFindings(
+function ownFindings(
   { cloud, types }: Answers,
   { offers, isPriced }: Catalog,
   found: readonly Finding[],

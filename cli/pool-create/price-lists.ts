@@ -1,7 +1,10 @@
 // Which types do clouds have that name no prices themselves, and what did those cost when this was written?
 import type { Offer } from "./offer.ts";
 
-/** Types with list prices. They may have changed, and differ between regions. */
+/**
+ * Types with list prices, as the vendors' pages had them. No bill has confirmed them, they differ between
+ * regions, and they change: the report says so, and `--type TYPE=PRICE` says what is true for the caller.
+ */
 export interface PriceList {
   /** Which place the prices are of. */
   at: string;

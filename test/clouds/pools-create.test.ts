@@ -1,6 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Bench, openBench } from "../cli/support/command.ts";
+import { json, problem } from "../cli/support/control-plane.ts";
 import { atTerminal, HAS_TERMINAL, NEEDS_TERMINAL } from "../cli/support/terminal.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { type PoolOnFake, poolOnEc2, poolOnFly, poolOnGce, poolOnHetzner } from "./support/pools.ts";
@@ -169,6 +171,33 @@ test("a pool for machines of one's own needs no credentials", async () => {
   const { code, stdout } = await drover(home, ["pools", "create", "own", "--cloud", "none", "--yes"]);
   expect([code, stdout.toString()]).toEqual([0, expect.stringContaining("drover enroll")]);
   expect((await up.json(200, "GET", "/v1/pools/own")).config.provider).toEqual({ kind: "none" });
+});
+
+describe("a Drover that refuses the pool", () => {
+  const answers = (bench: Bench, status: number, code: string) => {
+    const { plane } = bench;
+    plane.on("GET", /^\/v1\/pools\/new$/, (_seen, res) => problem(res, 404, "unknown_pool"));
+    plane.on("GET", /^\/v1\/secrets$/, (_seen, res) => json(res, 200, { items: [], wrappingKeys: [] }));
+    plane.on("PUT", /^\/v1\/secrets\//, (_seen, res) => json(res, 200, { name: "s", warnings: [] }));
+    plane.on("DELETE", /^\/v1\/secrets\//, (_seen, res) => res.writeHead(204).end());
+    plane.on("PUT", /^\/v1\/pools\/new$/, (_seen, res) => problem(res, status, code));
+  };
+
+  test.each([
+    ["is left without the secret, too", 403, "forbidden", ["PUT", "DELETE"]],
+    ["and may have stored it keeps the secret, which the pool may need", 500, "internal", ["PUT"]],
+  ])("%s", async (_what, status, code, methods) => {
+    const bench = await openBench();
+    onTestFinished(() => bench.close());
+    answers(bench, status, code);
+    const { url, credentials } = await poolOnHetzner();
+    const flags = ["--endpoint", url, "--credentials", fileWith(credentials), ...flagsOf("hetzner"), "--yes"];
+    const { code: exit, stderr } = await bench.run(["pools", "create", "new", ...flags]);
+    expect([exit, stderr]).toEqual([125, expect.stringContaining(`it is ${code}`)]);
+    const ofSecret = bench.plane.seen.filter(({ path }) => path === "/v1/secrets/hetzner-new");
+    expect(ofSecret.map(({ method }) => method)).toEqual(methods);
+    expect(ofSecret[0]?.body).toEqual({ value: credentials, use: "provider" });
+  });
 });
 
 describe("at a terminal", () => {

@@ -31,7 +31,7 @@ export function judgeEc2(subject: Subject<Ec2Config>, facts: Ec2Facts): Finding[
   return [
     ok(CREDENTIALS, `Amazon takes the keys in ${subject.provider.region}`),
     "data" in machines
-      ? ok("ec2:DescribeInstances", `the pool has ${machines.data.length} machines`)
+      ? ok("ec2:DescribeInstances", `it shows ${machines.data.length} machines of the pool`)
       : denied("ec2:DescribeInstances", machines.refusal),
     ...imageFindings(subject, facts.image),
     ...subject.wanted.map((wanted) => typeFindingOf(wanted, subject.provider, facts)),

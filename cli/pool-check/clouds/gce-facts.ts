@@ -56,7 +56,7 @@ export interface GceFacts {
   quotas: Map<string, Fact<GceQuotas>>;
 }
 
-/** Reads parts of a project. Undefined: the key cannot sign. */
+/** What is read with the key of an account, by where it is. */
 export interface GceReaders {
   /** Below the project. */
   project: Reader;
