@@ -1,7 +1,7 @@
 // What is a check of a pool, and what can it find (clouds.md#checks)?
 import { cut } from "../terminal/text.ts";
 
-/** `missing`: the pool cannot work as it is. `unknown`: nobody has said, and `evidence` says why. */
+/** `missing`: the pool cannot get what it asks for. `unknown`: nobody has said, and `evidence` says why. */
 export type Verdict = "ok" | "missing" | "unknown";
 
 /** The result of one check. */
@@ -29,12 +29,12 @@ export function ok(check: string, evidence: string, todo = ""): Finding {
   return finding("ok", check, evidence, todo);
 }
 
-/** The pool cannot work as it is. */
+/** The pool cannot get what it asks for. */
 export function missing(check: string, evidence: string, todo: string): Finding {
   return finding("missing", check, evidence, todo);
 }
 
-/** Nobody has said whether the pool can work. */
+/** Nobody has said whether the pool can get it. */
 export function unknown(check: string, evidence: string, todo = ""): Finding {
   return finding("unknown", check, evidence, todo);
 }

@@ -133,3 +133,16 @@ test("a file that has only the name of a secret is refused: no Drover shows its 
   expect(code).toBe(125);
   expect(stderr).toContain('only the name of a secret, "cloud"');
 });
+
+test("`drover pools check` asks a service of one's own for its machines (clouds.md#checks)", async () => {
+  const { cloud, file, pool } = await serve();
+  const good = await bench.run(["pools", "check", "-f", file]);
+  expect([good.code, good.stdout.toString()]).toEqual([
+    0,
+    expect.stringMatching(/credentials +ok +the service lists 0/),
+  ]);
+  writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret: "wrong" } }));
+  const wrong = await bench.run(["pools", "check", "-f", file]);
+  expect([wrong.code, wrong.stdout.toString()]).toEqual([1, expect.stringMatching(/credentials +missing /)]);
+  expect(cloud.list()).toEqual([]);
+});
