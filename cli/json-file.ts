@@ -25,11 +25,22 @@ function parseJson(file: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch (error) {
-    const { message } = error as SyntaxError; // `JSON.parse` throws only this
-    const before = content.slice(0, offsetOf(content, message)).split("\n");
-    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-    throw new CliError(`${file} is not valid JSON: ${printable(withoutPlace(message))} (${place}).`);
+    const { text, line, column } = jsonFault(content, error as SyntaxError); // `JSON.parse` throws only this
+    throw new CliError(`${file} is not valid JSON: ${text} (line ${line}, column ${column}).`);
   }
+}
+
+/** Why a text is not JSON, and where (from 1 on), by what `JSON.parse` has thrown for it. */
+export function jsonFault(
+  content: string,
+  { message }: SyntaxError,
+): { text: string; line: number; column: number } {
+  const before = content.slice(0, offsetOf(content, message)).split("\n");
+  return {
+    text: printable(withoutPlace(message)),
+    line: before.length,
+    column: (before.at(-1)?.length ?? 0) + 1,
+  };
 }
 
 /** V8's message without its position, which is sometimes an offset and sometimes an excerpt. */

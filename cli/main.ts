@@ -90,7 +90,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addWorkers(program, io);
   addMachineVerbs(program, io, exitWith);
   addEnroll(program, io);
-  addPools(program, io);
+  addPools(program, io, exitWith);
   addQueue(program, io);
   addEvents(program, io);
   addApply(program, io);

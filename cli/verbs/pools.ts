@@ -6,7 +6,10 @@ import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { asJson, briefDuration, fields, money } from "../terminal/text.ts";
+import { addPoolsCheck } from "./pools-check.ts";
+import { addPoolsCreate } from "./pools-create.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
+import { addPoolsEdit } from "./pools-edit.ts";
 
 const HELP = `
 Examples:
@@ -15,10 +18,10 @@ Examples:
   drover pools default --json | jq .config`;
 
 /** `drover pools`: lists pools, or shows one. */
-export function addPools(program: Command, io: Io): void {
+export function addPools(program: Command, io: Io, exitWith: (code: number) => void): void {
   const pools = program
     .command("pools")
-    .summary("list pools, show one, or delete one")
+    .summary("list pools, or show, create, edit, check or delete one")
     .description("Lists the pools (each is a queue with the machines that serve it), or shows one.")
     .argument("[pool]", "the name of one pool")
     .option("--json", "print JSON: a list, or the one pool")
@@ -34,6 +37,9 @@ export function addPools(program: Command, io: Io): void {
       await io.stdout.write(flags.json ? `${asJson(list.items)}\n` : listView(list.items, io));
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
+  addPoolsCreate(pools, io, exitWith);
+  addPoolsEdit(pools, io, exitWith);
+  addPoolsCheck(pools, io, exitWith);
   addPoolsDelete(pools, io);
 }
 
@@ -46,7 +52,7 @@ function listView(pools: readonly PoolView[], io: Io): string {
     String(pool.config.maxInstances),
     machines(pool),
   ]);
-  return listText(io, headings, rows, "No pools. Create one: drover apply -f pool.json");
+  return listText(io, headings, rows, "No pools. Create one: drover pools create <name>");
 }
 
 function view(pool: PoolView, io: Io): string {

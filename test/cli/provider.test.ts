@@ -212,3 +212,16 @@ describe("40: all machines of a pool are destroyed without a Drover", () => {
     expect(stderr).toContain("The machines of pool p cannot be listed");
   });
 });
+
+test("`drover pools check` asks a service of one's own for its machines (clouds.md#checks)", async () => {
+  const { cloud, file, pool } = await serve();
+  const good = await bench.run(["pools", "check", "-f", file]);
+  expect([good.code, good.stdout.toString()]).toEqual([
+    0,
+    expect.stringMatching(/credentials +ok +the service lists 0/),
+  ]);
+  writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret: "wrong" } }));
+  const wrong = await bench.run(["pools", "check", "-f", file]);
+  expect([wrong.code, wrong.stdout.toString()]).toEqual([1, expect.stringMatching(/credentials +missing /)]);
+  expect(cloud.list()).toEqual([]);
+});

@@ -18,6 +18,9 @@ const VERBS = (
   "pools events apply snapshots tokens trust sessions secrets webhooks audit provider version help"
 ).split(" ");
 const BELOW = [
+  "pools create",
+  "pools edit",
+  "pools check",
   "pools delete",
   "snapshots upload",
   "snapshots get",
@@ -178,7 +181,7 @@ test.each<[args: string[], shown: string]>([
   [["workers"], "No machines.\n"],
   [["workers", "--pool", "x"], "No machines match.\n"],
   [["workers", "--state", "idle"], "No machines match.\n"],
-  [["pools"], "No pools. Create one: drover apply -f pool.json\n"],
+  [["pools"], "No pools. Create one: drover pools create <name>\n"],
   [["pools", "--json"], "[]\n"],
   [["events", "--pool", "x"], "Nothing is going on in pool x.\n"],
   [["events", "--pool", "x", "--json"], ""],

@@ -14,6 +14,9 @@ export const ACTIONS: Readonly<Record<string, Do>> = {
   DescribeInstances: (cloud, _tokens, params) => describeInstances(cloud, params),
   TerminateInstances: (cloud, _tokens, params) => terminateInstances(cloud, params),
   DescribeSpotPriceHistory: (cloud, _tokens, params) => describeSpotPriceHistory(cloud, params),
+  DescribeImages: (cloud, _tokens, params) => describeImages(cloud, params),
+  DescribeInstanceTypes: (cloud, _tokens, params) => describeInstanceTypes(cloud, params),
+  DescribeInstanceTypeOfferings: (cloud, _tokens, params) => describeOfferings(cloud, params),
 };
 
 function describeInstances(cloud: Ec2Cloud, params: Params): Content {
@@ -166,6 +169,57 @@ function describeSpotPriceHistory(cloud: Ec2Cloud, params: Params): Content {
   const most = Number(params.get("MaxResults") ?? 1_000);
   const { from = 0, next } = pageAt(cloud, params.get("NextToken"), most, chosen.length);
   return { spotPriceHistorySet: chosen.slice(from, from + most), nextToken: next ?? "" };
+}
+
+/** Images of others that an account may not use are not shown to it. */
+function describeImages({ images }: Ec2Cloud, params: Params): Content {
+  const ids = params.list("ImageId");
+  const unknown = ids.filter((id) => images[id]?.isAllowed !== true);
+  if (unknown.length > 0) {
+    throw new Ec2Fault("InvalidAMIID.NotFound", `The image id '[${unknown.join(", ")}]' does not exist`);
+  }
+  return {
+    imagesSet: ids.map((imageId) => ({
+      imageId,
+      imageState: images[imageId]?.isAvailable === true ? "available" : "deregistered",
+      architecture: "x86_64",
+      imageType: "machine",
+      rootDeviceType: "ebs",
+      rootDeviceName: images[imageId]?.rootDevice,
+      virtualizationType: "hvm",
+    })),
+  };
+}
+
+/** The types that pass the only filter that is known here: by name. */
+function typesOf({ types }: Ec2Cloud, params: Params): [string, Ec2Cloud["types"][string]][] {
+  const [filter] = params.structures("Filter");
+  if (filter?.get("Name") !== "instance-type") {
+    throw new Ec2Fault("InvalidParameterValue", `The filter '${filter?.get("Name")}' is invalid`);
+  }
+  const wanted = filter.list("Value");
+  return Object.entries(types).filter(([name]) => wanted.includes(name));
+}
+
+function describeInstanceTypes(cloud: Ec2Cloud, params: Params): Content {
+  return {
+    instanceTypeSet: typesOf(cloud, params).map(([instanceType, { vcpus, memoryGib, arch }]) => ({
+      instanceType,
+      currentGeneration: true,
+      processorInfo: { supportedArchitectures: [arch ?? "x86_64"] },
+      vCpuInfo: { defaultVCpus: vcpus },
+      memoryInfo: { sizeInMiB: memoryGib * 1_024 },
+    })),
+  };
+}
+
+function describeOfferings(cloud: Ec2Cloud, params: Params): Content {
+  const locationType = params.need("LocationType");
+  return {
+    instanceTypeOfferingSet: typesOf(cloud, params).flatMap(([instanceType, { zones }]) =>
+      zones.map((location) => ({ instanceType, locationType, location })),
+    ),
+  };
 }
 
 function stateNode(state: State): Node {

@@ -93,6 +93,8 @@ export interface FakeImage {
 
 export interface FakeType {
   vcpus: number;
+  memoryGib: number;
+  arch?: "arm64";
   price: number;
   zones: readonly string[];
 }
@@ -195,10 +197,10 @@ export class Ec2Cloud {
     "ami-0dddddddddddddddd": image({ isAllowed: false }),
   };
   readonly types: Record<string, FakeType> = {
-    "m7i.large": { vcpus: 2, price: 0.1, zones: ZONES },
-    "m7i.xlarge": { vcpus: 4, price: 0.2, zones: ZONES },
-    "c7g.large": { vcpus: 2, price: 0.08, zones: ["eu-west-1a", "eu-west-1b"] },
-    "g5.xlarge": { vcpus: 4, price: 1.1, zones: ["eu-west-1b"] },
+    "m7i.large": { vcpus: 2, memoryGib: 8, price: 0.1, zones: ZONES },
+    "m7i.xlarge": { vcpus: 4, memoryGib: 16, price: 0.2, zones: ZONES },
+    "c7g.large": { vcpus: 2, memoryGib: 4, arch: "arm64", price: 0.08, zones: ["eu-west-1a", "eu-west-1b"] },
+    "g5.xlarge": { vcpus: 4, memoryGib: 16, price: 1.1, zones: ["eu-west-1b"] },
   };
   /** Prices of spot machines by `TYPE@ZONE`. */
   readonly spotPrices: Record<string, number> = {
@@ -215,6 +217,8 @@ export class Ec2Cloud {
     "subnet-1111111a": "eu-west-1a",
     "subnet-1111111b": "eu-west-1b",
   };
+  /** How many vCPUs Service Quotas says that the account may have. Nothing is refused because of it. */
+  readonly serviceQuotas: Record<string, number> = { "L-1216C47A": 64, "L-34B43A08": 64 };
   readonly securityGroups = ["sg-00000001", "sg-00000002"];
   readonly profiles = ["drover-machines"];
   readonly #options: Required<Pick<Ec2Options, "bootMs" | "endMs">> & Ec2Options;

@@ -39,10 +39,11 @@ export function checkSignature(
     region,
     now,
     skewAnswer,
-  }: { keys: KnownKeys[]; region: string; now: number; skewAnswer: SkewAnswer },
+    service = "ec2",
+  }: { keys: KnownKeys[]; region: string; now: number; skewAnswer: SkewAnswer; service?: string },
 ): void {
   const { headers, body, method, path } = request;
-  const [, id, day, scopeRegion, service, names = "", signature] =
+  const [, id, day, scopeRegion, scopeService, names = "", signature] =
     FORM.exec(headers.authorization ?? "") ?? [];
   if (id === undefined) throw new Ec2Fault("MissingAuthenticationToken", "Request is missing a signature");
   const known = keys.find(({ accessKeyId }) => accessKeyId === id);
@@ -59,14 +60,14 @@ export function checkSignature(
   if (headers["x-amz-security-token"] !== known.sessionToken) throw new Ec2Fault("AuthFailure", NOT_VALID);
   const date = String(headers["x-amz-date"]);
   checkTime(date, now, skewAnswer);
-  if (scopeRegion !== region || service !== "ec2" || day !== date.slice(0, 8)) {
+  if (scopeRegion !== region || scopeService !== service || day !== date.slice(0, 8)) {
     const text = `Credential should be scoped to a valid region, not '${scopeRegion}'.`;
     throw new Ec2Fault("SignatureDoesNotMatch", text);
   }
   const [pathname = "/", query = ""] = path.split("?");
   const lines = signedNames.map((name) => `${name}:${String(headers[name]).trim().replace(/ +/g, " ")}\n`);
   const canonical = [method, pathname, query, lines.join(""), names, sha256(body)].join("\n");
-  const scope = `${day}/${region}/ec2/aws4_request`;
+  const scope = `${day}/${region}/${service}/aws4_request`;
   const toSign = ["AWS4-HMAC-SHA256", date, scope, sha256(canonical)].join("\n");
   let key: Buffer = Buffer.from(`AWS4${known.secretAccessKey}`);
   for (const part of scope.split("/")) key = createHmac("sha256", key).update(part).digest();

@@ -58,6 +58,12 @@ function answer(state: State, request: IncomingMessage, body: string, response: 
   const { cloud } = state;
   const { faults } = cloud;
   cloud.settle();
+  if (request.headers["x-amz-target"] !== undefined) {
+    const { status, json } = serviceQuota(cloud, request, body);
+    cloud.calls.push({ action: "GetServiceQuota", at: cloud.now, code: undefined, body });
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(json));
+    return;
+  }
   const params = Params.of(body);
   const action = params.get("Action") ?? "";
   const { status, text, code } = outcome(state, request, body, params);
@@ -84,6 +90,35 @@ function answer(state: State, request: IncomingMessage, body: string, response: 
     response
       .writeHead(replaced === "html" ? 200 : 503, { ...headers, "content-type": "text/html" })
       .end(HTML);
+}
+
+/** Service Quotas, which is another service of Amazon, with JSON. */
+function serviceQuota(
+  { faults, keys, now, serviceQuotas }: Ec2Cloud,
+  { method = "", url: path = "/", headers }: IncomingMessage,
+  body: string,
+): { status: number; json: object } {
+  const refused = (type: string, message: string) => ({ status: 400, json: { __type: type, message } });
+  try {
+    const service = "servicequotas";
+    checkSignature(
+      { method, path, headers, body },
+      { keys, region: REGION, now, skewAnswer: faults.skewAnswer, service },
+    );
+  } catch (error) {
+    return refused("InvalidSignatureException", String(error));
+  }
+  if (headers["x-amz-target"] !== "ServiceQuotasV20190624.GetServiceQuota")
+    return refused("UnknownOperationException", "");
+  if (faults.denied.has("GetServiceQuota"))
+    return refused("AccessDeniedException", "User: arn:aws:iam::123456789012:user/ci is not authorized");
+  const { ServiceCode: of, QuotaCode: code } = JSON.parse(body);
+  const value = serviceQuotas[code];
+  if (of !== "ec2" || value === undefined) {
+    return refused("com.amazonaws.servicequotas#NoSuchResourceException", "The request failed");
+  }
+  const quota = { ServiceCode: of, ServiceName: "Amazon EC2", QuotaCode: code, Value: value, Unit: "None" };
+  return { status: 200, json: { Quota: { ...quota, Adjustable: true, GlobalQuota: false } } };
 }
 
 /** The answer, and after it blanks for as long as somebody reads, up to 40 MB. */
@@ -122,19 +157,29 @@ function outcome(
     if (act === undefined || params.get("Version") !== "2016-11-15") {
       throw new Ec2Fault("InvalidAction", `The action ${action} is not valid for this web service.`);
     }
-    if (faults.denied.has(action)) {
-      const text =
-        "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/ci";
-      throw new Ec2Fault(
-        "UnauthorizedOperation",
-        `${text} Encoded authorization failure message: ${"A".repeat(6_000)}`,
-      );
-    }
+    const denied = deniedAction(cloud, action, params);
+    if (denied !== undefined) throw unauthorized(denied);
     return { status: 200, text: answerXml(action, act(cloud, tokens, params)) };
   } catch (error) {
     if (!(error instanceof Ec2Fault)) throw error;
     return { status: error.status, text: errorXml(error), code: error.code };
   }
+}
+
+/** A create call that sets tags needs the permission for that, too. */
+function deniedAction({ faults: { denied } }: Ec2Cloud, action: string, params: Params): string | undefined {
+  if (denied.has(action)) return action;
+  const setsTags = action === "RunInstances" && params.structures("TagSpecification").length > 0;
+  return setsTags && denied.has("CreateTags") ? "CreateTags" : undefined;
+}
+
+function unauthorized(action: string): Ec2Fault {
+  const user = "arn:aws:iam::123456789012:user/ci";
+  const text =
+    `You are not authorized to perform this operation. User: ${user} is not authorized to perform: ` +
+    `ec2:${action} on resource: arn:aws:ec2:${REGION}:123456789012:instance/* because no identity-based ` +
+    `policy allows the ec2:${action} action. Encoded authorization failure message: ${"A".repeat(6_000)}`;
+  return new Ec2Fault("UnauthorizedOperation", text);
 }
 
 function failByChance(cloud: Ec2Cloud): void {

@@ -136,11 +136,11 @@ const RATES: Readonly<Record<string, [burst: number, perSecond: number]>> = {
 };
 
 function respond(cloud: FlyCloud, { method, path, query, headers, body }: FakeRequest): FakeAnswer {
+  if (path === "/v1/platform/regions" && method === "GET") return regions(cloud, headers.authorization);
   const [, v1, apps, app, kind, id, ...rest] = path.split("/");
   if (v1 !== "v1" || apps !== "apps" || kind !== "machines" || rest.length > 0)
     throw fault(404, "404 page not found");
-  const scheme = cloud.token.startsWith("FlyV1 ") ? cloud.token : `Bearer ${cloud.token}`;
-  if (headers.authorization !== scheme) throw fault(401, "token validation error: no verified tokens");
+  authorize(cloud, headers.authorization);
   if (app !== APP) throw fault(404, `app not found: ${app}`);
   // Rates hold for an action on the app, or on one machine.
   const sort = `${method} ${id === undefined ? "app" : "machine"}`;
@@ -161,6 +161,25 @@ function respond(cloud: FlyCloud, { method, path, query, headers, body }: FakeRe
   }
   cloud.stop(machine);
   return { status: 200, body: { ok: true } };
+}
+
+function authorize({ token }: FlyCloud, authorization: string | undefined): void {
+  const scheme = token.startsWith("FlyV1 ") ? token : `Bearer ${token}`;
+  if (authorization !== scheme) throw fault(401, "token validation error: no verified tokens");
+}
+
+/** All regions of Fly, whatever an app uses. */
+function regions(cloud: FlyCloud, authorization: string | undefined): FakeAnswer {
+  authorize(cloud, authorization);
+  const all = REGIONS.map((code) => ({
+    name: `Somewhere near ${code}`,
+    code,
+    latitude: 0,
+    longitude: 0,
+    gateway_available: true,
+    requires_paid_plan: false,
+  }));
+  return { status: 200, body: { Regions: all, nearest: REGIONS[0] } };
 }
 
 function list(cloud: FlyCloud, query: URLSearchParams): FakeAnswer {

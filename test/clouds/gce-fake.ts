@@ -14,11 +14,13 @@ export const PROJECT = "drover-ci";
 export const ZONES: readonly string[] = ["europe-west1-b", "europe-west1-c", "europe-west1-d"];
 export const IMAGE = "projects/debian-cloud/global/images/family/debian-12";
 /** Dollars an hour on demand, and the zones that have the type. */
-const TYPES: Readonly<Record<string, { price: number; zones: readonly string[] }>> = {
-  "e2-standard-2": { price: 0.1, zones: ZONES },
-  "c3-standard-4": { price: 0.2, zones: ["europe-west1-b"] },
+const TYPES: Readonly<Record<string, { cpus: number; price: number; zones: readonly string[] }>> = {
+  "e2-standard-2": { cpus: 2, price: 0.1, zones: ZONES },
+  "c3-standard-4": { cpus: 4, price: 0.2, zones: ["europe-west1-b"] },
 };
 const AUDIENCE = "https://compute.googleapis.com/";
+/** The Resource Manager, another service of Google. */
+const MANAGER_AUDIENCE = "https://cloudresourcemanager.googleapis.com/";
 
 const PAIR = generateKeyPairSync("rsa", {
   modulusLength: 2_048,
@@ -62,6 +64,16 @@ export class GceCloud extends FakeCloud {
   insertMs = 0;
   /** The next inserts end so, after a 200. `preempted`: the machine stays, stopped. */
   readonly failInserts: { code: string; message: string }[][] = [];
+  /** Permissions that the account does not have. */
+  readonly denied = new Set<string>();
+  /** What the project has used of its quotas, and may use. */
+  readonly quotas: Record<string, { limit: number; usage: number }> = {
+    INSTANCES: { limit: 100, usage: 0 },
+    CPUS: { limit: 72, usage: 4 },
+    C3_CPUS: { limit: 8, usage: 0 },
+    PREEMPTIBLE_CPUS: { limit: 0, usage: 0 },
+    IN_USE_ADDRESSES: { limit: 8, usage: 1 },
+  };
   /** Operations by the request that asked for them. */
   readonly requests = new Map<string, string>();
 
@@ -112,7 +124,12 @@ export function fault(code: number, reason: string, message = `it is so because 
 }
 
 function respond(cloud: GceCloud, request: FakeRequest): FakeAnswer {
-  authorize(cloud, String(request.headers.authorization ?? ""));
+  const authorization = String(request.headers.authorization ?? "");
+  if (request.path === `/v1/projects/${PROJECT}:testIamPermissions`) {
+    authorize(cloud, authorization, MANAGER_AUDIENCE);
+    return testPermissions(cloud, request);
+  }
+  authorize(cloud, authorization, AUDIENCE);
   if (cloud.buckets.take("calls", 1_500, 25) === undefined) {
     cloud.overRate.push(request.path);
     throw fault(403, "rateLimitExceeded");
@@ -121,9 +138,12 @@ function respond(cloud: GceCloud, request: FakeRequest): FakeAnswer {
   const [, compute, v1, projects, project, ...rest] = path.split("/");
   if (compute !== "compute" || v1 !== "v1" || projects !== "projects")
     throw fault(404, "notFound", "Not Found");
+  if (project === "debian-cloud" && method === "GET") return publicImage(rest.join("/"));
   if (project !== PROJECT) throw fault(404, "notFound", `The resource 'projects/${project}' was not found`);
   if (rest.join("/") === "aggregated/instances" && method === "GET") return aggregated(cloud, request);
   const [zones, zone = "", kind, name, verb] = rest;
+  if (method === "GET" && (zones !== "zones" || kind === undefined || kind === "machineTypes"))
+    return looked(cloud, rest);
   if (zones !== "zones" || !ZONES.includes(zone))
     throw fault(400, "invalid", `Invalid value for field 'zone': '${zone}'`);
   if (cloud.faults.zoneOutage.has(zone)) throw fault(503, "backendError", `zone ${zone} is unreachable`);
@@ -143,8 +163,51 @@ function respond(cloud: GceCloud, request: FakeRequest): FakeAnswer {
   return { status: 200, body: operation(cloud, start(cloud, zone, machine.name, 0, [])) };
 }
 
+/** Which of these permissions the account has. */
+function testPermissions({ denied }: GceCloud, { body }: FakeRequest): FakeAnswer {
+  const { permissions } = body as { permissions: string[] };
+  const granted = permissions.filter((name) => !denied.has(name));
+  return { status: 200, body: granted.length === 0 ? {} : { permissions: granted } };
+}
+
+/** An image of Debian, which every account may see. */
+function publicImage(path: string): FakeAnswer {
+  if (`projects/debian-cloud/${path}` !== IMAGE)
+    throw fault(404, "notFound", `The resource 'projects/debian-cloud/${path}' was not found`);
+  const image = { kind: "compute#image", name: "debian-12-bookworm-v20261110", status: "READY" };
+  return { status: 200, body: { ...image, family: "debian-12", diskSizeGb: "10", architecture: "X86_64" } };
+}
+
+/** What a project has besides machines: the account needs a permission for each kind of it. */
+function looked(cloud: GceCloud, path: string[]): FakeAnswer {
+  const kind = path.at(-2) ?? "";
+  const permission = `compute.${kind}.get`;
+  const what = `projects/${PROJECT}/${path.join("/")}`;
+  if (cloud.denied.has(permission))
+    throw fault(403, "forbidden", `Required '${permission}' permission for '${what}'`);
+  const found = resourceAt(cloud, path);
+  if (found === undefined) throw fault(404, "notFound", `The resource '${what}' was not found`);
+  return { status: 200, body: { kind: `compute#${kind.replace(/s$/, "")}`, name: path.at(-1), ...found } };
+}
+
+function resourceAt({ quotas }: GceCloud, path: string[]): object | undefined {
+  const [place, where = "", kind, name = ""] = path;
+  const type = TYPES[name];
+  if (place === "zones" && !ZONES.includes(where)) return undefined;
+  if (place === "zones" && kind === undefined) return { status: "UP", region: link("regions/europe-west1") };
+  if (kind === "machineTypes" && type?.zones.includes(where)) {
+    return { guestCpus: type.cpus, memoryMb: type.cpus * 4_096, isSharedCpu: false, architecture: "X86_64" };
+  }
+  if (path.join("/") === "global/networks/default") return { autoCreateSubnetworks: true };
+  if (place !== "regions" || where !== "europe-west1") return undefined;
+  if (kind === undefined) {
+    return { quotas: Object.entries(quotas).map(([metric, quota]) => ({ metric, ...quota })) };
+  }
+  return kind === "subnetworks" && name === "ci" ? { ipCidrRange: "10.132.0.0/20" } : undefined;
+}
+
 /** Accepts a token that the account has signed itself, as Google's libraries make it. */
-function authorize(cloud: GceCloud, authorization: string): void {
+function authorize(cloud: GceCloud, authorization: string, audience: string): void {
   const [head = "", claims = "", signature = ""] = authorization.replace(/^Bearer /, "").split(".");
   const json = (part: string) => JSON.parse(Buffer.from(part, "base64url").toString() || "{}");
   const refuse = (message: string) => fault(401, "authError", message);
@@ -170,7 +233,7 @@ function authorize(cloud: GceCloud, authorization: string): void {
   );
   const { alg, kid, iss, sub, aud, iat = 0, exp = 0 } = said;
   const isOurs = alg === "RS256" && kid === KEY.private_key_id && iss === KEY.client_email && sub === iss;
-  if (!isSigned || !isOurs || aud !== AUDIENCE)
+  if (!isSigned || !isOurs || aud !== audience)
     throw refuse("Request had invalid authentication credentials.");
   const now = cloud.now / 1_000;
   if (exp - iat > 3_600 || iat > now + 300 || exp < now)

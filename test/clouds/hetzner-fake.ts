@@ -21,6 +21,8 @@ export const TYPES: Readonly<
   cpx31: { id: 24, cores: 4, memory: 8, price: 0.0221, arch: "x86" },
   cax11: { id: 45, cores: 2, memory: 4, price: 0.0058, arch: "arm" },
 };
+/** `TYPE@LOCATION` where the catalog says that there is none. */
+const fullLocations: ReadonlySet<string> = new Set(["cax11@nbg1"]);
 const SSH_KEYS: Readonly<Record<string, number>> = { ops: 7, deploy: 8 };
 const CALLS_PER_HOUR = 3_600;
 
@@ -146,6 +148,8 @@ const CATALOG: Readonly<Record<string, () => { id: number; name: string }[]>> = 
       labels: {},
       created: "2026-01-01T00:00:00+00:00",
     })),
+  networks: () => [{ id: 17, name: "private", ip_range: "10.0.0.0/16" }],
+  firewalls: () => [{ id: 4, name: "closed", rules: [] }],
   actions: () => [
     {
       id: 1,
@@ -309,12 +313,17 @@ function serverType(
     included_traffic: 0,
     price_per_tb_traffic: net,
   }));
+  const locations = LOCATIONS.map((at, index) => {
+    const isFull = fullLocations.has(`${name}@${at}`);
+    return { id: index + 1, name: at, available: !isFull, recommended: !isFull, deprecation: null };
+  });
   const more = {
     description: name.toUpperCase(),
     cores,
     memory,
     disk: 40,
     prices,
+    locations,
     storage_type: "local",
     cpu_type: "shared",
     architecture: arch,

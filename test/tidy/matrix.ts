@@ -62,13 +62,23 @@ export const MATRIX: Zone[] = [
     types: [],
     packages: ["node:crypto", "node:fs", "node:net", "node:timers/promises", "undici"],
   },
-  // The command asks Drover by the client and by nothing else. Two verbs are more than a client: `drover up`,
-  // and `drover provider test`, which calls a cloud itself.
+  // The command asks Drover by the client and by nothing else. Some verbs are more than a client: `up`, those
+  // that call a cloud themselves, and those that read a configuration as the server does.
   { of: "cli/", values: [SHARED, "client/", "archive/", "disk/", "local/up-command.ts"], types: [] },
   {
     of: "cli/provider-test/",
     values: [SHARED, "cli/", "src/providers/", "src/schema/"],
     types: ["src/core/"],
+  },
+  {
+    of: "cli/pool-check/",
+    values: [SHARED, "cli/", "client/", "src/providers/", "src/schema/"],
+    types: ["src/core/"],
+  },
+  {
+    of: "cli/pool-create/",
+    values: [SHARED, "cli/", "client/", "src/providers/", "src/schema/"],
+    types: [],
   },
   {
     of: "local/",

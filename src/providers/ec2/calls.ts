@@ -30,6 +30,7 @@ export interface Failed {
   failure: ProviderFailure;
   code?: string | undefined;
   status?: number;
+  message?: string;
 }
 
 /** The answer's root element, or the failure. */
@@ -68,7 +69,8 @@ export async function callEc2(
     const retryAfterMs = retryAfterOf(answered, now());
     const pause = retryAfterMs === undefined ? undefined : pauseOf(retryAfterMs);
     const facts = { veil, type, zone, skew: skewOf(answered, now()), retryAfterMs: pause };
-    return { failure: classify(error, facts), code: error.code, status: answered.status };
+    const { code, message } = error;
+    return { failure: classify(error, facts), code, status: answered.status, message };
   }
   const read = readXml(answered.body);
   if ("fault" in read) return { failure: unreadable(form.action, `it ${read.fault}`).failure };

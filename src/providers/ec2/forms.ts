@@ -9,7 +9,15 @@ const GIB = 2 ** 30;
 /** EC2 pages a listing by up to 1,000. 100 machines are about half a megabyte of XML. */
 const PAGE_SIZE = 100;
 
-export type Action = "RunInstances" | "DescribeInstances" | "TerminateInstances" | "DescribeSpotPriceHistory";
+export type Action =
+  | "RunInstances"
+  | "DescribeInstances"
+  | "TerminateInstances"
+  | "DescribeSpotPriceHistory"
+  // Only the checks of a pool (`cli/pool-check`) make these calls.
+  | "DescribeImages"
+  | "DescribeInstanceTypes"
+  | "DescribeInstanceTypeOfferings";
 
 /** The fields of a form, in order. */
 export interface Form {

@@ -33,11 +33,18 @@ export function keyIn(text: string): { key: ServiceAccountKey } | { failure: Pro
   return { failure: { class: "auth", text: fault, refused: true } };
 }
 
-/** A token that the account has signed itself, as the value of `Authorization`. `now`: in milliseconds. */
-export async function bearerOf(key: ServiceAccountKey, now: number): Promise<string | undefined> {
+/**
+ * A token that the account has signed itself, as the value of `Authorization`. `now`: in milliseconds.
+ * `audience`: the service that takes it.
+ */
+export async function bearerOf(
+  key: ServiceAccountKey,
+  now: number,
+  audience = AUDIENCE,
+): Promise<string | undefined> {
   const { client_email: account, private_key_id: kid, private_key: pem } = key;
   const at = Math.floor(now / 1_000) - MARGIN_S;
-  const claims = { iss: account, sub: account, aud: AUDIENCE, iat: at, exp: at + GOOD_FOR_S };
+  const claims = { iss: account, sub: account, aud: audience, iat: at, exp: at + GOOD_FOR_S };
   const signed = `${base64Url({ alg: "RS256", typ: "JWT", kid })}.${base64Url(claims)}`;
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
   try {

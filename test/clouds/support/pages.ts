@@ -46,7 +46,9 @@ export function testPage(way: WholeWay, env: Record<string, string>): void {
       ...example,
       script:
         (index === 0 ? values.join("") : "") +
-        example.script.replace(`"kind": "${kind}",`, `"kind": "${kind}", "endpoint": "${fake.url}",`),
+        example.script
+          .replace(`"kind": "${kind}",`, `"kind": "${kind}", "endpoint": "${fake.url}",`)
+          .replace(`--cloud ${kind} `, `--cloud ${kind} --endpoint ${fake.url} `),
     }));
     const outcomes = await runExamples(examples, reader);
     for (const [index, { line, shown }] of examples.entries()) {
