@@ -164,7 +164,7 @@ describe("case 65: a machine without Node", () => {
     const { code, said, used } = await boot(node);
     expect([code, used]).toEqual([0, "x64.gz"]);
     // In turns from nodejs.org and from this Drover's bucket, which is empty.
-    expect(fetched()).toEqual(["/x64.tar.gz", "/agent/node/x64.tar.gz", "/x64.tar.gz"]);
+    expect(fetched()).toEqual(["/x64.tar.gz", "/node/x64.tar.gz", "/x64.tar.gz"]);
     expect(said).toContain(
       `cannot fetch Node from ${url}/x64.tar.gz, or its digest is wrong; trying again in 1 s`,
     );
@@ -184,7 +184,7 @@ test("a machine that nodejs.org does not answer fetches Node from the bucket of 
   useTool("curl");
   program("sleep", ":");
   const node = builds();
-  files.set("/agent/node/x64.tar.gz", files.get("/x64.tar.gz") ?? Buffer.of());
+  files.set("/node/x64.tar.gz", files.get("/x64.tar.gz") ?? Buffer.of());
   files.delete("/x64.tar.gz");
   const { code, used } = await boot(node);
   expect([code, used]).toEqual([0, "x64.gz"]);

@@ -24,7 +24,12 @@ const OPERATIONS = ALL.filter(({ schemes }) => schemes.includes("bearer"));
 /** Every operation for callers with another proof. */
 const PROVEN = ALL.filter(({ schemes }) => schemes.length > 0 && !schemes.includes("bearer"));
 /** How the document names the proof of each kind of caller without a token of Drover. */
-const SCHEME_OF: Json = { host: "hostSignature", attempt: "requestToken", issuer: "issuerToken" };
+const SCHEME_OF: Json = {
+  host: "hostSignature",
+  boot: "bootToken",
+  attempt: "requestToken",
+  issuer: "issuerToken",
+};
 
 // The files after this one run in the same process.
 afterEach(() => {

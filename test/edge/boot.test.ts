@@ -76,9 +76,9 @@ describe("a machine that boots", () => {
 
 describe("Node for a machine without it", () => {
   test("comes from the bucket, if somebody has put it there", async () => {
-    const there = await edge.send("GET", "/agent/node/node.tar.xz", {});
+    const there = await edge.send("GET", "/node/node.tar.xz", {});
     expect([there.status, await there.text()]).toEqual([200, "an archive"]);
-    const missing = await edge.send("GET", "/agent/node/other.tar.xz", {});
+    const missing = await edge.send("GET", "/node/other.tar.xz", {});
     const problem: Json = await missing.json();
     expect([missing.status, problem.code]).toEqual([404, "not_found"]);
   });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyOf } from "../../src/routes/openapi/example-document.ts";
 import { EXAMPLES, type Example } from "../../src/routes/openapi/examples.ts";
+import { bootToken } from "../../src/signing/boot-token.ts";
 import { hostSecret, readCode } from "../../src/signing/code.ts";
 import { contentDigest, digestField } from "../../src/signing/mac.ts";
 import { until } from "../local/support/scratch.ts";
@@ -95,8 +96,12 @@ describe("the examples of /openapi.json, sent in their order to a real Drover", 
     const method = found.method.toUpperCase();
     const scheme = Object.keys(found.declared.security[0] ?? {})[0];
     if (scheme === "bearer") headers.authorization = `Bearer ${server.token}`;
+    const { code, worker } = answers["createEnrollment/one"]?.value ?? {};
+    if (scheme === "bootToken") {
+      const { claim = "", key = new Uint8Array() } = readCode(code) ?? {};
+      headers.authorization = `Bearer ${bootToken(claim, key)}`;
+    }
     if (scheme === "hostSignature") {
-      const { code, worker } = answers["createEnrollment/one"]?.value ?? {};
       const enrollment: Json = EXAMPLES.find(({ operation }) => operation === "enrollHost")?.body;
       const secret = hostSecret(readCode(code)?.key ?? new Uint8Array(), enrollment.salt);
       // What is uploaded has a digest in its name.

@@ -79,11 +79,14 @@ describe("GET /openapi.json", () => {
     const { paths } = await document();
     for (const [path, methods] of Object.entries<Json>(paths)) {
       for (const { operationId, security } of Object.values<Json>(methods)) {
+        const isOfBoots = path === "/v1/hosts/boot";
         const isOfHosts = path.startsWith("/v1/hosts/");
         const isOfIdentities = ["/v1/oidc/token", "/v1/oidc/exchange"].includes(path);
         const guarded = path === "/metrics" || path.startsWith("/v1/");
         const scheme = Object.keys(security[0] ?? {})[0] ?? "none";
-        const others = isOfHosts ? ["hostSignature"] : ["requestToken", "issuerToken"];
+        const others = isOfHosts
+          ? [isOfBoots ? "bootToken" : "hostSignature"]
+          : ["requestToken", "issuerToken"];
         const expected = isOfHosts || isOfIdentities ? others : [guarded ? "bearer" : "none"];
         expect([operationId, expected.includes(scheme)]).toEqual([operationId, true]);
       }

@@ -46,7 +46,7 @@ export function userDataScript(host: HostFacts): string {
   const { url: nodeUrl, x64, arm64 } = host.node ?? NODE_BUILDS;
   const words: Record<string, string[]> = {
     NODE: [nodeUrl],
-    MIRROR: [`${host.url}/agent/node`],
+    MIRROR: [`${host.url}/node`],
     BOOT: [host.boot],
     REPORT: [`${host.url}/v1/hosts/boot`],
     X64: [x64.name, x64.xz, x64.gz],

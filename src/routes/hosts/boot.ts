@@ -28,7 +28,7 @@ const report = operation({
 
 const archive = operation({
   ...OPEN,
-  path: "/agent/node/{file}",
+  path: "/node/{file}",
   operationId: "getNode",
   summary: "Node for a machine that has none, if this Drover's bucket has it",
   description:
