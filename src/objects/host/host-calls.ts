@@ -54,8 +54,8 @@ export function parsedBody<T>(schema: z.ZodType<T>, body: string): T {
 export function bootReportOf(text: string): BootReport {
   const report = readBootRecord(text);
   if (report !== undefined) return report;
-  const why = "this is no record of a boot: its first line is `boot <id>`, and its last is `<seconds> now`";
-  throw new DroverError("invalid_request", why);
+  const detail = "must be a record of a boot: its first line is `boot <id>`, and its last is `<seconds> now`";
+  throw new DroverError("invalid_request", `the body ${detail}`, { fields: [{ pointer: "", detail }] });
 }
 
 /** What the worker notes of secrets that its host gets, each name once. */

@@ -5,6 +5,8 @@ import {
   MAX_OPEN_BODY_BYTES,
   MAX_REPORT_BYTES,
 } from "../../../src/shared/limits.ts";
+import { bootToken } from "../../../src/signing/boot-token.ts";
+import { readCode } from "../../../src/signing/code.ts";
 import { digestField } from "../../../src/signing/mac.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { HttpHost } from "../../edge/support/http-host.ts";
@@ -170,16 +172,29 @@ function baseOf(world: World, { operation, caller }: Cell, speaker: HttpHost, pi
   const token: [string, string][] = operation.secured
     ? [["authorization", `Bearer ${world.secrets[caller]}`]]
     : [];
-  const body = operation.bodyTypes[0] === "application/octet-stream" ? { body: BYTES } : {};
+  const isBoot = operation.path === "/v1/hosts/boot";
+  const bytes = operation.bodyTypes[0] === "application/octet-stream" ? BYTES : isBoot ? BOOT : undefined;
+  const body = bytes === undefined ? {} : { body: bytes };
   return {
     method: operation.method,
     path,
     query: offset,
-    headers: token,
+    headers: isBoot ? bootHeaders(world) : token,
     behind: "",
     unsigned: false,
     ...body,
   };
+}
+
+const BOOT = Buffer.from("boot fuzz\n1 begin its script has begun\n2 now\n");
+
+/** What a machine that boots as the invited host sends. */
+function bootHeaders({ invitation }: World): [string, string][] {
+  const { claim = "", key = new Uint8Array() } = readCode(invitation.code) ?? {};
+  return [
+    ["authorization", `Bearer ${bootToken(claim, key)}`],
+    ["content-type", "text/plain"],
+  ];
 }
 
 function wireOf(operation: Operation, draft: Draft): Wire {
