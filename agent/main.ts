@@ -235,7 +235,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   let guardedUntil: Instant | undefined;
   const keep: Journal["keep"] = (state) => {
     const isKept = files.journal.keep(state);
-    if (state.ordersSeen > 0) ownFile?.prove();
+    if (state.update.isProven) ownFile?.prove();
     // Start a missing watchdog even if the journal could not be written: nothing may run under a lease
     // without a watchdog.
     if (state.leaseUntil !== guardedUntil) ensureWatchdog(watchdog);

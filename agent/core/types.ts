@@ -249,6 +249,8 @@ export interface UpdateState {
   ready?: string | undefined;
   /** Nothing is fetched before this instant. */
   notBefore: Instant;
+  /** The control plane has answered a report of this agent, so that the agent before it is not needed. */
+  isProven: boolean;
 }
 
 /** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */

@@ -10,15 +10,20 @@ export const UPDATED_EXIT_CODE = 6;
 
 /** An agent that runs from a file with the digest `own`. Undefined: it does not update itself. */
 export function newUpdate(own: string | undefined): UpdateState {
-  return own === undefined ? { notBefore: 0 } : { own, notBefore: 0 };
+  const rest = { notBefore: 0, isProven: false };
+  return own === undefined ? rest : { own, ...rest };
 }
 
-/** Notes which agent the control plane serves. `served`: its digest; undefined: it does not say. */
+/**
+ * Notes that a report was answered, and which agent the control plane serves. `served`: its digest;
+ * undefined: it does not say.
+ */
 export function foldServed(state: HostState, served: string | undefined): HostState {
-  const { own, wanted, ready } = state.update;
+  const { own, wanted, ready, isProven } = state.update;
   const next = own === undefined || served === own ? undefined : served;
-  if (next === wanted) return state;
-  return { ...state, update: { ...state.update, wanted: next, ready: ready === next ? ready : undefined } };
+  if (next === wanted && isProven) return state;
+  const known = ready === next ? ready : undefined;
+  return { ...state, update: { ...state.update, wanted: next, ready: known, isProven: true } };
 }
 
 /** Applies the outcome of fetching an agent. `failed`: it is not there, or does not run here. */

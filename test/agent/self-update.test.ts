@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, openBench } from "./support/bench.ts";
@@ -53,6 +53,17 @@ function startLoop(): void {
     await ended;
   };
 }
+
+test("an agent whose orders have never changed has reported, too", async () => {
+  // A worker without runs has orders of revision 0.
+  bench.plane.revision = 0;
+  const sha256 = digestOf(readFileSync(agentFile()));
+  writeFileSync(join(bench.dir, "updating"), `${sha256}\n`);
+  copyFileSync(agentFile(), `${agentFile()}.old`);
+  startLoop();
+  await bench.plane.until("it has reported", () => bench.plane.reports.length > 0);
+  await expect.poll(() => existsSync(join(bench.dir, "updating")), { timeout: 20_000 }).toBe(false);
+});
 
 describe("a newer agent", () => {
   test("takes the place of the old one, and joins as the same host", async () => {

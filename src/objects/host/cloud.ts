@@ -92,14 +92,14 @@ export class Cloud {
     return { answer, consistencyMs, ...about };
   }
 
-  /** What these types cost, asked now and then. Undefined: the provider was not asked, or did not say. */
-  async #prices(provider: Provider, priced: PricedType[]): Promise<OfferedPrice[] | undefined> {
+  /** What these types cost, asked now and then. Null: the provider did not say; undefined: nobody asked. */
+  async #prices(provider: Provider, priced: PricedType[]): Promise<OfferedPrice[] | null | undefined> {
     const [of, now] = [JSON.stringify(priced), droverNow()];
     const isFresh = this.#priced?.of === of && Math.abs(now - this.#priced.at) < PRICES_EVERY_MS;
     if (provider.prices === undefined || priced.length === 0 || isFresh) return undefined;
     this.#priced = { of, at: now };
     const answer = await provider.prices(priced);
-    return answer.kind === "prices" ? answer.prices : undefined;
+    return answer.kind === "prices" ? answer.prices : null;
   }
 
   /** Looks for one machine by itself. */

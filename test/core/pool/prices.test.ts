@@ -38,7 +38,7 @@ function pool(instanceTypes: object = { small }, provider = PROVIDER): Configure
   const types = instanceTypes as PoolConfig["instanceTypes"]; // completed by the schema
   return configured({ provider, image: "ubuntu-24.04", instanceTypes: types, priceFactor: 2 }, []);
 }
-function listed(prices: OfferedPrice[] | undefined, items: [] = []): PoolEvent {
+function listed(prices: OfferedPrice[] | null | undefined, items: [] = []): PoolEvent {
   const answer = { kind: "listed", beganAt: T0, items } as const;
   return { type: "listed", answer, consistencyMs: 0, ...(prices === undefined ? {} : { prices }) };
 }
@@ -54,10 +54,15 @@ describe("the prices that a provider names", () => {
     expect(offered(reloaded(state))).toEqual(offered(state));
   });
 
-  test("count before those that are configured, and only for the types and zones that they name", () => {
+  test("count before those that are configured; where one zone has none, the dearest one counts", () => {
     const types = { small: { ...small, price: 9 }, big: { ...small, providerType: "cx42", price: 0.025 } };
     const state = at(pool(types), T0, listed([priced("cx32", "fsn1", 0.02), priced("cx99", "fsn1", 0.001)]));
-    expect(offered(state)).toEqual(["small@fsn1 0.02", "big@fsn1 0.025", "big@nbg1 0.025"]);
+    expect(offered(state)).toEqual([
+      "small@fsn1 0.02",
+      "small@nbg1 0.02",
+      "big@fsn1 0.025",
+      "big@nbg1 0.025",
+    ]);
   });
 
   test("of spot machines are not those of others", () => {
@@ -103,8 +108,13 @@ describe("a pool without machines", () => {
     expect(looks(at(state, T0, { type: "tick" }))).toBe(count);
   });
 
-  test("asks no more once it knows them", () => {
-    const state = at(pool(), T0, listed([]));
+  test.each([[[]], [null]])("asks no more once the answer was %j, and sleeps", (prices) => {
+    const state = at(pool(), T0, listed(prices));
     expect([looks(state), poolMachine.wakeAt(state)]).toEqual([0, undefined]);
+  });
+
+  test("keeps the prices that it knows, while the provider does not say", () => {
+    const state = at(at(pool(), T0, listed([priced("cx32", "fsn1", 0.02)])), T0 + 1, listed(null));
+    expect(offered(state)).toContain("small@fsn1 0.02");
   });
 });

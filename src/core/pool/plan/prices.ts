@@ -20,9 +20,17 @@ function pricedType(name: string, { providerType = name, preemptible }: Instance
   return { type: providerType, spot: preemptible === true };
 }
 
-/** Stores the prices that a provider has named. They change a few times a day, and each change is a row. */
-export function withPrices(record: PoolRecord, prices: readonly OfferedPrice[] | undefined): PoolRecord {
+/**
+ * Stores the prices that a provider has named. They change a few times a day, and each change is a row. A
+ * provider that was asked and did not say (null) leaves those that are known; a pool without machines does
+ * not go on asking it.
+ */
+export function withPrices(
+  record: PoolRecord,
+  prices: readonly OfferedPrice[] | null | undefined,
+): PoolRecord {
   if (prices === undefined) return record;
+  if (prices === null) return record.prices === undefined ? { ...record, prices: [] } : record;
   const wanted = pricedTypes(record.config);
   const used = prices.filter((one) =>
     wanted.some(({ type, spot }) => type === one.type && spot === one.spot),
@@ -40,7 +48,8 @@ export function awaitsPrices({ config, prices }: PoolRecord): boolean {
 
 /**
  * The type with the price that its provider names for this zone, or else as it is configured. Where the
- * provider chooses the zone, the dearest one counts.
+ * provider chooses the zone, or names prices of other zones alone, the dearest one counts: an unknown price
+ * would count as 0, and bring that zone first.
  */
 export function withPrice(
   prices: readonly OfferedPrice[] | undefined,
@@ -50,14 +59,10 @@ export function withPrice(
 ): InstanceType {
   if (prices === undefined) return type;
   const wanted = pricedType(name, type);
-  const named = prices.filter(
-    (one) =>
-      one.type === wanted.type &&
-      one.spot === wanted.spot &&
-      (one.zone === null || zone === null || one.zone === zone),
-  );
+  const named = prices.filter((one) => one.type === wanted.type && one.spot === wanted.spot);
   if (named.length === 0) return type;
-  return { ...type, price: Math.max(...named.map(({ price }) => price)) };
+  const here = named.filter((one) => one.zone === null || one.zone === zone);
+  return { ...type, price: Math.max(...(here.length > 0 ? here : named).map(({ price }) => price)) };
 }
 
 /** The price of each machine that can be requested; undefined: unknown. */

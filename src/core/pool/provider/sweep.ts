@@ -19,8 +19,8 @@ export interface Listing {
   consistencyMs: Millis;
   /** A digest of the credentials that were used. Absent: unknown. */
   credentials?: string;
-  /** What the configured types cost. Absent: the provider was not asked, or does not say. */
-  prices?: OfferedPrice[];
+  /** What the configured types cost; null: the provider did not say. Absent: it was not asked. */
+  prices?: OfferedPrice[] | null;
 }
 
 /**
