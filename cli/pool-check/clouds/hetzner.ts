@@ -151,7 +151,7 @@ function quotaFinding({ config }: Subject<HetznerConfig>, servers: HetznerFacts[
   if ("refusal" in servers) return refused(check, servers.refusal);
   return unknown(
     check,
-    `the project has ${servers.data} servers, and may get ${config.maxInstances} more`,
+    `servers in the project: ${servers.data}; the pool may add ${config.maxInstances}`,
     NO_LIMIT,
   );
 }
