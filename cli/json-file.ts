@@ -12,6 +12,13 @@ export async function readJsonObject(file: string, what: string): Promise<object
   throw new CliError(`${file} must hold one JSON object: ${what}.`);
 }
 
+/** The pool in a file: its name, `default` if the file has none, and the rest, which nobody has checked. */
+export async function readPoolFile(file: string): Promise<{ name: string; content: object }> {
+  const read: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
+  const { name = "default", ...content } = read;
+  return { name: String(name), content };
+}
+
 /** The text of a file, or standard input for `-`. Throws a `CliError` if it cannot be read. */
 export async function contentOf(file: string): Promise<string> {
   try {

@@ -1,6 +1,9 @@
 // Which checks does a pool get, by the kind of its provider?
+
 import { httpProvider } from "../../src/providers/http.ts";
 import type { PutPoolConfig } from "../../src/schema/pool.ts";
+import { tagOfPool } from "../../src/shared/cloud/tags.ts";
+import { now } from "../clock.ts";
 import { type Bill, billOf } from "./bill.ts";
 import { checkEc2 } from "./clouds/ec2.ts";
 import { checkFly } from "./clouds/fly.ts";
@@ -17,9 +20,6 @@ export interface Report {
   /** Absent: the configuration breaks a rule. */
   bill?: Bill;
 }
-
-/** Milliseconds since 1970, which clouds check in signatures, on a clock that does not jump. */
-const now = () => performance.timeOrigin + performance.now();
 
 /**
  * Checks a pool: the rules of the server, and then, if it keeps them, its cloud. `credentials`: their text.
@@ -60,7 +60,7 @@ async function cloudFindings(name: string, config: PutPoolConfig, credentials: s
 /** A service of the user tells its machines, or why it does not. `drover provider test` says more of it. */
 async function serviceFinding(pool: string, url: string, secret: string): Promise<Finding> {
   const provider = httpProvider({ kind: "http", url, secret: secret.trim() }, now);
-  const listed = await provider.list(`drover-pool:${pool}`, []);
+  const listed = await provider.list(tagOfPool(pool), []);
   if (listed.kind === "listed") {
     return ok(CREDENTIALS, `the service lists ${listed.items.length} machines of the pool`);
   }

@@ -3,7 +3,7 @@ import type { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
-import { contentOf, readJsonObject } from "../json-file.ts";
+import { contentOf, readPoolFile } from "../json-file.ts";
 import type { Io } from "../terminal/io.ts";
 import { checkPool } from "./checks.ts";
 import { isFine } from "./finding.ts";
@@ -46,9 +46,7 @@ async function poolOf(
     const view = await connect(io).client.pools.get(name ?? "");
     return { name: view.name, content: view.config };
   }
-  const read: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
-  const { name: inside = "default", ...content } = read;
-  return { name: String(inside), content };
+  return readPoolFile(file);
 }
 
 /** The text of the credentials. No Drover shows those of a pool, so they are asked for. */

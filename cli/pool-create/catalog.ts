@@ -1,9 +1,11 @@
 // What does the cloud that was chosen offer: asked of it where it says so, or else from the price lists?
+
 import { keysIn } from "../../src/providers/ec2/keys.ts";
 import { spotPrices } from "../../src/providers/ec2/prices.ts";
 import { guestOf } from "../../src/providers/fly/machines.ts";
 import { keyIn } from "../../src/providers/gce/key.ts";
 import { Ec2Config, GceConfig, HetznerConfig } from "../../src/schema/pool/providers/clouds.ts";
+import { now } from "../clock.ts";
 import { askingEc2, readImage, readTypes } from "../pool-check/clouds/ec2-facts.ts";
 import { gceReaders, readMachineType } from "../pool-check/clouds/gce-facts.ts";
 import { hetznerReader, locationsOf, priceOf, realOf } from "../pool-check/clouds/hetzner.ts";
@@ -21,8 +23,6 @@ export interface Catalog {
 }
 
 const account = { credentials: { binding: "CLOUD_CHECKED" } };
-const now = () => performance.timeOrigin + performance.now();
-
 /** The types to choose from, and those that were chosen. What a cloud does not say is left out. */
 export async function catalogOf(answers: Answers, credentials: string): Promise<Catalog> {
   switch (answers.cloud) {

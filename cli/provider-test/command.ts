@@ -1,12 +1,15 @@
 // What `drover provider test` does: holds a provider to its contract and prints the findings.
+
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
+import { tagOfPool } from "../../src/shared/cloud/tags.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { UNLISTED_MS } from "../../src/shared/limits.ts";
 import { sizeBytes } from "../../src/shared/size.ts";
+import { now } from "../clock.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { readJsonObject } from "../json-file.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
@@ -14,7 +17,7 @@ import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration, fields, printable, table } from "../terminal/text.ts";
 import type { Subject, TestEnvironment } from "./session.ts";
 import { type Recorded, type Report, recordTest, reportOf } from "./suite.ts";
-import { callers, now, readTested, type Tested } from "./tested.ts";
+import { callers, readTested, type Tested } from "./tested.ts";
 
 /**
  * What the command was given. `credentials`: the name of a file, or `-`. `record`: the file for the calls and
@@ -91,7 +94,7 @@ function subjectOf(name: string, config: PutPoolConfig, tested: Tested, type: st
   return {
     provider: owner,
     stranger,
-    tag: `drover-pool:${name}`,
+    tag: tagOfPool(name),
     machine: type === undefined ? null : machineOf(config, type),
     consistencyMs,
     ...(freesNames === undefined ? {} : { freesNames }),

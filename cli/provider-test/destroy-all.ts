@@ -1,14 +1,17 @@
 // What does `drover provider destroy-all` do? It ends all machines of a pool, without any Drover.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Provider } from "../../src/providers/provider.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
+import { tagOfPool } from "../../src/shared/cloud/tags.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { clause } from "../../src/shared/words.ts";
+import { now } from "../clock.ts";
 import { EXIT } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable, table } from "../terminal/text.ts";
-import { callers, now, readTested } from "./tested.ts";
+import { callers, readTested } from "./tested.ts";
 import { isAlive } from "./transcript.ts";
 
 /** What the command was given. `credentials`: the name of a file, or `-`. */
@@ -35,7 +38,7 @@ type Seen = { living: Instance[]; doubt?: string } | { failure: string };
 export async function destroyAll(io: Io, { file, credentials, yes }: DestroyOptions): Promise<number> {
   const { name, tested } = await readTested(file, credentials);
   const { owner } = callers(tested, now);
-  const tag = `drover-pool:${name}`;
+  const tag = tagOfPool(name);
   const first = await look(owner, tag);
   if ("failure" in first) {
     await io.say(`The machines of pool ${printable(name)} cannot be listed: ${printable(first.failure)}`);

@@ -7,7 +7,7 @@ import type { ProviderConfig, PutProvider } from "../../src/schema/pool/provider
 import { PutPoolConfig } from "../../src/schema/pool.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { CliError } from "../errors.ts";
-import { contentOf, readJsonObject } from "../json-file.ts";
+import { contentOf, readPoolFile } from "../json-file.ts";
 import { printable } from "../terminal/text.ts";
 
 /** A provider with the text of its credentials: the test calls it itself, and no Drover shows them. */
@@ -33,16 +33,12 @@ export async function readTested(
 }
 
 async function readPool(file: string): Promise<{ name: string; config: PutPoolConfig }> {
-  const content: { name?: unknown } = await readJsonObject(file, "the configuration of a pool");
-  const { name = "default", ...rest } = content;
-  const { data, error } = PutPoolConfig.safeParse(rest);
-  if (data !== undefined) return { name: String(name), config: data };
+  const { name, content } = await readPoolFile(file);
+  const { data, error } = PutPoolConfig.safeParse(content);
+  if (data !== undefined) return { name, config: data };
   const issues = error.issues.map(({ path, message }) => printable(`/${path.join("/")}: ${message}`));
   throw new CliError(`${file} is not the configuration of a pool.`, issues);
 }
-
-/** Milliseconds since 1970, which clouds check in signatures, on a clock that does not jump. */
-export const now = () => performance.timeOrigin + performance.now();
 
 /** The provider of a pool's file. `given`: the text of `--credentials`. Throws a `CliError`. */
 export function testedProvider(provider: PutProvider, given: string | undefined): Tested {

@@ -1,13 +1,13 @@
 // How is a machine told from all others on a cloud that knows no tokens, but whose names are unique?
+
 import type { CreateAnswer, DestroyAnswer, FindAnswer, ProviderFailure } from "../core/provider-answers.ts";
 import type { CreateInstance, Instance } from "../schema/provider.ts";
+import { WORKER_TAG } from "../shared/cloud/tags.ts";
 import type { JsonCalled, JsonFailed } from "./json-api.ts";
 import type { KnownMachine } from "./provider.ts";
 
 /** A machine whose name is taken may be missing from listings for some seconds. */
 const NAME_TAKEN_PAUSE_MS = 2_000;
-/** The tag that names the worker of a machine. */
-const WORKER_TAG = "drover-worker";
 
 /** What a look for one machine has shown, whosever it is. Undefined: the cloud has no such machine. */
 export type Looked = { instance: Instance | undefined } | { failure: ProviderFailure };

@@ -1,16 +1,18 @@
 // What proves that a booting machine is a worker's own, before it has an agent that can sign
 // (clouds.md#boot-record)?
-import { codeKey } from "./code.ts";
+import { codeKey, readCode } from "./code.ts";
 import { base64Url, isSame, type Key, mac } from "./mac.ts";
 
 const TOKEN = /^drvb_([a-z0-9][a-z0-9-]{0,62}\.\d{1,12})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes the token with which a booting machine reports its boot: `drvb_<claim>.<HMAC, base64url>`. Unlike the
- * code from which it is derived, it is sent, so it must not reveal the code's key.
+ * The token with which the machine that has this code reports its boot: `drvb_<claim>.<HMAC, base64url>`.
+ * Unlike the code, it is sent, so it must not reveal the code's key. Throws if the code is malformed.
  */
-export function bootToken(claim: string, key: Key): string {
-  return `drvb_${claim}.${macOf(claim, key)}`;
+export function bootToken(code: string): string {
+  const read = readCode(code);
+  if (read === undefined) throw new Error("this is no enrollment code");
+  return `drvb_${read.claim}.${macOf(read.claim, read.key)}`;
 }
 
 /** The claim of a genuine token. Undefined: the text is malformed, or another Drover has made it. */

@@ -1,7 +1,7 @@
 // `npm run fake-cloud -- hetzner`: a fake cloud to try a pool with, whose machines are processes here.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { LocalMachines } from "./support/machines.ts";
+import { startWay } from "./support/start-way.ts";
 import { EC2_WAY, FLY_WAY, GCE_WAY, HETZNER_WAY } from "./support/ways.ts";
 
 const WAYS = [HETZNER_WAY, EC2_WAY, FLY_WAY, GCE_WAY];
@@ -23,15 +23,7 @@ if (way === undefined) {
 const dir = join(import.meta.dirname, "..", "..", ".cache", `fake-${way.name}`);
 rmSync(dir, { recursive: true, force: true });
 mkdirSync(dir, { recursive: true });
-const fake = await way.start({
-  onBoot: (machine) => machines.boot(machine),
-  onEnd: (id) => machines.end(id),
-});
-const machines = new LocalMachines(join(dir, "machines"), {
-  onEnded: (id) => fake.ended(id),
-  tick: () => fake.settle(),
-  ...(way.endsWithFirstProcess === undefined ? {} : { endsWithFirstProcess: true }),
-});
+const { fake, machines } = await startWay(way, dir);
 const provider = { ...way.provider(fake.url), credentials: { secret: way.name } };
 const { image, instanceTypes } = way;
 const pool = { name: "ci", provider, image, instanceTypes, maxInstances: 2, sync: { interval: "5s" } };

@@ -97,10 +97,7 @@ describe("the examples of /openapi.json, sent in their order to a real Drover", 
     const scheme = Object.keys(found.declared.security[0] ?? {})[0];
     if (scheme === "bearer") headers.authorization = `Bearer ${server.token}`;
     const { code, worker } = answers["createEnrollment/one"]?.value ?? {};
-    if (scheme === "bootToken") {
-      const { claim = "", key = new Uint8Array() } = readCode(code) ?? {};
-      headers.authorization = `Bearer ${bootToken(claim, key)}`;
-    }
+    if (scheme === "bootToken") headers.authorization = `Bearer ${bootToken(code)}`;
     if (scheme === "hostSignature") {
       const enrollment: Json = EXAMPLES.find(({ operation }) => operation === "enrollHost")?.body;
       const secret = hostSecret(readCode(code)?.key ?? new Uint8Array(), enrollment.salt);

@@ -1,5 +1,5 @@
 import type { CreateWorker } from "../../src/core/messages.ts";
-import { LATE_MACHINE_MS, POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
+import { LATE_MACHINE_MS } from "../../src/core/pool/rows/workers.ts";
 import type {
   CreateAnswer,
   DestroyAnswer,
@@ -8,6 +8,7 @@ import type {
   ProviderFailure,
 } from "../../src/core/provider-answers.ts";
 import type { Fault, Instance } from "../../src/schema/provider.ts";
+import { POOL_TAG, WORKER_TAG } from "../../src/shared/cloud/tags.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 

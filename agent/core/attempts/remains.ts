@@ -1,8 +1,7 @@
 // Which ended placements still have something that holds on to their directories (workers.md#stale-runs)?
 import type { Report } from "../../../src/schema/host.ts";
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
-import { withNews } from "../reports/pace.ts";
-import { requestFullReport } from "../reports/socket.ts";
+import { reportFully } from "../reports/socket.ts";
 import type { HostState, Remains } from "../types.ts";
 import { runOf } from "./placements.ts";
 
@@ -21,7 +20,7 @@ export function foldHeldOn(state: HostState, placement: string, holder: string, 
     [placement]: { holder, tries: tries + 1, againAt: now + CLEAR_AGAIN_MS },
   };
   const next = { ...state, remains };
-  return tries + 1 === TRIES_BEFORE_STALE ? requestFullReport(withNews(next, now), now) : next;
+  return tries + 1 === TRIES_BEFORE_STALE ? reportFully(next, now) : next;
 }
 
 /** The state without what held on to a placement, whose directories are deleted, or needed again. */
@@ -30,7 +29,7 @@ export function withoutRemains(state: HostState, placement: string, now: Instant
   if (known === undefined) return state;
   const { [placement]: _, ...remains } = state.remains;
   const next = { ...state, remains };
-  return known.tries < TRIES_BEFORE_STALE ? next : requestFullReport(withNews(next, now), now);
+  return known.tries < TRIES_BEFORE_STALE ? next : reportFully(next, now);
 }
 
 /** Begins the tries to delete directories that are due. */

@@ -4,8 +4,7 @@ import { MAX_TEXT_CHARS } from "../../../src/shared/limits.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import type { HostMessage } from "../messages.ts";
 import type { FitnessState, HostState } from "../types.ts";
-import { withNews } from "./pace.ts";
-import { requestFullReport } from "./socket.ts";
+import { reportFully } from "./socket.ts";
 
 /** How often the host inspects its machine. */
 export const INSPECT_EVERY_MS: Millis = 15_000;
@@ -24,7 +23,7 @@ export function foldInspected(state: HostState, fault: string | null, now: Insta
     fitness.broken = before.broken ?? fault.slice(0, MAX_TEXT_CHARS);
   }
   const next = { ...state, fitness };
-  return fitness.broken === before.broken ? next : requestFullReport(withNews(next, now), now);
+  return fitness.broken === before.broken ? next : reportFully(next, now);
 }
 
 /** Whether the machine is fit, in a full report. */

@@ -6,8 +6,7 @@ import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { LAST_WORDS_MS } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, NoticeState } from "../types.ts";
-import { withNews } from "./pace.ts";
-import { requestFullReport } from "./socket.ts";
+import { reportFully } from "./socket.ts";
 
 /** How often the host checks whether its machine is about to be taken away (workers.md#notice). */
 export const NOTICE_EVERY_MS: Millis = 5_000;
@@ -32,7 +31,7 @@ export function foldNotice(state: HostState, raw: string | null | undefined, now
   const known = raw === undefined || raw === before.raw ? before : contentOf(raw, now);
   const notice = { ...known, running: false, nextAt: now + NOTICE_EVERY_MS };
   const next = { ...state, notice };
-  return isNews(before, notice) ? requestFullReport(withNews(next, now), now) : next;
+  return isNews(before, notice) ? reportFully(next, now) : next;
 }
 
 function contentOf(raw: string | null, now: Instant): Pick<NoticeState, "raw" | "text" | "goneAt"> {

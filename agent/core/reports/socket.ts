@@ -55,6 +55,11 @@ export function requestFullReport(state: HostState, now: Instant): HostState {
   return withNews({ ...state, exchange, socket: { ...state.socket, fullBy: now } }, now);
 }
 
+/** Records a change that only a full report has, and that must be reported at once. */
+export function reportFully(state: HostState, now: Instant): HostState {
+  return requestFullReport(withNews(state, now), now);
+}
+
 /**
  * Whether the next delta on the socket contains this attempt: it has changed since the last report, has
  * output to send, or is over. An ended attempt is repeated until the orders no longer name it

@@ -1,4 +1,5 @@
 // What does EC2 say about images, types and permissions, as far as a check of a pool needs it?
+
 import { randomUUID } from "node:crypto";
 import type { OfferedPrice } from "../../../src/core/provider-answers.ts";
 import { callEc2 } from "../../../src/providers/ec2/calls.ts";
@@ -13,6 +14,7 @@ import { veilOf } from "../../../src/providers/veil.ts";
 import { CALL_TIMEOUT_MS, withDeadline } from "../../../src/providers/wire.ts";
 import type { Ec2Config } from "../../../src/schema/pool/providers/clouds.ts";
 import type { CreateInstance } from "../../../src/schema/provider.ts";
+import { POOL_TAG, WORKER_TAG } from "../../../src/shared/cloud/tags.ts";
 import { type Fact, patiently, refusalOf } from "../facts.ts";
 import type { Real, Subject, Wanted } from "../subject.ts";
 import { dryRun, imageForm, offeringsForm, typesForm, withoutTags } from "./ec2-forms.ts";
@@ -67,7 +69,7 @@ export function askingEc2(config: Ec2Config, keys: AwsKeys, now: () => number): 
 
 /** The machines of a pool that have not ended. A refusal says that the keys are wrong, or may not list. */
 export async function readMachines(asking: Asking, pool: string): Promise<Ec2Facts["machines"]> {
-  const read = await rootOf(asking, describeByFilter("tag:drover-pool", pool));
+  const read = await rootOf(asking, describeByFilter(`tag:${POOL_TAG}`, pool));
   if ("refusal" in read) return read;
   const reservations = itemsAt(read.data, "reservationSet") ?? [];
   const machines = reservations.flatMap((one) => machinesIn(one, asking.veil).machines);
@@ -178,7 +180,7 @@ function triesOf({ name, config, provider, wanted }: Subject<Ec2Config>): { what
       instanceType: type.type,
       image: config.image,
       userData: "#!/bin/sh\n",
-      tags: { ...config.tags, "drover-pool": name, "drover-worker": token },
+      tags: { ...config.tags, [POOL_TAG]: name, [WORKER_TAG]: token },
       resources: {
         vcpus: type.vcpus,
         memoryBytes: type.memoryBytes,

@@ -91,7 +91,8 @@ function endFinding({ fact, machine }: Ec2Facts["ends"]): Finding {
     return fact.refusal.code === "UnauthorizedOperation"
       ? denied(check, fact.refusal)
       : refused(check, fact.refusal);
-  const why = "there is no machine of the pool to try it with, and a policy may allow just those";
+  const why =
+    "the pool has no machine to try it with, and a policy may allow this for machines of the pool alone";
   return unknown(check, why, "Check again once the pool has a machine");
 }
 

@@ -1,4 +1,5 @@
 // What does a pool decide: which run is placed on which worker, and which machines are needed (rules.md)?
+import { tagOfPool } from "../../shared/cloud/tags.ts";
 import { durationMs } from "../../shared/duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 
@@ -28,7 +29,7 @@ import { foldNewsAnswer, newsAt, newsOwed } from "./rows/followers.ts";
 import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
 import { acknowledge, foldRunAnswer, openEpoch, type RunAnswered, termsOn } from "./rows/runs.ts";
-import { foldWorkerAnswer, POOL_TAG, type WorkerAnswered } from "./rows/workers.ts";
+import { foldWorkerAnswer, type WorkerAnswered } from "./rows/workers.ts";
 import {
   type Configured,
   hasLiveRuns,
@@ -333,7 +334,7 @@ function activeBy<Key>(workers: readonly WorkerRow[], keyOf: (row: WorkerRow) =>
 
 function sweepDue(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   if (!isSweepDue(state, now) || now < freeAt(state)) return [];
-  const tag = `${POOL_TAG}:${state.record.name}`;
+  const tag = tagOfPool(state.record.name);
   const priced = pricedTypes(state.record.config);
   const known = state.workers.derive(knownRows);
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag, known, priced }];

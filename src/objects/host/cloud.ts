@@ -3,7 +3,6 @@
 import type { CreateWorker } from "../../core/messages.ts";
 import type { PricedType } from "../../core/pool/plan/prices.ts";
 import type { Listing } from "../../core/pool/provider/sweep.ts";
-import { POOL_TAG, WORKER_TAG } from "../../core/pool/rows/workers.ts";
 import type {
   CreateAnswer,
   DestroyAnswer,
@@ -18,9 +17,10 @@ import type { KnownMachine, Provider } from "../../providers/provider.ts";
 import { providerOf } from "../../providers/provider-of.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
+import { POOL_TAG, WORKER_TAG } from "../../shared/cloud/tags.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { bootToken } from "../../signing/boot-token.ts";
-import { enrollmentCode, readCode } from "../../signing/code.ts";
+import { enrollmentCode } from "../../signing/code.ts";
 import { droverNow } from "../clock.ts";
 import { type Env, urlOf } from "../env.ts";
 import { ProviderSecrets } from "./provider-secrets.ts";
@@ -58,7 +58,7 @@ export class Cloud {
       return { kind: "failed", failure: { class: "temporary", text, refused: true } };
     }
     const code = enrollmentCode(worker, intent.notAfter + settings.bootMs, this.#env.DROVER_SIGNING_KEY);
-    const boot = bootTokenOf(code);
+    const boot = bootToken(code);
     const facts = { url, code, boot, agentSha256, ...hostCommands(intent.provider) };
     return this.#ask(intent.provider, (provider) =>
       provider.create({
@@ -132,13 +132,6 @@ const NO_PROVIDER: ProviderFailure = {
   scope: "all",
   refused: true,
 };
-
-/** The token with which the machine that has this code reports its boot. */
-function bootTokenOf(code: string): string {
-  const read = readCode(code);
-  if (read === undefined) throw new Error("an enrollment code that was just made cannot be read");
-  return bootToken(read.claim, read.key);
-}
 
 /** The beginning of a digest, which says whether a text has changed and reveals nothing of it. */
 async function digestOf(text: string): Promise<string> {

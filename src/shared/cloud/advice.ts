@@ -1,4 +1,4 @@
-// What is allowed in a pool's configuration, and may nevertheless surprise whoever puts it?
+// Which valid configurations of a pool have effects that surprise people?
 import type { ProviderKind } from "./kinds.ts";
 
 /** The part of a pool's configuration on which there is advice. */

@@ -1,12 +1,12 @@
 // A new user follows a page of `docs/clouds` from an empty directory, against a fake of that cloud.
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { examplesOf, isAsShown, readDocument } from "../../docs/support/examples.ts";
 import { makeReader, type Reader, runExamples } from "../../docs/support/shell.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
-import { LocalMachines } from "./machines.ts";
+import type { LocalMachines } from "./machines.ts";
+import { startWay } from "./start-way.ts";
 import type { WholeFake, WholeWay } from "./whole.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { WholeFake, WholeWay } from "./whole.ts";
  * cloud would be. `env`: what the reader has in the environment.
  */
 export function testPage(way: WholeWay, env: Record<string, string>): void {
-  const { name: kind, start, endsWithFirstProcess } = way;
+  const kind = way.name;
   const path = `docs/clouds/${kind}.md`;
   let home = "";
   let reader: Reader;
@@ -25,12 +25,7 @@ export function testPage(way: WholeWay, env: Record<string, string>): void {
   beforeAll(async () => {
     home = makeHome(`page-${kind}`);
     reader = makeReader(home);
-    fake = await start({ onBoot: (machine) => machines.boot(machine), onEnd: (id) => machines.end(id) });
-    machines = new LocalMachines(join(home, "machines"), {
-      onEnded: (id) => fake.ended(id),
-      tick: () => fake.settle(),
-      ...(endsWithFirstProcess === undefined ? {} : { endsWithFirstProcess }),
-    });
+    ({ fake, machines } = await startWay(way, home));
     running = await startDrover(home);
   });
   afterAll(async () => {

@@ -2,12 +2,12 @@
 // that the fake got. Some calls fail, listings are late, a zone has an outage, and the control plane is
 // killed in the middle.
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeHome, type RunningDrover, startDrover } from "../../edge/support/drover.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import { until } from "../../local/support/scratch.ts";
-import { type Booted, LocalMachines } from "./machines.ts";
+import type { Booted, LocalMachines } from "./machines.ts";
+import { startWay } from "./start-way.ts";
 
 const RUNS = 200;
 const MAX_INSTANCES = 4;
@@ -64,15 +64,7 @@ export function testWholeWay(way: WholeWay, trouble: Trouble): void {
 
   beforeAll(async () => {
     home = makeHome(way.name);
-    fake = await way.start({
-      onBoot: (machine) => machines.boot(machine),
-      onEnd: (id) => machines.end(id),
-    });
-    machines = new LocalMachines(join(home, "machines"), {
-      onEnded: (id) => fake.ended(id),
-      tick: () => fake.settle(),
-      ...(way.endsWithFirstProcess === undefined ? {} : { endsWithFirstProcess: true }),
-    });
+    ({ fake, machines } = await startWay(way, home));
     up = await startDrover(home);
     await up.json(200, "PUT", "/v1/secrets/cloud", { value: way.credentials, use: "provider" });
     const { config } = await up.json(200, "GET", "/v1/pools/default");

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { poolView } from "../../../src/core/pool/read/views.ts";
-import { WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { WORKER_TAG } from "../../../src/shared/cloud/tags.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../src/shared/limits.ts";
 import {
   at,

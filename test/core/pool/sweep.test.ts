@@ -3,10 +3,11 @@ import type { WorkerUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import type { PoolRecord, WorkerRow } from "../../../src/core/pool/record.ts";
-import { LATE_MACHINE_MS, WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
+import { LATE_MACHINE_MS } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import type { ListAnswer } from "../../../src/core/provider-answers.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { WORKER_TAG } from "../../../src/shared/cloud/tags.ts";
 import {
   at,
   configured,

@@ -2,11 +2,11 @@ import type { WorkerFailure, WorkerUpsert } from "../../../src/core/messages.ts"
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
 import type { Listing } from "../../../src/core/pool/provider/sweep.ts";
 import type { WorkerRow } from "../../../src/core/pool/record.ts";
-import { POOL_TAG, WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import type { ListAnswer, ProviderFailure } from "../../../src/core/provider-answers.ts";
 import type { PoolConfig, PoolConfigInput } from "../../../src/schema/pool.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { POOL_TAG, WORKER_TAG } from "../../../src/shared/cloud/tags.ts";
 import { configured, existing, pool, recordOf, T0, workerSays } from "./pool.ts";
 import { PROVIDER, poolConfig } from "./pool-config.ts";
 

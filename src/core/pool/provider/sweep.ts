@@ -1,12 +1,12 @@
 // What does a listing of the provider's machines prove?
 import type { Instance, LifecycleState } from "../../../schema/provider.ts";
+import { WORKER_TAG } from "../../../shared/cloud/tags.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
 import type { Gap, ListAnswer, OfferedPrice } from "../../provider-answers.ts";
 import { withPrices } from "../plan/prices.ts";
 import { type KnownAccount, providedWorkers, type WorkerRow } from "../record.ts";
-import { WORKER_TAG } from "../rows/workers.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { judgeAccount } from "./account.ts";
 import { holdAfterList, holdsAfterRotation } from "./hold-offs.ts";

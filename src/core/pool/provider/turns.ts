@@ -95,9 +95,9 @@ function sortFreeAt(state: ReadonlyConfigured, call: CloudCall): Instant {
 }
 
 /** The times of calls of one sort, latest first. A look may need a list, so a listing counts as a look. */
-function timesOf({ workers, memo }: ReadonlyConfigured, call: CloudCall): Instant[] {
-  const turns = workers.derive(TURNS_OF[call]);
-  return call === "find" ? [...turns, memo.sweptAt ?? 0].sort((a, b) => b - a) : turns;
+function timesOf(state: ReadonlyConfigured, call: CloudCall): Instant[] {
+  const turns = state.workers.derive(TURNS_OF[call]);
+  return call === "find" ? withListing(turns, state) : turns;
 }
 
 function forEachCall<Value>(of: (call: CloudCall) => Value): Record<CloudCall, Value> {
@@ -112,8 +112,13 @@ function turnsFor(workers: readonly WorkerRow[], call: CloudCall): Instant[] {
 }
 
 /** The times of the workers' calls and of the latest listing, latest first. */
-function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
-  return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
+function callsOf(state: ReadonlyConfigured): Instant[] {
+  return withListing(state.workers.derive(turnsOf), state);
+}
+
+/** These times and that of the latest listing, latest first. */
+function withListing(turns: readonly Instant[], { memo }: ReadonlyConfigured): Instant[] {
+  return [...turns, memo.sweptAt ?? 0].sort((a, b) => b - a);
 }
 
 /**

@@ -21,11 +21,6 @@ export const CONSENT_MS = 60_000;
 /** How long an empty pool goes on looking for a machine that it gave up because no listing showed it. */
 export const LATE_MACHINE_MS = 15 * 60_000;
 
-/** The tag with which an instance names its worker. */
-export const WORKER_TAG = "drover-worker";
-/** The tag with which an instance names its pool. */
-export const POOL_TAG = "drover-pool";
-
 /** The reason of a worker that was created for a machine in a listing. */
 const ADOPTED = "a listing shows this machine, which no worker owned";
 

@@ -33,8 +33,8 @@ export function foldBoot(state: ExistingWorker, { id, steps }: BootReport, now: 
   return shutDown(noted, reason, now, "failure");
 }
 
-/** What the machine does at present in its boot. Empty: its script has not reported. */
-export function bootText({ boot }: Pick<WorkerRecord, "boot">): string {
+/** What the machine does at present in its boot. Undefined: its script has not reported. */
+export function bootText({ boot }: Pick<WorkerRecord, "boot">): string | undefined {
   const last = boot?.steps.findLast(({ step }) => step !== "output");
-  return last === undefined ? "" : `${last.text} (since ${iso(last.at)})`;
+  return last && `${last.text} (since ${iso(last.at)})`;
 }

@@ -64,7 +64,7 @@ function textOf(
     case "enrolled":
       if (createTries > 1) return `${clause(reason)}; the provider was asked ${createTries} times`;
       if (bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;
-      return record.boot === undefined ? reason : `${reason}: ${bootText(record)}`;
+      return [reason, bootText(record) ?? []].flat().join(": ");
     case "destroying": {
       if (destroys === null || destroys.tries < 2) return reason;
       const since = iso(destroys.since);
