@@ -25,6 +25,11 @@ const scripts = {
 // wait of its own (`test/local/support/scratch.ts`) is shorter, since it says what it has waited for.
 const patience = { testTimeout: 180_000, hookTimeout: 180_000 };
 
+/** Files of `npm run test:long` alone, unless one is named (CONTRIBUTING.md, "Tests"). */
+const withLongFiles =
+  process.env.DROVER_TESTS === "long" || process.argv.some((arg) => arg.includes(".long."));
+const exclude = withLongFiles ? [] : ["test/**/*.long.test.ts"];
+
 export default defineConfig({
   test: {
     // Groups run one after the other: suites that load the machine would take each other's deadlines away.
@@ -81,6 +86,7 @@ export default defineConfig({
           ...patience,
           name: "processes",
           include: ["test/{attack,clouds,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
+          exclude,
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use
           // half of two cores (measured), so six use both.

@@ -8,10 +8,14 @@ import { failures, lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
 
-/** The test files of `npm run test:long`: those with a longer version (`test/chance/length.ts`). */
+/**
+ * The test files of `npm run test:long`: those that are too slow for `npm test`, and those with a longer
+ * version (`test/chance/length.ts`).
+ */
 function longFiles() {
-  return globSync("test/**/*.test.ts", { cwd: root }).filter((file) =>
-    readFileSync(join(root, file), "utf8").includes("chance/length.ts"),
+  return globSync("test/**/*.test.ts", { cwd: root }).filter(
+    (file) =>
+      file.endsWith(".long.test.ts") || readFileSync(join(root, file), "utf8").includes("chance/length.ts"),
   );
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { maskIn } from "../../agent/core/redaction/mask.ts";
 import { needlesOf } from "../../agent/core/redaction/needles.ts";
 import { Maskers } from "../../agent/exec/maskers.ts";
+import { sized } from "../chance/length.ts";
 import { maskedSlowly } from "./support/slow-mask.ts";
 
 const ID = "build-17/main/1.1";
@@ -56,7 +57,7 @@ describe("the masker of a run (redaction.md#secrets)", () => {
           expect(masked(output)).toBe(expected.toString("latin1"));
         }
       }),
-      { numRuns: 20 },
+      { numRuns: sized(5, 50) },
     );
   });
 

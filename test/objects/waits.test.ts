@@ -110,7 +110,7 @@ describe("a wait outlives the object that it is held by (api.md#waiting)", () =>
     await lost;
     await eventually(async () => ((await waiting()) === 0 ? true : undefined));
   });
-  // What a reset cuts off is asked again by the edge: test/edge/query.test.ts, test/edge/many-runs.test.ts.
+  // The edge asks again what a reset cuts off: test/edge/query.test.ts, test/edge/many-runs.long.test.ts.
 });
 
 describe("what a wait by ids is over for (api.md#query-4)", () => {

@@ -82,7 +82,7 @@ describe("A4, P18: a provider that refuses everything for an hour", () => {
 });
 
 describe("hundreds of hosts that connect again at once (cases.md#case-15)", () => {
-  const HOSTS = sized(200, 1_000);
+  const HOSTS = sized(100, 1_000);
   /**
    * All runs have been started by then, and none ends before the window in which words are counted is over.
    */

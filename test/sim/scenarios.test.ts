@@ -14,7 +14,7 @@ import { DEFAULTS, type Options, type Result, simulate } from "./simulation.ts";
 const RUN = "group";
 const STEPS = 600;
 const SEEDS_WITHOUT_FAULTS = 5;
-const SEEDS_WITH_FAULTS = sized(10, 40);
+const SEEDS_WITH_FAULTS = sized(4, 40);
 /** All but the one that ends a run as somebody wants: whoever deletes its pool by force aborts it. */
 const FAULTS = ALL_FAULTS.filter((fault) => fault !== "forcedDeletion");
 /** How a group may also end: machines, agents and disks fail, so the mechanism failed it. */

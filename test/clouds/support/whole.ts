@@ -3,13 +3,15 @@
 // killed in the middle.
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { sized } from "../../chance/length.ts";
 import { makeHome, type RunningDrover, startDrover } from "../../edge/support/drover.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Booted, LocalMachines } from "./machines.ts";
 import { startWay } from "./start-way.ts";
 
-const RUNS = 200;
+/** The whole number on a cloud is for the long tests. */
+const RUNS = sized(60, 200);
 const MAX_INSTANCES = 4;
 
 /** What a fake tells about its machines. */

@@ -16,7 +16,7 @@ function guidesIn(folder: string): string[] {
   return names.map((name) => `${folder}/${name}`);
 }
 
-/** Those that need a cloud are followed in `test/clouds/pages.test.ts`. */
+/** Those that need a cloud are followed in `test/clouds/pages.long.test.ts`. */
 const WITH_A_CLOUD = guidesIn("docs/clouds");
 
 describe.each([...DOCUMENTS, ...WITH_A_CLOUD])("%s", (path) => {

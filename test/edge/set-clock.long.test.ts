@@ -9,7 +9,7 @@ import type { Json } from "./support/edge.ts";
 /** Gives the processes that load it a wall clock that a file sets. No timer and no other clock feels that. */
 const SOURCE = join(import.meta.dirname, "support/set-clock.c");
 const HAS_COMPILER = spawnSync("cc", ["--version"]).status === 0;
-if (!HAS_COMPILER) console.warn("set-clock.test.ts is skipped: it needs a C compiler, `cc`.");
+if (!HAS_COMPILER) console.warn("set-clock.long.test.ts is skipped: it needs a C compiler, `cc`.");
 
 const DELAY_MS = 5_000;
 /** Hosts and commands come back to a control plane that was started again only after a pause, twice here. */

@@ -20,7 +20,8 @@ function isThere(): boolean {
   }
 }
 const hasAws = isThere();
-if (!hasAws) process.stderr.write("ec2-aws.test.ts is skipped: it needs `aws` (apt-get install awscli)\n");
+if (!hasAws)
+  process.stderr.write("ec2-aws.long.test.ts is skipped: it needs `aws` (apt-get install awscli)\n");
 
 /** Runs `aws ec2 …`, and resolves with what it printed, or with the error that it has named. */
 async function aws({ url }: Ec2Fake, ...words: string[]) {
