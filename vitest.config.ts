@@ -74,7 +74,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "objects",
-          // One runtime for all files is twice as fast as one for each, and its files must not meet in an object.
+          // One runtime for all files takes half the time of one for each. No two files share an object.
           isolate: false,
           setupFiles: ["test/objects/support/violations.ts"],
           include: ["test/objects/**/*.test.ts"],
