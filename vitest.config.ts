@@ -54,6 +54,7 @@ export default defineConfig({
           ...patience,
           name: "cli",
           include: ["test/cli/**/*.test.ts"],
+          exclude,
           globalSetup: ["test/support/built.ts"],
           isolate: false,
           sequence: { groupOrder: 0 },

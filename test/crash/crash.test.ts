@@ -19,7 +19,7 @@ import { Told } from "./support/told.ts";
 // was killed. DROVER_CRASH_ROUNDS=100 strikes a hundred times at each; DROVER_SEED=7 chooses jobs,
 // strikes and moments again, though never quite the interleaving.
 
-const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? sized(2, 10));
+const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? sized(1, 10));
 /** For a strike on a busy machine; one takes from half a second to four. */
 const STRIKE_WITHIN_MS = 30_000;
 const POOL = "crash";

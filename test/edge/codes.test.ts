@@ -104,7 +104,7 @@ async function weakToken(): Promise<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
-const OIDC_TEST = "test/edge/oidc-exchange.test.ts";
+const OIDC_TEST = "test/edge/oidc-exchange.long.test.ts";
 const DELETE_TEST = "test/edge/delete.test.ts";
 /** Nobody listens there, and nothing is sent. */
 const RECEIVER = "https://receiver.example/hook";

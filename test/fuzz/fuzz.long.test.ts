@@ -16,10 +16,10 @@ import { World } from "./support/world.ts";
 
 // Every place of every operation that `/openapi.json` says, changed in every way that applies, over HTTP
 // against a real Drover. What is found is shrunk, and printed with what repeats it:
-// DROVER_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
+// DROVER_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz/fuzz.long.test.ts
 
 /** So many cells of an operation are tried, by chance: of a submission and a report there are thousands. */
-const MOST_CELLS = sized(25, Number.POSITIVE_INFINITY);
+const MOST_CELLS = sized(60, Number.POSITIVE_INFINITY);
 /** By so many of those who may call the operation each cell is tried. */
 const CALLERS_OF_CELL = sized(1, 2);
 /** So many by each caller who lacks the scope: whatever they ask, the answer is the same. */
