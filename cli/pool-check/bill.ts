@@ -1,6 +1,6 @@
 // What can the machines of a pool cost at worst, and what bounds that (clouds.md#checks)?
 import type { PutPoolConfig } from "../../src/schema/pool.ts";
-import type { ProviderKind } from "../../src/shared/cloud/kinds.ts";
+import { type ProviderKind, TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { money } from "../terminal/text.ts";
 
@@ -27,6 +27,12 @@ const WITHOUT_DROVER: Readonly<Record<ProviderKind, (config: PutPoolConfig) => s
   },
 };
 
+function unknownText(kind: ProviderKind): string {
+  return TRAITS[kind].namesPrices === "all"
+    ? "for a type without a `price` Drover asks the cloud, and drover pools shows the worst bill"
+    : "unknown: a type has no price";
+}
+
 /** The bill of a pool that has as many machines as it may. Prices are those of its configuration. */
 export function billOf(pool: string, config: PutPoolConfig): Bill {
   const { maxInstances, instanceTypes, provider } = config;
@@ -39,7 +45,7 @@ export function billOf(pool: string, config: PutPoolConfig): Bill {
   const worstPerHour = known.length === priced.length ? maxInstances * highest : null;
   const text =
     worstPerHour === null
-      ? "unknown: a type has no price"
+      ? unknownText(provider.kind)
       : `${money(worstPerHour)} an hour: ${maxInstances} machines at ${money(highest)}`;
   const ending = `drover pools delete --force ${quoteArgv([pool])} ends all`;
   const bounds = `\`maxInstances\` is ${maxInstances}; ${ending}; ${WITHOUT_DROVER[provider.kind](config)}`;

@@ -37,6 +37,8 @@ const STATUSES: Record<Phase, string> = {
 export class HetznerCloud extends FakeCloud {
   token = TOKEN;
   isReadOnly = false;
+  /** How many types, images and the like it puts on a page at most. */
+  mostPerPage = 50;
   readonly buckets = new Buckets(this);
   isOverRate = false;
   /** How many servers, and Primary IPs, the project may have. */
@@ -119,7 +121,7 @@ function respond(cloud: HetznerCloud, request: FakeRequest): FakeAnswer {
   if (rest.length === 0 && kind === "servers") return servers(cloud, request, id);
   if (method === "GET" && rest.length === 0) {
     const known = CATALOG[kind ?? ""];
-    if (known !== undefined) return { status: 200, body: found(kind ?? "", known(), id, query) };
+    if (known !== undefined) return { status: 200, body: found(cloud, kind ?? "", known(), id, query) };
   }
   throw fault(404, "not_found", "Not Found");
 }
@@ -164,6 +166,7 @@ const CATALOG: Readonly<Record<string, () => { id: number; name: string }[]>> = 
 };
 
 function found(
+  cloud: HetznerCloud,
   kind: string,
   all: { id: number; name: string }[],
   id: string | undefined,
@@ -176,7 +179,11 @@ function found(
     return { [singular]: { ...one, id: Number(id) } };
   }
   const name = query.get("name");
-  return { [kind]: all.filter((item) => name === null || item.name === name), meta: meta(1, all.length, 50) };
+  const perPage = Math.min(Number(query.get("per_page") ?? 25), cloud.mostPerPage);
+  const page = Number(query.get("page") ?? 1);
+  const named = all.filter((item) => name === null || item.name === name);
+  const items = named.slice((page - 1) * perPage, page * perPage);
+  return { [kind]: items, meta: meta(page, named.length, perPage) };
 }
 
 function servers(

@@ -16,7 +16,21 @@ it("each type has a price in each location, net", async () => {
   const prices = ["fsn1", "nbg1", "hel1"].map((zone) => ({ type: "cx22", zone, spot: false, price: 0.006 }));
   expect(answer).toMatchObject({ kind: "prices", prices: expect.arrayContaining(prices) });
   expect(JSON.stringify(answer)).not.toContain("cx99");
-  expect(fake.cloud.calls.map(({ path }) => path)).toEqual(["/v1/server_types?per_page=50"]);
+  expect(fake.cloud.calls.map(({ path }) => path)).toEqual(["/v1/server_types?per_page=50&page=1"]);
+});
+
+it("types on later pages have a price, too", async () => {
+  const fake = await startHetzner();
+  fake.cloud.mostPerPage = 1;
+  const answer = await providerOf(fake).prices?.([
+    { type: "cx22", spot: false },
+    { type: "cax11", spot: false },
+  ]);
+  expect(answer).toMatchObject({
+    kind: "prices",
+    prices: expect.arrayContaining([expect.objectContaining({ type: "cax11", zone: "fsn1" })]),
+  });
+  expect(fake.cloud.calls).toHaveLength(3);
 });
 
 it("a failure and an answer that cannot be read name no price", async () => {

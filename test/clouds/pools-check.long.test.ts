@@ -137,7 +137,7 @@ describe("Hetzner", () => {
     expect(findingOf(await checkChanged(fake, { instanceTypes: priced }), "type cx22")).toMatchObject({
       verdict: "ok",
       evidence: "2 vCPUs, 4 GiB, 0.006 an hour without VAT",
-      todo: "Set its `price` to 0.006",
+      todo: "",
     });
   });
 

@@ -72,26 +72,23 @@ function typeFindings(
   return wanted.map((one) => {
     const type = types.data.find(({ name }) => name === one.type);
     const at = one.zones ?? places;
-    return typeFinding(one, type === undefined ? undefined : offeredOf(type, one, at), places, known);
+    return typeFinding(one, type === undefined ? undefined : offeredOf(type, at), places, known);
   });
 }
 
-/** A pool that has another price than Hetzner counts, and chooses, wrongly. A type may be on its way out. */
-function offeredOf(type: ServerType, wanted: Wanted, places: readonly string[]): Offered {
+/** What Hetzner says of a type: its price, by which Drover counts, and whether it is on its way out. */
+function offeredOf(type: ServerType, places: readonly string[]): Offered {
   const price = priceOf(type, places);
   const leaving = places.filter((place) =>
     type.locations?.some(({ name, deprecation }) => name === place && deprecation != null),
   );
-  const todos = [
-    ...(price === undefined || price === wanted.price ? [] : [`Set its \`price\` to ${price}`]),
-    ...(leaving.length === 0 ? [] : ["Take a type that Hetzner keeps"]),
-  ];
   const notes = [
     ...(price === undefined ? [] : [`${price} an hour without VAT`]),
     ...(leaving.length === 0 ? [] : [`it will go at ${listed(leaving)}`]),
   ];
   const more = notes.map((note) => `, ${note}`).join("");
-  return { real: realOf(type), places: locationsOf(type), more, todo: todos.join(". ") };
+  const todo = leaving.length === 0 ? "" : "Take a type that Hetzner keeps";
+  return { real: realOf(type), places: locationsOf(type), more, todo };
 }
 
 /** What a type has. Hetzner counts memory and disks in GB and means GiB. */
