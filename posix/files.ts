@@ -12,8 +12,8 @@ const PRIVATE_DIR = 0o700;
 export const TEMPORARY_ENDING = ".new";
 
 /** Writes a file whole or not at all, also across a crash of the machine. */
-export function writeAtomically(path: string, text: string): void {
-  write(path, text, true);
+export function writeAtomically(path: string, content: string | Uint8Array): void {
+  write(path, content, true);
   const folder = openSync(dirname(path), "r");
   try {
     fsyncSync(folder);
@@ -35,11 +35,11 @@ export function replaceFile(path: string, text: string): void {
  * A file must have only one writer. `wx` never writes through a link that somebody has put at the temporary
  * path.
  */
-function write(path: string, text: string, flush: boolean): void {
+function write(path: string, content: string | Uint8Array, flush: boolean): void {
   const temporary = path + TEMPORARY_ENDING;
   rmSync(temporary, { force: true });
   try {
-    writeFileSync(temporary, text, { mode: PRIVATE_FILE, flag: "wx", flush });
+    writeFileSync(temporary, content, { mode: PRIVATE_FILE, flag: "wx", flush });
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -2,9 +2,9 @@
 // (host-protocol.md#self-update)?
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { tryReadText } from "../../posix/files.ts";
+import { tryReadText, writeAtomically } from "../../posix/files.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 
 const FETCH_WITHIN_MS: Millis = 5 * 60_000;
@@ -62,10 +62,11 @@ export class OwnFile {
       timeout: RUNS_WITHIN_MS,
     });
     if (status !== 0) throw new Error(`it does not run here: ${stderr.trim().slice(-1_000)}`);
-    copyFileSync(this.#path, this.#path + OLD);
-    chmodSync(this.#path + OLD, 0o600);
-    writeFileSync(this.#beside(UPDATING), `${sha256}\n`, { mode: 0o600 });
-    renameSync(fresh, this.#path);
+    rmSync(fresh);
+    // Each whole also after a loss of power: an empty agent would end at once, as if it were done.
+    writeAtomically(this.#path + OLD, readFileSync(this.#path));
+    writeAtomically(this.#beside(UPDATING), `${sha256}\n`);
+    writeAtomically(this.#path, bytes);
   }
 
   #beside(name: string): string {
