@@ -34,6 +34,7 @@ import { addTokens } from "./verbs/tokens.ts";
 import { addTrust } from "./verbs/trust.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
+import { addWait } from "./verbs/wait.ts";
 import { addWebhooks } from "./verbs/webhooks.ts";
 import { addWhy } from "./verbs/why.ts";
 import { addWorkers } from "./verbs/workers.ts";
@@ -81,6 +82,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addStatus(program, io);
   addLogs(program, io);
   addPull(program, io);
+  addWait(program, io, exitWith);
   addAbort(program, io, exitWith);
   addRestart(program, io);
   addSignal(program, io);

@@ -11,7 +11,7 @@ import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import { watchWork } from "../terminal/progress.ts";
-import { printable } from "../terminal/text.ts";
+import { counted, printable } from "../terminal/text.ts";
 import { filesToSend } from "./files.ts";
 import { withScratchFile } from "./scratch.ts";
 
@@ -36,7 +36,7 @@ export async function uploadDirectory(io: Io, client: Client, directory: string)
       text = `Packing ${shown}`;
       const made = await pack({ root, files }, file, signal, packBounds(MAX_SNAPSHOT_BYTES));
       const { sha256, bytes } = made;
-      const count = `${made.files} ${made.files === 1 ? "file" : "files"}`;
+      const count = counted(made.files, "file");
       const progress = (sent: number) => {
         text = `Uploading ${shown}: ${count}, ${formatSize(sent)} of ${formatSize(bytes)}`;
       };

@@ -104,3 +104,8 @@ export function fields(
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${emphasis(name.padEnd(width))}${GAP}${printable(value)}\n`).join("");
 }
+
+/** A number of things in words: `1 run`, `2 runs`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

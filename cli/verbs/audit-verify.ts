@@ -4,7 +4,7 @@ import { type Verdict, verifyChain } from "../audit/chain.ts";
 import { type DayFile, dayFiles } from "../audit/day-files.ts";
 import { EXIT } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
-import { asJson, printable } from "../terminal/text.ts";
+import { asJson, counted, printable } from "../terminal/text.ts";
 
 const HELP = `
 Asks nobody: it reads copies of the files that Drover has exported to its bucket,
@@ -56,7 +56,7 @@ function textOf(owner: string, files: readonly DayFile[], verdict: Verdict): str
   const { from, to } = daysOf(files);
   const days = from === to ? `of ${from}` : `of ${from} to ${to}`;
   const start = isFromStart ? "from the first entry on" : `what came before ${from} is not here`;
-  const count = lines === 1 ? "1 line" : `${lines} lines`;
+  const count = counted(lines, "line");
   return `${owner}: whole, ${count} ${days}, ${start}; the last has the digest ${digest}`;
 }
 

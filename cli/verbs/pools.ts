@@ -5,7 +5,7 @@ import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
-import { asJson, briefDuration, fields, money } from "../terminal/text.ts";
+import { asJson, briefDuration, counted, fields, money } from "../terminal/text.ts";
 import { addPoolsCheck } from "./pools-check.ts";
 import { addPoolsCreate } from "./pools-create.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
@@ -92,7 +92,7 @@ function holdOffText({ scope, until, trying, reason }: PoolView["holdOffs"][numb
 function costs({ spend, config }: PoolView): string {
   if (spend === undefined) return "";
   const { perHour, unpriced, worstPerHour } = spend;
-  const more = unpriced === 0 ? "" : ` and ${unpriced} machine${unpriced === 1 ? "" : "s"} of unknown price`;
+  const more = unpriced === 0 ? "" : ` and ${counted(unpriced, "machine")} of unknown price`;
   const worst =
     worstPerHour === null
       ? "unknown: a type has no price"

@@ -6,7 +6,7 @@ import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { path } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-import { printable } from "../terminal/text.ts";
+import { counted, printable } from "../terminal/text.ts";
 
 const HELP = `
 A run has a result if it was started with --out and its command ended by itself,
@@ -37,7 +37,7 @@ export function addPull(program: Command, io: Io): void {
       const { resultOf } = await import("../../archive/result.ts");
       const wanted = resultOf(run.spec.outputs ?? []);
       const files = await fetchSnapshot(io, client, run.snapshot, into, wanted);
-      await io.say(`${files} ${files === 1 ? "file" : "files"} of run ${id} in ${printable(into)}`);
+      await io.say(`${counted(files, "file")} of run ${id} in ${printable(into)}`);
     });
 }
 

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { connect } from "../context.ts";
 import { path } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-import { printable } from "../terminal/text.ts";
+import { counted, printable } from "../terminal/text.ts";
 
 const UPLOAD_HELP = `
 Files that .gitignore and .droverignore exclude are not sent, and .git never is. The
@@ -41,7 +41,7 @@ export function addSnapshots(program: Command, io: Io): void {
       const into = resolve(io.cwd, flags.into ?? ".");
       const { fetchSnapshot } = await import("../snapshot/fetch.ts");
       const files = await fetchSnapshot(io, client, id, into);
-      await io.say(`${files} ${files === 1 ? "file" : "files"} in ${printable(into)}`);
+      await io.say(`${counted(files, "file")} in ${printable(into)}`);
     });
 }
 

@@ -32,6 +32,14 @@ export function runListsOf(target: Target) {
   };
   const query = (body: RunQueryInput, options?: CallOptions) =>
     ask(target, "queryRuns", { body }, { ...options, repeatable: true });
+  const checkAll = (filter: Omit<RunFilter, "all" | "cursor">, options?: CallOptions) => {
+    const { ids, labels, pool, states = ["done"] } = filter;
+    // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no labels and no pool.
+    const byIds = ids !== undefined && labels === undefined && pool === undefined;
+    return byIds
+      ? query({ runs: [...ids], states: [...states], all: true }, options)
+      : list({ ...filter, states, all: true }, options);
+  };
 
   return {
     /**
@@ -41,17 +49,18 @@ export function runListsOf(target: Target) {
      * never be met: the wait ends, and `all.holds` is false.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
-      const { ids, labels, pool, states = ["done"] } = filter;
-      // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no labels and no pool.
-      const byIds = ids !== undefined && labels === undefined && pool === undefined;
-      const held = { ...options, waitMs: WAIT_STEP_MS };
       return untilDone(options, async () => {
-        const page = byIds
-          ? await query({ runs: [...ids], states: [...states], all: true }, held)
-          : await list({ ...filter, states, all: true }, held);
+        const page = await checkAll(filter, { ...options, waitMs: WAIT_STEP_MS });
         return page.all === undefined || page.all.holds || !page.all.possible ? page : undefined;
       });
     },
+
+    /**
+     * Whether all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
+     * `states`, as `all` in the answer. With `waitMs`, the answer is held until they are, or until one of
+     * them cannot be.
+     */
+    checkAll,
 
     /** Asks the selected runs to end, one page at a time (`next`). Repeating the call is harmless. */
     abortMany: (which: AbortManyInput, options?: CallOptions) =>

@@ -77,6 +77,7 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   const attached = drover(home, ["run", "--pool", POOL, "--id", "attached", "--", ...talker("attached", 7)]);
   await submit("followed", talker("followed", 3));
   const following = drover(home, ["logs", "-f", "followed"]);
+  const waiting = drover(home, ["wait", "--json", "attached", "followed"]);
   await until("both have begun", () => isBegun("attached") && isBegun("followed"));
   await submit("timed", ["sleep", "1000"], { timeout: "4s" });
   // There is one machine, and it has no room for these until all others have ended.
@@ -97,7 +98,7 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
 
   // Output that was written after the last crash must arrive as well.
   for (const name of ["attached", "followed"]) mkdirSync(enough(name));
-  const [ran, logs] = await Promise.all([attached, following]);
+  const [ran, logs, waited] = await Promise.all([attached, following, waiting]);
   const problem = `seed ${SEED}: ${ran.stderr.slice(-300)}`;
   expect(ran.code, problem).toBe(7);
   expect(ran.stdout.toString() === linesOf("attached", "attached"), problem).toBe(true);
@@ -105,6 +106,8 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   expect(logs.code, logs.stderr.slice(-300)).toBe(0);
   expect(logs.stdout.toString() === linesOf("followed", "followed")).toBe(true);
   expect(logs.stderr === linesOf("followed", "err")).toBe(true);
+  expect(waited.code, waited.stderr.slice(-300)).toBe(7);
+  expect(JSON.parse(waited.stdout.toString())).toMatchObject([{ exitCode: 7 }, { exitCode: 3 }]);
 
   const ends = {
     attached: ["complete", 7],
