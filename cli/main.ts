@@ -21,6 +21,7 @@ import { addProvider } from "./verbs/provider.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addPull } from "./verbs/pull.ts";
 import { addQueue } from "./verbs/queue.ts";
+import { addRerun } from "./verbs/rerun.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
@@ -82,6 +83,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addStatus(program, io);
   addLogs(program, io);
   addPull(program, io);
+  addRerun(program, io, exitWith);
   addWait(program, io, exitWith);
   addAbort(program, io, exitWith);
   addRestart(program, io);

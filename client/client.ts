@@ -3,6 +3,7 @@ import { auditOf } from "./audit.ts";
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { projectsOf } from "./projects.ts";
+import { rerunsOf } from "./runs/rerun.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { secretsOf } from "./secrets.ts";
@@ -60,7 +61,7 @@ export function createClient(options: ClientOptions) {
      */
     now: () => target.clock.now(),
 
-    runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target) },
+    runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target), ...rerunsOf(target) },
     pools: poolsOf(target),
     workers: workersOf(target),
     snapshots: snapshotsOf(target),

@@ -1,13 +1,8 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
-import type { Client } from "../../client/client.ts";
-import { shownTask } from "../../client/easy.ts";
-import { ApiError, UnreachableError } from "../../client/errors.ts";
-import type { RunStatus } from "../../client/types.ts";
-import { type Context, connect } from "../context.ts";
+import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { readJsonObject } from "../json-file.ts";
-import { sayLimits } from "../log-limits.ts";
 import {
   cpus,
   duration,
@@ -20,16 +15,13 @@ import {
   size,
   wholeNumber,
 } from "../options.ts";
-import { type AbortState, type Attendance, attend } from "../run/attend.ts";
+import { attended } from "../run/attended.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
-import { PATIENCE } from "../run/patience.ts";
-import { flagOfPointer, type NamedSpec, type SpecFlags, specOf, specOfFile, taskNames } from "../run/spec.ts";
-import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
+import { refusal } from "../run/refusal.ts";
+import { type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
 import type { Io } from "../terminal/io.ts";
-import { noProgress, watchProgress } from "../terminal/progress.ts";
 import { asJson, printable } from "../terminal/text.ts";
-import { verdictOf } from "../verdict.ts";
 import { snapshotId } from "./snapshots.ts";
 
 interface RunFlags extends SpecFlags {
@@ -163,137 +155,17 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
         "an empty directory. To send this one along: --upload .",
     );
   }
-  if (!flags.detach) return await attended(io, client, spec, flags, context);
+  const refused = (error: unknown) => refusal(error, spec, flags);
+  if (!flags.detach) {
+    return await attended(io, client, context, spec, {
+      quiet: flags.quiet,
+      json: flags.json,
+      refusal: refused,
+    });
+  }
   const { run: status } = await client.runs.submit(spec).catch((error) => {
-    throw refusal(error, spec, flags);
+    throw refused(error);
   });
   await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
   return 0;
-}
-
-/** Submits the run and stays with it until it ends or the user leaves it. */
-async function attended(
-  io: Io,
-  client: Client,
-  spec: NamedSpec,
-  flags: RunFlags,
-  context: Context,
-): Promise<number> {
-  const interrupts = listenForInterrupts();
-  const leaving = new AbortController();
-  const leave = leaving.signal;
-  const progress = flags.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
-  const accepted = submitPatiently(client, spec, leave).catch((error) => {
-    throw refusal(error, spec, flags);
-  });
-  const abortState: AbortState = { isRequested: false, isConfirmed: false };
-  const leftAs = async ({ exitCode }: Interrupt) => {
-    await progress.stop();
-    await io.say(wordsOfLeaving(spec.id, context, abortState));
-    return exitCode;
-  };
-  // Ctrl-\ leaves the run as soon as the run is accepted. A second Ctrl-C leaves it at once.
-  const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
-  const hurried = interrupts.second.then(leftAs);
-  try {
-    const attendance = { io, client, run: spec.id, interrupts, leave, progress, accepted, abortState };
-    return await Promise.race([toTheEnd(attendance, spec, flags), hurried, detached]);
-  } finally {
-    // The signals stay caught: another Ctrl-C must not change the exit code.
-    leaving.abort();
-  }
-}
-
-async function toTheEnd(
-  attendance: Omit<Attendance, "task" | "group" | "sinks">,
-  spec: NamedSpec,
-  flags: RunFlags,
-): Promise<number> {
-  const { io, run, accepted } = attendance;
-  let isAccepted = false;
-  const noted = accepted.then(() => {
-    isAccepted = true;
-  });
-  const shown = { task: shownTask(spec), group: taskNames(spec) };
-  const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
-  const { status, abortedAs } = await attend({ ...attendance, ...shown, accepted: noted, sinks }).catch(
-    (error) => {
-      throw isAccepted ? outOfSight(error, run) : error;
-    },
-  );
-  await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
-  const verdict = verdictOf(status, abortedAs);
-  if (verdict.message !== undefined) await io.say(verdict.message);
-  const result = resultLine(status);
-  if (result !== undefined && flags.quiet !== true) await io.say(result);
-  if (flags.json) await io.stdout.write(`${asJson(status)}\n`);
-  return verdict.exitCode;
-}
-
-/**
- * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
- * may have received the run but has not answered, the same submission is repeated for `PATIENCE`.
- */
-async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<unknown> {
-  try {
-    return await client.runs.submit(spec, { signal: leave });
-  } catch (error) {
-    if (!(error instanceof UnreachableError) || error.neverSent) throw error;
-  }
-  return await client.runs.submit(spec, { signal: leave, patience: PATIENCE });
-}
-
-/** Puts a failed submission into words, with fields named as on the command line or in the file. */
-function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
-  const named = (pointer: string) =>
-    flagOfPointer(pointer, spec, flags.file === undefined ? undefined : flags);
-  if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
-  if (error instanceof ApiError && error.errors.length > 0) {
-    const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);
-    return new CliError("This run is not accepted.", wrong.map(printable));
-  }
-  if (error instanceof ApiError && error.code === "unknown_pool") {
-    return new CliError(printable(error.detail), ["Choose one of: drover pools"]);
-  }
-  if (error instanceof UnreachableError && !error.neverSent) {
-    return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
-      `It may have received the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
-    ]);
-  }
-  return error;
-}
-
-/** The error for an id that already belongs to a different run. */
-function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
-  const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
-  const what = fields === "" ? printable(detail) : `Run ${id} exists already, and differs in: ${fields}.`;
-  return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
-}
-
-/** Explains a failure after the run was accepted: the user must know that the run may go on. */
-function outOfSight(error: unknown, run: string): unknown {
-  if (!(error instanceof UnreachableError)) return error;
-  return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [
-    `Look for it later: drover status ${run}, or drover logs -f ${run}`,
-  ]);
-}
-
-/** How to fetch the run's result; undefined if the run has no result. */
-function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
-  if (!snapshot) return undefined;
-  const stored = tasks.flatMap(({ events }) => events).findLast(({ type }) => type === "Outputs Stored");
-  const files = stored?.details.files;
-  if (files === "0") return `The result of run ${id} is empty: no file matches --out.`;
-  const count = files === undefined ? "a result" : `a result of ${files} ${files === "1" ? "file" : "files"}`;
-  return `Run ${id} has ${count}. Fetch it: drover pull ${id}`;
-}
-
-/** What users must know when they leave a run before its end. */
-function wordsOfLeaving(run: string, context: Context, { isRequested, isConfirmed }: AbortState): string {
-  if (isConfirmed) return `Run ${run} is being aborted. To see its end: drover status ${run}`;
-  if (isRequested) {
-    return `Drover has not confirmed the abort of run ${run}, so it may go on: drover abort ${run}`;
-  }
-  const where = context.file === undefined ? "" : " for as long as `drover up` runs";
-  return `Detached. Run ${run} goes on${where}: drover logs -f ${run}, drover abort ${run}`;
 }

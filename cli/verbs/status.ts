@@ -37,6 +37,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
     ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
     ["Command", quoteArgv(run.spec.argv ?? [])],
+    ["Repeats", run.spec.rerunOf ?? ""],
     ["Snapshot", run.spec.snapshot ?? ""],
     ["Directory", run.spec.dir ?? ""],
     ["Labels", labels.join(" ")],

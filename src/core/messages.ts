@@ -48,6 +48,8 @@ export interface RunUpsert {
   labels: Record<string, string>;
   /** The beginning of the command line, for display. */
   command: string;
+  /** The run that it repeats. Absent: none. */
+  rerunOf?: string;
   resources: Resources;
   /** What it asks of its machine besides room. Absent: nothing. */
   asks?: MachineAsks;

@@ -14,6 +14,7 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     labels: run.labels,
     priority: run.priority,
     command: run.command,
+    ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
     exitCode: run.exitCode,
     worker: run.worker,
     submittedAt: iso(run.submittedAt),

@@ -55,6 +55,7 @@ export function upsertOf(state: Existing): RunUpsert {
     priority: spec.priority,
     labels: spec.labels,
     command: commandOf(spec).slice(0, COMMAND_CHARS),
+    ...(spec.rerunOf === undefined ? {} : { rerunOf: spec.rerunOf }),
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),

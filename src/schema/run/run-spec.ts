@@ -66,6 +66,7 @@ const Fields = z.strictObject({
     .enum(["nomad"])
     .optional()
     .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
+  rerunOf: RunId.optional().describe("the run that this one repeats, as people see it in lists"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

@@ -218,6 +218,7 @@ export const RunSummary = z
     labels: z.record(z.string(), z.string()),
     priority: z.int(),
     command: z.string().describe("the beginning of the command line"),
+    rerunOf: z.string().optional().describe("the run that it repeats"),
     exitCode: z.int().nullable(),
     worker: z.string().nullable(),
     submittedAt: InstantText,

@@ -1,0 +1,126 @@
+// How does a command stay with the run that it submits, until the run ends or the user leaves it?
+import type { Client } from "../../client/client.ts";
+import { shownTask } from "../../client/easy.ts";
+import { UnreachableError } from "../../client/errors.ts";
+import type { RunStatus } from "../../client/types.ts";
+import type { Context } from "../context.ts";
+import { CliError } from "../errors.ts";
+import { sayLimits } from "../log-limits.ts";
+import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
+import type { Io } from "../terminal/io.ts";
+import { noProgress, watchProgress } from "../terminal/progress.ts";
+import { asJson } from "../terminal/text.ts";
+import { verdictOf } from "../verdict.ts";
+import { type AbortState, type Attendance, attend } from "./attend.ts";
+import { PATIENCE } from "./patience.ts";
+import { type NamedSpec, taskNames } from "./spec.ts";
+
+/** How a run is attended. `refusal` puts the error of a submission that was refused into words. */
+interface Attending {
+  quiet?: boolean | undefined;
+  json?: boolean | undefined;
+  refusal: (error: unknown) => unknown;
+}
+
+/**
+ * Submits the run and stays with it until it ends or the user leaves it. Resolves with the exit code of the
+ * command.
+ */
+export async function attended(
+  io: Io,
+  client: Client,
+  context: Context,
+  spec: NamedSpec,
+  how: Attending,
+): Promise<number> {
+  const interrupts = listenForInterrupts();
+  const leaving = new AbortController();
+  const leave = leaving.signal;
+  const progress = how.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
+  const accepted = submitPatiently(client, spec, leave).catch((error) => {
+    throw how.refusal(error);
+  });
+  const abortState: AbortState = { isRequested: false, isConfirmed: false };
+  const leftAs = async ({ exitCode }: Interrupt) => {
+    await progress.stop();
+    await io.say(wordsOfLeaving(spec.id, context, abortState));
+    return exitCode;
+  };
+  // Ctrl-\ leaves the run as soon as the run is accepted. A second Ctrl-C leaves it at once.
+  const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
+  const hurried = interrupts.second.then(leftAs);
+  try {
+    const attendance = { io, client, run: spec.id, interrupts, leave, progress, accepted, abortState };
+    return await Promise.race([toTheEnd(attendance, spec, how), hurried, detached]);
+  } finally {
+    // The signals stay caught: another Ctrl-C must not change the exit code.
+    leaving.abort();
+  }
+}
+
+async function toTheEnd(
+  attendance: Omit<Attendance, "task" | "group" | "sinks">,
+  spec: NamedSpec,
+  how: Attending,
+): Promise<number> {
+  const { io, run, accepted } = attendance;
+  let isAccepted = false;
+  const noted = accepted.then(() => {
+    isAccepted = true;
+  });
+  const shown = { task: shownTask(spec), group: taskNames(spec) };
+  const sinks = { stdout: how.json ? io.stderr : io.stdout, stderr: io.stderr };
+  const { status, abortedAs } = await attend({ ...attendance, ...shown, accepted: noted, sinks }).catch(
+    (error) => {
+      throw isAccepted ? outOfSight(error, run) : error;
+    },
+  );
+  await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
+  const verdict = verdictOf(status, abortedAs);
+  if (verdict.message !== undefined) await io.say(verdict.message);
+  const result = resultLine(status);
+  if (result !== undefined && how.quiet !== true) await io.say(result);
+  if (how.json) await io.stdout.write(`${asJson(status)}\n`);
+  return verdict.exitCode;
+}
+
+/**
+ * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
+ * may have received the run but has not answered, the same submission is repeated for `PATIENCE`.
+ */
+async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<unknown> {
+  try {
+    return await client.runs.submit(spec, { signal: leave });
+  } catch (error) {
+    if (!(error instanceof UnreachableError) || error.neverSent) throw error;
+  }
+  return await client.runs.submit(spec, { signal: leave, patience: PATIENCE });
+}
+
+/** Explains a failure after the run was accepted: the user must know that the run may go on. */
+function outOfSight(error: unknown, run: string): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [
+    `Look for it later: drover status ${run}, or drover logs -f ${run}`,
+  ]);
+}
+
+/** How to fetch the run's result; undefined if the run has no result. */
+function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
+  if (!snapshot) return undefined;
+  const stored = tasks.flatMap(({ events }) => events).findLast(({ type }) => type === "Outputs Stored");
+  const files = stored?.details.files;
+  if (files === "0") return `The result of run ${id} is empty: no file matches --out.`;
+  const count = files === undefined ? "a result" : `a result of ${files} ${files === "1" ? "file" : "files"}`;
+  return `Run ${id} has ${count}. Fetch it: drover pull ${id}`;
+}
+
+/** What users must know when they leave a run before its end. */
+function wordsOfLeaving(run: string, context: Context, { isRequested, isConfirmed }: AbortState): string {
+  if (isConfirmed) return `Run ${run} is being aborted. To see its end: drover status ${run}`;
+  if (isRequested) {
+    return `Drover has not confirmed the abort of run ${run}, so it may go on: drover abort ${run}`;
+  }
+  const where = context.file === undefined ? "" : " for as long as `drover up` runs";
+  return `Detached. Run ${run} goes on${where}: drover logs -f ${run}, drover abort ${run}`;
+}

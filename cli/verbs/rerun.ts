@@ -1,0 +1,157 @@
+// `drover rerun`: submits runs again.
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { RunStatus } from "../../client/types.ts";
+import { type Context, connect } from "../context.ts";
+import { CliError } from "../errors.ts";
+import { troublesOf } from "../explain.ts";
+import { cpus, environment, pair, positiveDuration, size } from "../options.ts";
+import { readPages } from "../pages.ts";
+import { again, type Changes, differencesOf, failedOnes } from "../run/again.ts";
+import { attended } from "../run/attended.ts";
+import { refusal } from "../run/refusal.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, counted, printable } from "../terminal/text.ts";
+
+interface RerunFlags extends Changes {
+  failed?: boolean;
+  label?: Record<string, string>;
+  detach?: boolean;
+  quiet?: boolean;
+  json?: boolean;
+}
+
+/** As many as one submission can have. */
+const MOST_RUNS = 1_000;
+/** The most simultaneous reads of runs. */
+const READS_AT_ONCE = 8;
+
+const HELP = `
+A rerun is another run with the spec of the first one as it is now: its command, files,
+variables, limits and labels. Without other flags nothing changes.
+
+One run is followed like drover run, with its exit code. Several runs are submitted at
+once, and their ids are printed: drover wait waits for them.
+
+With --failed: the runs whose command ended with another code than 0, that took too
+long or that Drover has lost, and that no rerun with the same labels repeats. So the
+same command again repeats only what has failed again.
+
+Examples:
+  drover rerun build-17
+  drover rerun --memory 4GiB --timeout 1h build-17
+  drover rerun --failed --label set=nightly && drover wait --label set=nightly`;
+
+/** `drover rerun`: submits runs again, unchanged or with changes. */
+export function addRerun(program: Command, io: Io, exitWith: (code: number) => void): void {
+  program
+    .command("rerun")
+    .summary("submit runs again")
+    .description("Submits runs again, with the same files, unchanged or with the changes that flags name.")
+    .argument("[run...]", "the ids of the runs")
+    .option("--failed", "the runs that have failed, with --label; or, of the named runs, those that have")
+    .option(
+      "-l, --label <name=value>",
+      "with --failed: runs with this label (repeatable: with all labels)",
+      pair,
+    )
+    .option("-d, --detach", "print the id of the new run and exit")
+    .option("--id <id>", "choose the id of the new run")
+    .option("--pool <name>", "another pool of machines")
+    .option(
+      "-e, --env <name[=value]>",
+      "another value of an environment variable; without a value, copied from here (repeatable)",
+      environment(io.env),
+    )
+    .option("--timeout <duration>", "another time limit", positiveDuration)
+    .option("--cpus <number>", "another number of virtual CPUs", cpus)
+    .option("--memory <size>", "other memory to set aside, and its limit", size)
+    .option("-q, --quiet", "print neither what changes nor what the run waits for")
+    .option("--json", "print the final status, or with several runs the list, as JSON")
+    .addHelpText("after", HELP)
+    .action(async (ids: string[], flags: RerunFlags) => exitWith(await rerun(io, [...new Set(ids)], flags)));
+}
+
+async function rerun(io: Io, ids: string[], flags: RerunFlags): Promise<number> {
+  const { client, context } = connect(io);
+  const runs = await chosen(io, client, ids, flags);
+  const [only, ...others] = runs;
+  if (only === undefined) {
+    await io.say("No run has failed that no other run repeats.");
+    return 0;
+  }
+  if (others.length > 0 || flags.label !== undefined) return await rerunMany(io, client, runs, flags);
+  return await rerunOne(io, client, context, only, flags);
+}
+
+/** The runs to repeat, read. Throws unless they are chosen in one way. */
+async function chosen(io: Io, client: Client, ids: string[], flags: RerunFlags): Promise<RunStatus[]> {
+  const { failed, label } = flags;
+  if (label === undefined ? ids.length === 0 : ids.length > 0 || failed !== true) {
+    throw new CliError("It is not clear which runs to submit again.", [
+      "Name them, or choose those that have failed: drover rerun --failed --label set=nightly",
+    ]);
+  }
+  const wanted = label === undefined ? ids : await failedWith(io, client, label);
+  const runs = await readAll(client, wanted);
+  if (label !== undefined || failed !== true) return runs;
+  const { items } = await client.runs.query({ runs: ids, states: ["all"] });
+  const ofThem = new Set(failedOnes(items).map(({ id }) => id));
+  return runs.filter(({ id }) => ofThem.has(id));
+}
+
+async function failedWith(io: Io, client: Client, labels: Record<string, string>): Promise<string[]> {
+  const pages = await readPages(Number.POSITIVE_INFINITY, (page) =>
+    client.runs.list({ labels, states: ["all"], ...page }),
+  );
+  for (const trouble of new Set(pages.flatMap(({ service }) => troublesOf(service)))) await io.say(trouble);
+  const failed = failedOnes(pages.flatMap(({ items }) => items));
+  if (failed.length <= MOST_RUNS) return failed.map(({ id }) => id);
+  throw new CliError(
+    `${failed.length} runs have failed, and at most ${MOST_RUNS} can be submitted at once.`,
+    ["Choose fewer of them by another --label."],
+  );
+}
+
+async function readAll(client: Client, ids: readonly string[]): Promise<RunStatus[]> {
+  const found: RunStatus[] = [];
+  for (let at = 0; at < ids.length; at += READS_AT_ONCE) {
+    const some = ids.slice(at, at + READS_AT_ONCE);
+    found.push(...(await Promise.all(some.map((id) => client.runs.get(id)))));
+  }
+  return found;
+}
+
+async function rerunMany(io: Io, client: Client, runs: RunStatus[], flags: RerunFlags): Promise<number> {
+  if (flags.id !== undefined) {
+    throw new CliError(`--id names one run, and there are ${runs.length}.`, ["Leave it out."]);
+  }
+  const submitted = await client.runs.submitBatch(runs.map((run) => again(run, flags)));
+  if (flags.json) await io.stdout.write(`${asJson(submitted)}\n`);
+  else for (const { id } of submitted) await io.stdout.write(`${id}\n`);
+  if (flags.quiet !== true) await io.say(`${counted(submitted.length, "run")} submitted again.`);
+  return 0;
+}
+
+async function rerunOne(
+  io: Io,
+  client: Client,
+  context: Context,
+  run: RunStatus,
+  { quiet, json, ...flags }: RerunFlags,
+): Promise<number> {
+  const spec = again(run, flags);
+  if (quiet !== true) {
+    const changes = differencesOf(run, flags);
+    const how = changes.length === 0 ? "unchanged" : `with ${changes.join(", ")}`;
+    await io.say(printable(`Submits run ${run.id} again as ${spec.id}, ${how}.`));
+  }
+  const refused = (error: unknown) => refusal(error, spec, flags);
+  if (flags.detach !== true)
+    return await attended(io, client, context, spec, { quiet, json, refusal: refused });
+  const { run: status } = await client.runs.submit(spec).catch((error) => {
+    throw refused(error);
+  });
+  await io.stdout.write(json ? `${asJson(status)}\n` : `${status.id}\n`);
+  return 0;
+}
