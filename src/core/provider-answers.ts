@@ -50,6 +50,11 @@ export type ListAnswer =
     }
   | { kind: "failed"; failure: ProviderFailure };
 
+/** A type by the provider's name, of which the price is wanted. */
+export interface PricedType {
+  type: string;
+  spot: boolean;
+}
 /** A price per hour that the provider names for machines of a type. */
 export interface OfferedPrice {
   /** The provider's name of the type. */

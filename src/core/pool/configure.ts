@@ -32,9 +32,9 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   if (moves) markElsewhere(state, now);
   markUsed(state.workers, record.config, config, now);
   const memo = { ...state.memo, lookAt: undefined };
-  const { leaving: _leaving, forced: _forced, learned: _learned, prices, ...stays } = record;
+  const { leaving: _leaving, forced: _forced, learned: _learned, prices, pricesAsked, ...stays } = record;
   const holds = holdsAfterConfigure(record, config);
-  const priced = moves || prices === undefined ? {} : { prices };
+  const priced = moves || prices === undefined ? {} : { prices, pricesAsked };
   const known = { holds, ...priced, ...learnedAfterConfigure(record, config) };
   const next = { ...stays, revision, config, ...known };
   if (remove === undefined) return { ...state, memo, record: next };

@@ -7,14 +7,14 @@ import { type ExportAnswered, type ExportMessage, exportDue, foldExported } from
 import type { Caused } from "../audit/via.ts";
 import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
 import type { Place, RunRef } from "../messages.ts";
+import type { PricedType } from "../provider-answers.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
 import { poolInvariants } from "./check.ts";
 import { runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
-
 import type { Plan } from "./plan/pass.ts";
 import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
-import { type PricedType, pricedTypes } from "./plan/prices.ts";
+import { pricedTypes } from "./plan/prices.ts";
 import { workerToReplace } from "./plan/replace.ts";
 import { changesAt, patienceEndsAt } from "./plan/times.ts";
 import { typeNamed } from "./plan/types.ts";

@@ -14,7 +14,7 @@ import type {
   WorkerSettings,
   WorkerUpsert,
 } from "../messages.ts";
-import type { OfferedPrice } from "../provider-answers.ts";
+import type { OfferedPrice, PricedType } from "../provider-answers.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Reach } from "../webhook/messages.ts";
@@ -163,6 +163,8 @@ export interface PoolRecord {
   learned?: Learned;
   /** What the provider says that the configured types cost. Absent: it has not said (pool.md#prices). */
   prices?: OfferedPrice[];
+  /** The types for whose prices it was asked when it said that. Absent: it was not asked. */
+  pricesAsked?: PricedType[];
   /**
    * When the provider last listed its machines while the pool should have none. Stored, because an idle pool
    * is evicted long before the next listing. Absent: never.

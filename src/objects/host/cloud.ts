@@ -1,13 +1,13 @@
 // How is a provider asked to create, list, find and destroy machines?
 
 import type { CreateWorker } from "../../core/messages.ts";
-import type { PricedType } from "../../core/pool/plan/prices.ts";
+import type { PriceNews } from "../../core/pool/plan/prices.ts";
 import type { Listing } from "../../core/pool/provider/sweep.ts";
 import type {
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
-  OfferedPrice,
+  PricedType,
   ProviderFailure,
 } from "../../core/provider-answers.ts";
 import { resourcesOfType } from "../../core/spec.ts";
@@ -16,6 +16,7 @@ import { AGENT } from "../../generated/agent-bundle.ts";
 import type { KnownMachine, Provider } from "../../providers/provider.ts";
 import { providerOf } from "../../providers/provider-of.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
+import { accountName } from "../../shared/cloud/account.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { POOL_TAG, WORKER_TAG } from "../../shared/cloud/tags.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
@@ -28,6 +29,11 @@ import { hostCommands, userDataScript } from "./user-data.ts";
 
 /** How often the prices of types are asked for, at most: spot prices change a few times a day. */
 const PRICES_EVERY_MS: Millis = 10 * 60_000;
+/** After a longer listing prices are left for the next one: both calls must fit into one message. */
+const LONG_LISTING_MS: Millis = 10_000;
+
+/** Failures that pass: the next listing asks again. */
+const PASSING: readonly ProviderFailure["class"][] = ["temporary", "rate_limit"];
 
 /** The provider's machines, as one object asks for them. */
 export class Cloud {
@@ -83,8 +89,11 @@ export class Cloud {
     const about: Pick<Listing, "credentials" | "prices"> = {};
     const answer = await this.#ask(config, async (provider, secret) => {
       about.credentials = await digestOf(secret);
+      const beganAt = droverNow();
       const listed = await provider.list(tag, known);
-      const prices = listed.kind === "listed" ? await this.#prices(provider, priced) : undefined;
+      const isLong = droverNow() - beganAt > LONG_LISTING_MS;
+      const prices =
+        listed.kind === "failed" || isLong ? undefined : await this.#prices(provider, config, priced);
       if (prices !== undefined) about.prices = prices;
       return listed;
     });
@@ -92,14 +101,19 @@ export class Cloud {
     return { answer, consistencyMs, ...about };
   }
 
-  /** What these types cost, asked now and then. Null: the provider did not say; undefined: nobody asked. */
-  async #prices(provider: Provider, priced: PricedType[]): Promise<OfferedPrice[] | null | undefined> {
-    const [of, now] = [JSON.stringify(priced), droverNow()];
+  /** What these types cost, asked now and then. Undefined: nobody asked, or the provider cannot say now. */
+  async #prices(
+    provider: Provider,
+    config: ProviderConfig,
+    priced: PricedType[],
+  ): Promise<PriceNews | undefined> {
+    const [of, now] = [`${accountName(config)} ${JSON.stringify(priced)}`, droverNow()];
     const isFresh = this.#priced?.of === of && Math.abs(now - this.#priced.at) < PRICES_EVERY_MS;
     if (provider.prices === undefined || priced.length === 0 || isFresh) return undefined;
-    this.#priced = { of, at: now };
     const answer = await provider.prices(priced);
-    return answer.kind === "prices" ? answer.prices : null;
+    if (answer.kind === "failed" && PASSING.includes(answer.failure.class)) return undefined;
+    this.#priced = { of, at: now };
+    return { of: priced, named: answer.kind === "prices" ? answer.prices : null };
   }
 
   /** Looks for one machine by itself. */

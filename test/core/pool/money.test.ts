@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerFailure } from "../../../src/core/messages.ts";
-import { eligibleOffers } from "../../../src/core/pool/plan/eligible.ts";
+import { eligibleOffers, offersOf } from "../../../src/core/pool/plan/eligible.ts";
 import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/read/money.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
@@ -87,9 +87,18 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
     expect(WorkerSummary.parse(shown).price).toBeNull();
   });
 
-  test("a type without a price is still used: it is taken for free (cases.md#case-21)", () => {
-    const config = poolConfig({ instanceTypes: { cheap: types.cheap, unknown: TYPE } });
-    expect(eligibleOffers(config, { resources: NEED }).map(({ name }) => name)).toEqual(["unknown"]);
+  test("a type without a price is still used, after those that have one (cases.md#case-21)", () => {
+    const config = poolConfig({ instanceTypes: { unknown: TYPE, cheap: types.cheap } });
+    expect(eligibleOffers(config, { resources: NEED }).map(({ name }) => name)).toEqual(["cheap", "unknown"]);
+  });
+
+  test("a type whose price its cloud no longer names does not shut out those that have one", () => {
+    const config = poolConfig({
+      instanceTypes: { spot: { ...TYPE, ...spot, preemptible: true, fallback: { ...twin } } },
+    });
+    const rule = { isImpatient: false, isHeld: () => false };
+    const offers = eligibleOffers(config, { resources: NEED }, undefined, rule);
+    expect([...new Set(offers.map(({ name }) => name))]).toEqual(names);
   });
 });
 

@@ -3,7 +3,7 @@ import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { eligibleOffers, offersOf } from "../../../src/core/pool/plan/eligible.ts";
 import { spendOf } from "../../../src/core/pool/read/money.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
-import type { OfferedPrice } from "../../../src/core/provider-answers.ts";
+import type { ListAnswer, OfferedPrice } from "../../../src/core/provider-answers.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import { at, configured, owed, reloaded, T0, vcpus, waiting } from "../support/pool.ts";
 
@@ -27,6 +27,7 @@ const SPOT: PoolConfig["provider"] = {
   rootDevice: "/dev/sda1",
 };
 const small = { vcpus: 4, memory: "8GiB", providerType: "cx32" };
+const ASKED = ["cx32", "cx42"].map((type) => ({ type, spot: false }));
 const priced = (type: string, zone: string | null, price: number, spot = false): OfferedPrice => ({
   type,
   zone,
@@ -38,9 +39,15 @@ function pool(instanceTypes: object = { small }, provider = PROVIDER): Configure
   const types = instanceTypes as PoolConfig["instanceTypes"]; // completed by the schema
   return configured({ provider, image: "ubuntu-24.04", instanceTypes: types, priceFactor: 2 }, []);
 }
-function listed(prices: OfferedPrice[] | null | undefined, items: [] = []): PoolEvent {
-  const answer = { kind: "listed", beganAt: T0, items } as const;
-  return { type: "listed", answer, consistencyMs: 0, ...(prices === undefined ? {} : { prices }) };
+/** A listing with the prices of these types, all of which it was asked for. Null: it names none. */
+function listed(named: OfferedPrice[] | null | undefined, of = ASKED): PoolEvent {
+  const answer: ListAnswer = { kind: "listed", beganAt: T0, items: [] };
+  return {
+    type: "listed",
+    answer,
+    consistencyMs: 0,
+    ...(named === undefined ? {} : { prices: { of, named } }),
+  };
 }
 const offered = ({ record }: Configured) =>
   eligibleOffers(record.config, vcpus(1), offersOf(record)).map(
@@ -111,6 +118,21 @@ describe("a pool without machines", () => {
   test.each([[[]], [null]])("asks no more once the answer was %j, and sleeps", (prices) => {
     const state = at(pool(), T0, listed(prices));
     expect([looks(state), poolMachine.wakeAt(state)]).toEqual([0, undefined]);
+  });
+
+  test("asks again once it has a type for which it has not asked", () => {
+    const state = at(pool(), T0, listed([priced("cx32", "fsn1", 0.02)], ASKED.slice(0, 1)));
+    expect(looks(state)).toBe(0);
+    const { config } = pool({ small, big: { ...small, providerType: "cx42" } }).record;
+    const body = { pool: "default", revision: state.record.revision + 1, config, seed: "s" };
+    const changed = at(state, T0, { type: "configure", body });
+    expect(poolMachine.wakeAt(changed)).toBeDefined();
+    expect(offered(changed)).toEqual([
+      "small@fsn1 0.02",
+      "small@nbg1 0.02",
+      "big@fsn1 undefined",
+      "big@nbg1 undefined",
+    ]);
   });
 
   test("keeps the prices that it knows, while the provider does not say", () => {

@@ -4,6 +4,9 @@ import { resourcesOfType } from "../../../src/core/spec.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { InstanceType } from "../../../src/schema/pool.ts";
 
+/** Dearer than any price that is known. */
+const UNKNOWN = Number.MAX_VALUE;
+
 /** The result of the obvious plan, in a form that can be compared with the real one. */
 export interface Obvious {
   places: string[];
@@ -250,8 +253,8 @@ class ObviousPlan {
     const gpus = this.#mayUseGpus(need);
     const holding = Object.entries(instanceTypes)
       .filter(([, type]) => areHeld(this.#newMachine(type).has, [need]) && (gpus || type.gpus === 0))
-      .sort(([, a], [, b]) => (a.price ?? 0) - (b.price ?? 0));
-    const cheapest = holding[0]?.[1].price ?? 0;
+      .sort(([, a], [, b]) => (a.price ?? UNKNOWN) - (b.price ?? UNKNOWN));
+    const cheapest = holding[0]?.[1].price ?? UNKNOWN;
     return holding.filter(([, { price = 0 }]) => price <= cheapest * priceFactor);
   }
 

@@ -1,4 +1,5 @@
-import { afterEach, expect } from "vitest";
+import { abortAllDurableObjects, reset } from "cloudflare:test";
+import { afterEach, beforeAll, expect } from "vitest";
 
 /** The broken invariants that the objects have logged in this test file. */
 const seen: unknown[] = [];
@@ -15,6 +16,12 @@ console.error = (...said: unknown[]) => {
 export function takeViolations(): unknown[] {
   return seen.splice(0);
 }
+
+// One runtime is for all files (`vitest.config.ts`): no object of the last one may live on, and write again.
+beforeAll(async () => {
+  await abortAllDurableObjects();
+  await reset();
+});
 
 afterEach(() => {
   expect(takeViolations()).toEqual([]);

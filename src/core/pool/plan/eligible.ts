@@ -5,7 +5,6 @@ import type { MachineAsks } from "../../../schema/run/machine-asks.ts";
 import { ownValue } from "../../own-value.ts";
 import { accommodates, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
-import { assumedPrice } from "../read/money.ts";
 import type { PoolRecord } from "../record.ts";
 import { suits } from "./asks.ts";
 import type { Offer } from "./pass.ts";
@@ -21,6 +20,12 @@ export interface Wanted {
 /** What decides which machines can be requested. */
 type OffersFrom = Pick<PoolRecord, "config" | "learned" | "prices">;
 
+/** By price. Those without a known price come last, since the price may be any (pool.md#prices). */
+function byPrice(a: Offer, b: Offer): number {
+  const [one, other] = [a.type.price ?? Number.POSITIVE_INFINITY, b.type.price ?? Number.POSITIVE_INFINITY];
+  return one === other ? 0 : one - other;
+}
+
 /**
  * The machines that can be requested, each type in each of its zones, in order of preference: by lowest
  * price, then by most memory, most vCPUs and most disk, then by name, and then as the zones are listed
@@ -35,7 +40,7 @@ export function offersOf({ config, learned, prices }: OffersFrom): Offer[] {
   });
   return offers.sort(
     (a, b) =>
-      assumedPrice(a.type) - assumedPrice(b.type) ||
+      byPrice(a, b) ||
       b.room.memoryBytes - a.room.memoryBytes ||
       b.room.vcpus - a.room.vcpus ||
       b.room.diskBytes - a.room.diskBytes ||
@@ -80,11 +85,11 @@ export interface TwinRule {
 /**
  * The machines that may be requested for a run, best first. An empty machine of this kind can hold the run,
  * suits what the run asks for, and costs at most `priceFactor` times the cheapest one of its sort
- * (pool.md#choice-of-the-type).
+ * (pool.md#choice-of-the-type). A machine without a known price comes last of its sort.
  *
  * On-demand twins are a sort of their own, with a ceiling of their own. A twin may be requested if no other
- * machine may be, if the others are all held off, if the run is impatient, or if the twin is not dearer than
- * the cheapest other machine (clouds.md#twins).
+ * machine may be, if the others are all held off, if the run is impatient, or if the twin is known not to be
+ * dearer than the cheapest other machine (clouds.md#twins).
  */
 export function eligibleOffers(
   config: PoolConfig,
@@ -106,15 +111,16 @@ export function eligibleOffers(
   if (twins.length === 0 || cheapest === undefined) return twins.length === 0 ? usual : twins;
   const isHeld = rule !== undefined && usual.every(rule.isHeld);
   const mayUseAll = rule === undefined || rule.isImpatient || isHeld;
-  const price = assumedPrice(cheapest.type);
-  const cheaper = twins.filter(({ type }) => assumedPrice(type) <= price);
+  const { price } = cheapest.type;
+  const cheaper = twins.filter(
+    ({ type }) => price !== undefined && type.price !== undefined && type.price <= price,
+  );
   return [...cheaper, ...usual, ...(mayUseAll ? twins.filter((twin) => !cheaper.includes(twin)) : [])];
 }
 
-/** The machines that cost at most `priceFactor` times the first one, which is the cheapest. */
+/** The machines that cost at most `priceFactor` times the first one, which is the cheapest, or an unknown price. */
 function withinCeiling({ priceFactor }: PoolConfig, offers: Offer[]): Offer[] {
-  const [cheapest] = offers;
-  if (cheapest === undefined) return [];
-  const ceiling = assumedPrice(cheapest.type) * priceFactor;
-  return offers.filter(({ type }) => assumedPrice(type) <= ceiling);
+  const cheapest = offers[0]?.type.price;
+  if (cheapest === undefined) return offers;
+  return offers.filter(({ type: { price = 0 } }) => price <= cheapest * priceFactor);
 }

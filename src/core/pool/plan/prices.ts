@@ -1,14 +1,16 @@
 // What does a provider say that its machines cost (pool.md#prices)?
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import { TRAITS } from "../../../shared/cloud/kinds.ts";
-import type { OfferedPrice } from "../../provider-answers.ts";
+import type { OfferedPrice, PricedType } from "../../provider-answers.ts";
 import type { PoolRecord } from "../record.ts";
 import { typesOf, zonesOf } from "./types.ts";
 
-/** A type by the provider's name, of which the price is wanted. */
-export interface PricedType {
-  type: string;
-  spot: boolean;
+/** What a provider has said when it was asked for prices. */
+export interface PriceNews {
+  /** The types that it was asked for. */
+  of: PricedType[];
+  /** Null: it names none. */
+  named: OfferedPrice[] | null;
 }
 
 /** The types of a configuration, as the provider is asked for their prices. */
@@ -22,28 +24,29 @@ function pricedType(name: string, { providerType = name, preemptible }: Instance
 
 /**
  * Stores the prices that a provider has named. They change a few times a day, and each change is a row. A
- * provider that was asked and did not say (null) leaves those that are known; a pool without machines does
- * not go on asking it.
+ * provider that was asked and names none leaves those that are known; a pool without machines does not go on
+ * asking it for the same types.
  */
-export function withPrices(
-  record: PoolRecord,
-  prices: readonly OfferedPrice[] | null | undefined,
-): PoolRecord {
-  if (prices === undefined) return record;
-  if (prices === null) return record.prices === undefined ? { ...record, prices: [] } : record;
+export function withPrices(record: PoolRecord, news: PriceNews | undefined): PoolRecord {
+  if (news === undefined) return record;
   const wanted = pricedTypes(record.config);
-  const used = prices.filter((one) =>
-    wanted.some(({ type, spot }) => type === one.type && spot === one.spot),
-  );
-  if (JSON.stringify(used) === JSON.stringify(record.prices)) return record;
-  return { ...record, prices: used };
+  const named = news.named?.filter((one) => wanted.some((type) => isSame(type, one)));
+  const next = { prices: named ?? record.prices ?? [], pricesAsked: news.of };
+  const known = { prices: record.prices, pricesAsked: record.pricesAsked };
+  return JSON.stringify(next) === JSON.stringify(known) ? record : { ...record, ...next };
 }
 
-/** Whether the provider names prices of configured types, and has not been heard of them. */
-export function awaitsPrices({ config, prices }: PoolRecord): boolean {
+/** Whether the provider names prices of configured types, and was not heard of all of them. */
+export function awaitsPrices({ config, pricesAsked = [] }: PoolRecord): boolean {
   const { namesPrices } = TRAITS[config.provider.kind];
-  if (namesPrices === undefined || prices !== undefined) return false;
-  return pricedTypes(config).some(({ spot }) => spot || namesPrices === "all");
+  if (namesPrices === undefined) return false;
+  return pricedTypes(config).some(
+    (type) => (type.spot || namesPrices === "all") && !pricesAsked.some((asked) => isSame(type, asked)),
+  );
+}
+
+function isSame(one: PricedType, other: PricedType): boolean {
+  return one.type === other.type && one.spot === other.spot;
 }
 
 /**

@@ -4,8 +4,8 @@ import { WORKER_TAG } from "../../../shared/cloud/tags.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { Sighting } from "../../messages.ts";
-import type { Gap, ListAnswer, OfferedPrice } from "../../provider-answers.ts";
-import { withPrices } from "../plan/prices.ts";
+import type { Gap, ListAnswer } from "../../provider-answers.ts";
+import { type PriceNews, withPrices } from "../plan/prices.ts";
 import { type KnownAccount, providedWorkers, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { judgeAccount } from "./account.ts";
@@ -19,8 +19,8 @@ export interface Listing {
   consistencyMs: Millis;
   /** A digest of the credentials that were used. Absent: unknown. */
   credentials?: string;
-  /** What the configured types cost; null: the provider did not say. Absent: it was not asked. */
-  prices?: OfferedPrice[] | null;
+  /** What the provider says that the configured types cost. Absent: it was not asked, or could not say. */
+  prices?: PriceNews;
 }
 
 /**

@@ -1,19 +1,11 @@
 // What does a machine, a pool or a run cost?
 import type { Resources } from "../../../schema/common.ts";
-import type { InstanceType, PoolSpend } from "../../../schema/pool.ts";
+import type { PoolSpend } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { REFUSALS } from "../../refusal.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { pricesOf } from "../plan/prices.ts";
 import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
-
-/**
- * The hourly price of a type for comparisons. An unknown price counts as 0 (pool.md#prices), but views show
- * it as unknown (cases.md#case-21).
- */
-export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number {
-  return price;
-}
 
 /**
  * The hourly price of a machine: as listed by the provider, or else as configured. A self-hosted machine
