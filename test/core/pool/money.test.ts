@@ -93,12 +93,23 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
   });
 
   test("a type whose price its cloud no longer names does not shut out those that have one", () => {
-    const config = poolConfig({
-      instanceTypes: { spot: { ...TYPE, ...spot, preemptible: true, fallback: { ...twin } } },
-    });
+    const config = poolConfig({ instanceTypes: { gone: TYPE, there: TYPE } });
+    const prices = [{ type: "there", zone: null, spot: false, price: 0.01 }];
+    const offers = eligibleOffers(config, { resources: NEED }, offersOf({ config, prices }));
+    expect(offers.map(({ name }) => name)).toEqual(["there", "gone"]);
+  });
+
+  test.each<[string, { price?: number }, { price?: number }, string[]]>([
+    ["spot has a price and the twin has none", { price: 0.03 }, {}, ["spot"]],
+    ["the twin has a price and spot has none", {}, { price: 0.1 }, ["spot"]],
+    ["neither has one", {}, {}, ["spot"]],
+    ["the twin is no dearer", { price: 0.1 }, { price: 0.1 }, ["spot:on-demand", "spot"]],
+  ])("an on-demand twin comes first only if it is known to be no dearer: %s", (_what, spot, twin, names) => {
+    const type = { vcpus: 4, memory: "8GiB", preemptible: true };
+    const config = poolConfig({ instanceTypes: { spot: { ...type, ...spot, fallback: twin } } });
     const rule = { isImpatient: false, isHeld: () => false };
     const offers = eligibleOffers(config, { resources: NEED }, undefined, rule);
-    expect([...new Set(offers.map(({ name }) => name))]).toEqual(names);
+    expect(offers.map(({ name }) => name)).toEqual(names);
   });
 });
 
