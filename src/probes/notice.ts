@@ -11,6 +11,8 @@ export interface Notice {
   text: string;
   /** When the machine will be gone; null: unknown. */
   goneAt: Instant | null;
+  /** The machine stays, but is not fit for runs at present (workers.md#unfit-hosts). Absent: it will end. */
+  unfit?: true;
 }
 
 /** The notice in a report. Null: the report says that there is none. Undefined: it does not say. */

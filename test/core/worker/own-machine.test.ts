@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { ordersFor } from "../../../src/core/worker/host/report.ts";
+import { behaviorOf } from "../../../src/core/worker/life/behavior.ts";
 import { type WorkerEvent, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type ExistingWorker, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
-import type { AttemptReport } from "../../../src/schema/host.ts";
+import type { AttemptReport, Report } from "../../../src/schema/host.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
@@ -226,3 +227,31 @@ describe("it is let go", () => {
 function delta(state: ExistingWorker) {
   return report(9, { ordersSeen: ordersRevision(state), full: false });
 }
+
+describe("a self-hosted machine that is not fit (workers.md#unfit-hosts)", () => {
+  const unfit = at(readyOwn(), T0, report(2, { broken: "the disk is full", full: true }));
+
+  test("gets no runs, and neither ends nor is drained for good", () => {
+    expect(unfit.record).toMatchObject({
+      phase: "ready",
+      idleBehavior: "run",
+      reason: "its host drains: the disk is full",
+    });
+    expect(behaviorOf(unfit.record)).toBe("drain");
+    expect(ordersFor(unfit, 2, T0).powerOff).not.toBe(true);
+  });
+
+  test.each<[string, Partial<Report>, "drain" | "run"]>([
+    ["a full report without the fault", { full: true }, "run"],
+    ["a delta, which does not mention it", { full: false }, "drain"],
+    ["a full report with the fault", { full: true, broken: "the disk is full" }, "drain"],
+  ])("after %s it is set to %s", (_what, said, behavior) => {
+    expect(behaviorOf(at(unfit, T0 + 1, report(3, said)).record)).toBe(behavior);
+  });
+
+  test("says when it is fit again", () => {
+    const { record } = at(unfit, T0 + 1, report(3, { full: true }));
+    expect(record.events.map(({ type }) => type).slice(-2)).toEqual(["Broken", "Fit Again"]);
+    expect(record.reason).toBe("ready");
+  });
+});

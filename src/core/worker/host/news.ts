@@ -1,7 +1,7 @@
 // What does a report say about its host and the machine, and what does this change in the worker?
 import { readBoot } from "../../../probes/boot.ts";
-import { isSameNotice, noticeIn } from "../../../probes/notice.ts";
-import { staleAfter, staleText, troubleIn } from "../../../probes/trouble.ts";
+import { isSameNotice, type Notice, noticeIn } from "../../../probes/notice.ts";
+import { staleAfter, staleText, type Trouble, troubleIn } from "../../../probes/trouble.ts";
 import type { Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
@@ -18,9 +18,11 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
   const stale = staleAfter(before.stale, report, now);
   const newRuns = Object.entries(stale).filter(([run]) => !Object.hasOwn(before.stale, run));
   const staleTexts = newRuns.map(([run, { holder }]) => staleText(run, holder));
-  const trouble = troubleIn(report, stale, staleRunMs, now);
+  const found = troubleIn(report, stale, staleRunMs, now);
+  const unfit = isSelfHosted(before) && found?.kind === "broken" ? found : undefined;
+  const trouble = unfit === undefined ? found : undefined;
   const boot = isSelfHosted(before) ? FIRST_REPORT : readBoot(before.bootProbe, report, bootCommand);
-  const notice = noticeIn(report, now);
+  const notice = noticeIn(report, now) || unfitness(known, unfit, report);
   const ends = isEnding(before);
   const isKnown = known !== null && notice != null && isSameNotice(known, notice);
 
@@ -50,19 +52,35 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
   // yet.
   if (notice === null && known !== null && !ends) {
     const reason = record.reason === `its host drains: ${known.text}` ? record.phase : record.reason;
-    const text = "its host has withdrawn the notice";
-    record = note({ ...record, notice, reason }, "Notice Withdrawn", text, now);
+    record = known.unfit
+      ? note({ ...record, notice, reason }, "Fit Again", "its machine is fit again", now)
+      : note({ ...record, notice, reason }, "Notice Withdrawn", "its host has withdrawn the notice", now);
   }
   if (notice != null && !isKnown) {
     const text = `its host drains: ${notice.text}`;
     const by = notice.goneAt === null ? "" : `, and it will be gone at ${iso(notice.goneAt)}`;
     // A worker that is ending, or has a behavior set by an operator, keeps its reason.
     const reason = !ends && record.idleBehavior === "run" ? text : record.reason;
-    record = note({ ...record, notice, reason }, "Notice", `${text}${by}`, now);
+    record = note({ ...record, notice, reason }, notice.unfit ? "Broken" : "Notice", `${text}${by}`, now);
   }
   // The protocol changes only with the agent, so it is rarely written.
   const protocol = report.means?.protocol ?? 0;
   return protocol === record.protocol ? record : { ...record, protocol };
+}
+
+/**
+ * The notice of a self-hosted machine about its fitness, as in `noticeIn`. A machine that Drover has made is
+ * destroyed if it is broken. This one stays, and somebody may mend it, so it only gets no runs meanwhile
+ * (workers.md#unfit-hosts).
+ */
+function unfitness(
+  known: Notice | null,
+  unfit: Trouble | undefined,
+  { full, draining }: Report,
+): Notice | null | undefined {
+  if (unfit !== undefined) return { text: unfit.text, goneAt: null, unfit: true };
+  const isOver = known?.unfit === true ? full : draining === null;
+  return isOver ? null : undefined;
 }
 
 /** A self-hosted machine is ready with its first report. */
