@@ -1,8 +1,9 @@
 // How does a host make signed calls to the control plane, and accept only proven answers?
 import { createHash } from "node:crypto";
-import type { Millis } from "../../src/shared/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import type { Purpose } from "../../src/signing/request.ts";
+import { makeClock } from "../clock.ts";
 import { type Answer, type Bytes, ConnectionClosed, send } from "./http.ts";
 import { type Hello, ProvenAgent } from "./proven-agent.ts";
 import { openSealedSocket } from "./sealed-socket.ts";
@@ -42,21 +43,31 @@ export class Refusal extends Error {
 
 /**
  * The calls of one host. An answer counts only if its signature belongs to its call; any other answer is
- * treated as no answer. The object remembers how far this machine's clock is off.
+ * treated as no answer. The object remembers the control plane's time, if this machine's clock is off.
  */
 export class ControlPlane {
   readonly #signer: Signer;
   /** The agent for all `http:` connections. */
   readonly agent = new ProvenAgent(() => this.#hello());
-  #offsetMs: Millis = 0;
+  readonly #uptime = makeClock();
+  /** How far the control plane's time is ahead of the uptime. Undefined: this machine's clock seems right. */
+  #aheadMs: Millis | undefined;
 
   constructor(signer: Signer) {
     this.#signer = signer;
   }
 
-  /** How much later the control plane's clock is than that of this machine, as far as refusals have shown. */
+  /**
+   * How much later the control plane's clock is than that of this machine, as far as refusals have shown. Once
+   * the machine's clock is set right, this is 0 again, although nothing is refused.
+   */
   get clockErrorMs(): Millis {
-    return this.#offsetMs;
+    return this.#now() - Date.now();
+  }
+
+  /** The control plane's time. */
+  #now(): Instant {
+    return this.#aheadMs === undefined ? Date.now() : this.#uptime() + this.#aheadMs;
   }
 
   /** Posts JSON. Rejects with a `Refusal`, or with the reason why there was no valid answer. */
@@ -90,7 +101,7 @@ export class ControlPlane {
 
   /** Signs a call without a body. */
   signed(method: string, url: string, purpose: Purpose, digest = EMPTY_DIGEST): SignedCall {
-    return signCall(this.#signer, method, url, purpose, digest, Date.now() + this.#offsetMs);
+    return signCall(this.#signer, method, url, purpose, digest, this.#now());
   }
 
   /**
@@ -163,7 +174,7 @@ export class ControlPlane {
    * call.
    */
   #learnOffset(created: number, signedAt: number): boolean {
-    this.#offsetMs = created * 1_000 - Date.now();
+    this.#aheadMs = created * 1_000 - this.#uptime();
     return Math.abs(created - signedAt) * 1_000 > CLOCK_ERROR_MS;
   }
 }
