@@ -106,6 +106,8 @@ place_agent() {
     fail "The agent has the digest $found, but should have $sha256: download this script again from $url."
   fi
   mv "$agent.new" "$agent"
+  # What is left of an update that was under way belongs to the agent before.
+  rm -f "$state/updating" "$state/refused" "$agent.old"
 }
 
 # Writes the code to a file for the agent. printf is a builtin: no process has the code as an argument.

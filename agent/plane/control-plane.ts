@@ -58,8 +58,8 @@ export class ControlPlane {
   }
 
   /**
-   * How much later the control plane's clock is than that of this machine, as far as refusals have shown. Once
-   * the machine's clock is set right, this is 0 again, although nothing is refused.
+   * How much later the control plane's clock is than that of this machine, as far as refusals have shown.
+   * Once the machine's clock is set right, this is 0 again, although nothing is refused.
    */
   get clockErrorMs(): Millis {
     return this.#now() - Date.now();

@@ -47,6 +47,8 @@ const TEST_MACHINE_SECONDS = 3_600;
 export async function providerTest(io: Io, options: TestOptions): Promise<number> {
   const { file, type, credentials, record, json } = options;
   const { name, config, tested } = await readTested(file, credentials);
+  // A file that cannot be written is found out before a machine is paid for.
+  if (record !== undefined) writeFileSync(record, "", { flag: "a" });
   const subject = subjectOf(name, config, tested, type);
   const interrupts = listenForInterrupts();
   let interrupted: Interrupt | undefined;

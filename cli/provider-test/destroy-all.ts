@@ -44,7 +44,7 @@ export async function destroyAll(io: Io, { file, credentials, yes }: DestroyOpti
     await io.say(`The machines of pool ${printable(name)} cannot be listed: ${printable(first.failure)}`);
     return EXIT.no;
   }
-  if (!yes || (first.living.length === 0 && first.doubt === undefined)) return showAll(io, name, first);
+  if (!yes) return showAll(io, name, first);
   const until = now() + GIVE_UP_MS;
   const { listConsistencyMs } = TRAITS[tested.config.kind];
   const asked = new Set<string>();
@@ -92,7 +92,10 @@ async function showAll(
     zone,
     state,
   ]);
-  if (rows.length === 0) await io.stdout.write(`Pool ${printable(name)} has no machines at its provider\n`);
+  if (rows.length === 0)
+    await io.stdout.write(
+      `A listing shows no machines of pool ${printable(name)}; with --yes all are looked for\n`,
+    );
   else await io.stdout.write(table(["MACHINE", "ID", "TYPE", "ZONE", "STATE"], rows, Infinity));
   if (doubt !== undefined) await io.say(`There may be more: ${printable(doubt)}`);
   if (rows.length > 0) await io.say("Nothing was destroyed. To destroy them, add --yes");

@@ -21,7 +21,7 @@ const MAX_STEPS = 64;
 const MAX_STEP_CHARS = 300;
 
 const FIRST = /^boot ([A-Za-z0-9-]{1,64})$/;
-const LINE = new RegExp(`^(\\d{1,9}(?:\\.\\d{1,3})?) (${BOOT_STEPS.join("|")}|now)(?: (.*))?$`);
+const LINE = new RegExp(`^(\\d{1,9}(?:\\.\\d{1,3})?) (${BOOT_STEPS.join("|")}|now)(?: (.*))?$`, "s");
 
 /**
  * Reads the record of a boot. Its first line is `boot <id>`. Each further line is `<seconds> <step> <text>`,

@@ -24,7 +24,7 @@ function setClock(aheadMs: number): void {
   vi.spyOn(Date, "now").mockImplementation(() => realNow() + aheadMs);
 }
 
-test("is what a refusal has shown, and nothing once the clock is set right, without another refusal", async () => {
+test("is what a refusal has shown, and nothing once the clock is set right", async () => {
   const control = new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" });
   const errorMinutes = () => Math.round(control.clockErrorMs / MINUTE) || 0;
   expect(control.clockErrorMs).toBe(0);

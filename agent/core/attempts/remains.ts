@@ -23,7 +23,7 @@ export function foldHeldOn(state: HostState, placement: string, holder: string, 
   return tries + 1 === TRIES_BEFORE_STALE ? reportFully(next, now) : next;
 }
 
-/** The state without what held on to a placement, whose directories are deleted, or needed again. */
+/** The state without what held on to a placement, whose directories are deleted, or whose data are kept. */
 export function withoutRemains(state: HostState, placement: string, now: Instant): HostState {
   const known = state.remains[placement];
   if (known === undefined) return state;

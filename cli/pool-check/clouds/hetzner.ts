@@ -79,7 +79,7 @@ function typeFindings(
 /** What Hetzner says of a type: its price, by which Drover counts, and whether it is on its way out. */
 function offeredOf(type: ServerType, places: readonly string[]): Offered {
   const price = priceOf(type, places);
-  const leaving = places.filter((place) =>
+  const leaving = (places.length > 0 ? places : locationsOf(type)).filter((place) =>
     type.locations?.some(({ name, deprecation }) => name === place && deprecation != null),
   );
   const notes = [

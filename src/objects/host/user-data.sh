@@ -28,7 +28,7 @@ post() {
   if command -v curl >/dev/null 2>&1; then
     curl -fsS --max-time 10 -o /dev/null -H "@$dir/boot-header" -H 'content-type: text/plain' --data-binary @- "$report"
   elif command -v wget >/dev/null 2>&1; then
-    wget -q -T 10 -O /dev/null --header="$(cat "$dir/boot-header")" --header='content-type: text/plain' \
+    wget -q -t 1 -T 10 -O /dev/null --header="$(cat "$dir/boot-header")" --header='content-type: text/plain' \
       --post-data="$(cat)" "$report"
   elif [ -n "$node" ]; then
     "$node" -e 'const { readFileSync } = require("node:fs")
@@ -79,7 +79,9 @@ ended() {
   [ "$1" != 0 ] || exit 0
   cat "$dir/boot-errors" >&3
   echo "$(uptime) failed its script has ended with $1" >> "$record"
-  tail -n 8 "$dir/boot-errors" | while IFS= read -r line; do echo "$(uptime) output $line"; done >> "$record"
+  tail -n 8 "$dir/boot-errors" | while IFS= read -r line; do
+    printf '%s output %.300s\n' "$(uptime)" "$line"
+  done >> "$record"
   for pause in 1 2 4 8 16; do
     send && break
     sleep "$pause"
@@ -100,8 +102,8 @@ suits() {
 
 # Fetches a file: from a URL, to a path.
 fetch() {
-  if command -v curl >/dev/null 2>&1; then curl -fsSL --max-time 300 -o "$2" "$1"
-  elif command -v wget >/dev/null 2>&1; then wget -q -T 60 -O "$2" "$1"
+  if command -v curl >/dev/null 2>&1; then curl -fsSL --connect-timeout 15 --max-time 300 -o "$2" "$1"
+  elif command -v wget >/dev/null 2>&1; then wget -q -t 1 -T 60 -O "$2" "$1"
   else give_up "this machine has no Node 20, and neither curl nor wget to fetch it"
   fi
 }
@@ -155,6 +157,7 @@ try {
 END_OF_SCRIPT
 pause=1
 until said=$("$node" "$dir/fetch-agent.mjs" @AGENT@ "$dir/drover-agent.mjs"); do again agent "$said"; done
+rm -f "$dir/updating" "$dir/refused" "$dir/drover-agent.mjs.old"
 note start "starts the agent"
 exec 2>&3
 : > "$dir/boot-errors"

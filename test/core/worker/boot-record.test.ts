@@ -3,7 +3,7 @@ import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import { readBootRecord } from "../../../src/probes/boot-record.ts";
-import { at, created, intent, nothing, reloaded, T0 } from "../support/worker.ts";
+import { at, created, intent, nothing, ready, reloaded, T0 } from "../support/worker.ts";
 
 // What the script of a machine says of its boot (clouds.md#boot-record).
 
@@ -79,6 +79,12 @@ describe("a boot that has failed", () => {
     expect([record.phase, record.events.at(-1)?.message]).toEqual(["booting", reason]);
   });
 
+  test("is none, if the machine was ready before its script ended", () => {
+    const { record } = at(ready(), T0 + 5_000, failed);
+    expect([record.phase, record.idleBehavior]).toEqual(["ready", "run"]);
+    expect(record.events.map(({ type }) => type)).not.toContain("Boot Failed");
+  });
+
   test("changes nothing of a worker that is gone", () => {
     const gone = { ...booting, record: { ...booting.record, phase: "gone" as const } };
     expect(at(gone, T0 + 5_000, failed).record.boot).toBeUndefined();
@@ -104,6 +110,7 @@ describe("the record as the script sends it", () => {
     ["an id that is too long", `boot ${"a".repeat(65)}\n1 now\n`, undefined],
     ["lines that mean nothing", "boot a\nrm -rf\n1 dance x\n-1 begin x\n1e9 begin x\n2 now\n", []],
     ["a clock that went back", "boot a\n9 begin x\n2 now\n", [{ agoMs: 0, step: "begin", text: "x" }]],
+    ["a carriage return", "boot a\n1 output x\ry\n1 now\n", [{ agoMs: 0, step: "output", text: "x\ry" }]],
     ["a step without words", "boot a\n1 start\n2 now\n", [{ agoMs: 1_000, step: "start", text: "" }]],
   ])("%s", (_what, text, steps) => {
     expect(readBootRecord(text)?.steps).toEqual(steps);

@@ -118,7 +118,7 @@ export function eligibleOffers(
   return [...cheaper, ...usual, ...(mayUseAll ? twins.filter((twin) => !cheaper.includes(twin)) : [])];
 }
 
-/** The machines that cost at most `priceFactor` times the first one, which is the cheapest, or an unknown price. */
+/** The machines that cost at most `priceFactor` times the first, cheapest one, or have no known price. */
 function withinCeiling({ priceFactor }: PoolConfig, offers: Offer[]): Offer[] {
   const cheapest = offers[0]?.type.price;
   if (cheapest === undefined) return offers;

@@ -24,13 +24,12 @@ export function foldBoot(state: ExistingWorker, { id, steps }: BootReport, now: 
   const news = steps.slice(known.length).map(({ agoMs, step, text }) => ({ at: now - agoMs, step, text }));
   const told = { ...state, record: { ...record, boot: { id, starts, steps: [...known, ...news] } } };
   const failed = news.find(({ step }) => step === "failed");
-  if (failed === undefined) return told;
+  if (failed === undefined || record.phase !== "booting") return told;
   const words = news.filter(({ step }) => step === "output").slice(-LAST_WORDS);
   const why = [failed, ...words].map(({ text }) => text).join(": ");
   const reason = `its boot has failed: ${why}`.slice(0, MAX_TEXT_CHARS);
   const noted = { ...told, record: note(told.record, "Boot Failed", reason, now) };
-  if (record.phase !== "booting" || record.idleBehavior !== "run") return noted;
-  return shutDown(noted, reason, now, "failure");
+  return record.idleBehavior === "run" ? shutDown(noted, reason, now, "failure") : noted;
 }
 
 /** What the machine does at present in its boot. Undefined: its script has not reported. */
