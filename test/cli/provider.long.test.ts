@@ -168,8 +168,8 @@ describe("40: all machines of a pool are destroyed without a Drover", () => {
   const MACHINE = { instanceType: "t3.small", image: "", userData: "", resources };
   const destroyAll = (...args: string[]) => bench.run(["provider", "destroy-all", ...args]);
 
-  async function machines(...tags: string[]) {
-    const served = await serve();
+  async function machines(tags: string[], faults = {}) {
+    const served = await serve(faults);
     for (const [nth, tag] of tags.entries()) {
       const [name = "", value = ""] = tag.split(":");
       served.cloud.create({ ...MACHINE, token: `w-${nth}`, name: `w-${nth}`, tags: { [name]: value } });
@@ -178,7 +178,7 @@ describe("40: all machines of a pool are destroyed without a Drover", () => {
   }
 
   test("and those of other pools stay", async () => {
-    const { file, alive } = await machines("drover-pool:p", "drover-pool:p", "drover-pool:other");
+    const { file, alive } = await machines(["drover-pool:p", "drover-pool:p", "drover-pool:other"]);
     const listed = await destroyAll("-f", file);
     expect([listed.code, alive().length]).toEqual([1, 3]);
     expect(listed.stdout.toString()).toMatch(/^MACHINE .*\nw-0 .*\nw-1 /);
@@ -186,6 +186,12 @@ describe("40: all machines of a pool are destroyed without a Drover", () => {
     const { code, stdout } = await destroyAll("-f", file, "--yes");
     expect([code, stdout.toString()]).toEqual([0, "Pool p has no machines at its provider\n"]);
     expect(alive().map(({ name }) => name)).toEqual(["w-2"]);
+  });
+
+  test("also one that the first listing does not show yet", async () => {
+    const { file, alive } = await machines(["drover-pool:p"], { omittingListings: 1 });
+    const { code } = await destroyAll("-f", file, "--yes");
+    expect([code, alive()]).toEqual([0, []]);
   });
 
   test("of a cloud, with its credentials", async () => {
@@ -205,7 +211,7 @@ describe("40: all machines of a pool are destroyed without a Drover", () => {
   });
 
   test("with wrong credentials it says so", async () => {
-    const { file, pool } = await machines("drover-pool:p");
+    const { file, pool } = await machines(["drover-pool:p"]);
     writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret: "wrong" } }));
     const { code, stderr } = await destroyAll("-f", file, "--yes");
     expect(code).toBe(1);
