@@ -123,6 +123,7 @@ function machineOf({ instanceTypes, image, provider }: PutPoolConfig, name: stri
     image,
     userData: `#!/bin/sh\nsleep ${TEST_MACHINE_SECONDS}\n${powerOff ?? ""}\n`,
     resources: { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus },
+    ...(type.preemptible === true ? { spot: true } : {}),
   };
 }
 

@@ -1,7 +1,16 @@
 // Which promises are judged by the life of one machine?
+import type { CreateAnswer } from "../../src/core/provider-answers.ts";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { broken, type Check, type Finding, kept, unclear } from "./finding.ts";
-import { callsOf, createdBy, isAlive, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
+import {
+  callsOf,
+  createdBy,
+  isAlive,
+  isPassing,
+  listingsOf,
+  madeMachine,
+  type Transcript,
+} from "./transcript.ts";
 
 const CONTRACT = "host-protocol.md#provider-contract";
 
@@ -31,6 +40,12 @@ export const MACHINE_CHECKS: readonly Check[] = [
     rule: `${CONTRACT} (idempotent); cases.md#case-1`,
     promise: "the same token returns the same machine, even after its end",
     judge: byMachine(createOnce),
+  },
+  {
+    name: "create-bound",
+    rule: `${CONTRACT} (idempotent); clouds.md#same-bytes`,
+    promise: "another request with the same token makes no other machine",
+    judge: byMachine(createBound),
   },
   {
     name: "create-as-asked",
@@ -110,14 +125,42 @@ function createAnswered(transcript: Transcript): Finding {
 }
 
 function createOnce({ transcript, wanted, id }: Life): Finding {
-  const answered = createdBy(transcript);
+  const others = new Set(otherRequests(transcript).flatMap(({ answer }) => idsIn(answer)));
+  const answered = plainIds(transcript);
   const listed = listingsOf(transcript, transcript.ownTag).flatMap(({ answer }) => answer.items);
-  const named = [...answered, ...listed.filter(({ name }) => name === wanted.name)];
-  const ids = new Set(named.map((instance) => instance.id));
+  const named = listed.filter((one) => one.name === wanted.name && (one.id === id || !others.has(one.id)));
+  const ids = new Set([...answered, ...named.map((instance) => instance.id)]);
   if (ids.size > 1) return broken(`one token made ${[...ids].join(" and ")}`);
   return answered.length < 2
     ? unclear("there was only one call")
     : kept(`${answered.length} calls made ${id}`);
+}
+
+/** A provider may answer with the machine that it has, or refuse the request. */
+function createBound({ transcript, id }: Life): Finding {
+  const answer = otherRequests(transcript).at(-1)?.answer;
+  if (answer === undefined || answer.kind === "pending") return unclear("no such request was answered");
+  if (answer.kind === "failed") {
+    const { class: cls, text } = answer.failure;
+    return isPassing(answer.failure) ? unclear(`${cls}: ${text}`) : kept(`it was refused: ${text}`);
+  }
+  const other = answer.instance.id;
+  return other === id || plainIds(transcript).includes(other)
+    ? kept(`it was answered with ${other}`)
+    : broken(`it made ${other} beside ${id}`);
+}
+
+function otherRequests(transcript: Transcript) {
+  return callsOf(transcript, "create").filter(({ other }) => other === true);
+}
+
+/** The machines with which the test's own requests were answered, one for each answer. */
+function plainIds(transcript: Transcript): string[] {
+  return callsOf(transcript, "create").flatMap((call) => (call.other ? [] : idsIn(call.answer)));
+}
+
+function idsIn(answer: CreateAnswer): string[] {
+  return answer.kind === "created" ? [answer.instance.id] : [];
 }
 
 function asAsked({ transcript, wanted, id }: Life): Finding {

@@ -39,13 +39,16 @@ export interface Subject {
   /** `name:value`, the tag by which existing machines are listed. */
   tag: string;
   /** The machine to create: its type, image, user data and resources. Null: nothing is created. */
-  machine: Pick<CreateInstance, "instanceType" | "image" | "userData" | "resources"> | null;
+  machine: Pick<CreateInstance, "instanceType" | "image" | "userData" | "resources" | "spot"> | null;
   /** How soon a listing must show a change. Default: as the provider's capabilities say. */
   consistencyMs?: number;
   /** The name of a machine is free again once the machine has ended, so that its token makes another one. */
   freesNames?: true;
   patience: Patience;
 }
+
+/** What the record of a create call says of the request. */
+type Mark = Pick<CallOf<"create">, "other">;
 
 /** A machine as the test knows it: by its id alone. */
 function known(id: string): KnownMachine {
@@ -104,6 +107,8 @@ export class TestSession {
     await Promise.all([this.#create(wanted), this.#create(wanted)]);
     await this.#watch(instance);
     if (this.#environment.interrupted()) return;
+    const userData = `${wanted.userData}# another request\n`;
+    await this.#create({ ...wanted, userData }, { other: true });
     await this.#destroyWithRetries(instance);
     if (this.#environment.interrupted()) return;
     await this.#destroy(instance.id);
@@ -207,10 +212,10 @@ export class TestSession {
   }
 
   /** Makes the call, and repeats it as long as the provider still works on it. */
-  async #create(wanted: CreateInstance): Promise<CallOf<"create">> {
+  async #create(wanted: CreateInstance, mark: Mark = {}): Promise<CallOf<"create">> {
     const until = this.#environment.now() + this.transcript.patience.bootMs;
     for (;;) {
-      const call = await this.#retry((request) => this.#createOnce(request, wanted));
+      const call = await this.#retry((request) => this.#createOnce(request, wanted, mark));
       const { answer } = call;
       const isOver = this.#environment.now() > until || this.#environment.interrupted();
       if (answer.kind !== "pending" || isOver) return call;
@@ -218,9 +223,10 @@ export class TestSession {
     }
   }
 
-  async #createOnce(request: number, wanted: CreateInstance): Promise<CallOf<"create">> {
+  async #createOnce(request: number, wanted: CreateInstance, mark: Mark = {}): Promise<CallOf<"create">> {
     const { provider } = this.#subject;
-    return this.#record({ call: "create", request, ...(await this.#timed(() => provider.create(wanted))) });
+    const timed = await this.#timed(() => provider.create(wanted));
+    return this.#record({ call: "create", request, ...mark, ...timed });
   }
 
   #destroy(instance: string): Promise<CallOf<"destroy">> {

@@ -16,7 +16,12 @@ export type Call = {
   endedAt: number;
 } & (
   | { call: "list"; tag: string; by: "owner" | "stranger"; answer: ListAnswer }
-  | { call: "create"; answer: CreateAnswer }
+  | {
+      call: "create";
+      /** The call has the token of the test's machine, and is another request otherwise. */
+      other?: true;
+      answer: CreateAnswer;
+    }
   | { call: "destroy"; instance: string; answer: DestroyAnswer }
 );
 export type CallOf<Kind extends Call["call"]> = Extract<Call, { call: Kind }>;

@@ -151,7 +151,7 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     if (options.faults === undefined || !("listDelayMs" in options.faults)) expect(report.alive).toEqual([]);
   });
 
-  const paper = new PaperCloud();
+  const [paper, other] = [new PaperCloud(), new PaperCloud()];
   paper.create({ ...MACHINE, token: "t", name: "m", tags: { "drover-pool": "p" } });
   const like = (honest: Cloud, lies: Partial<Cloud>): Cloud => ({
     create: (request) => honest.create(request),
@@ -167,6 +167,14 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     ["lets anybody in", "secret", new PaperCloud(), { strangerSecret: SECRET }],
     ["looks at no tag", "list-tag", like(paper, { list: () => paper.list() }), { creates: false }],
     ["refuses to destroy nobody", "destroy-nobody", like(paper, { destroy: refuse }), { creates: false }],
+    [
+      "knows a token by all that comes with it",
+      "create-bound",
+      like(other, {
+        create: (request) => other.create({ ...request, token: request.token + request.userData }),
+      }),
+      {},
+    ],
     [
       "gives machines another type",
       "create-as-asked",
