@@ -75,12 +75,10 @@ export default defineConfig({
         test: {
           ...patience,
           name: "objects",
-          // One runtime for all files takes half the time of one for each. No two files share an object.
-          isolate: false,
           setupFiles: ["test/objects/support/violations.ts"],
           include: ["test/objects/**/*.test.ts"],
           sequence: { groupOrder: 1 },
-          maxWorkers: 1,
+          maxWorkers: 2,
         },
       },
       {

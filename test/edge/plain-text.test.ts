@@ -111,13 +111,15 @@ test("a shell script and curl make a host (host-protocol.md#plain-text)", async 
   await server.json(200, "POST", `/v1/runs/${second}/abort`);
   expect((await server.json(200, "GET", `/v1/runs/${second}?wait=30s&state=done`)).state).toBe("aborted");
 
-  // Something that still holds on for longer than the time-out makes the machine count as broken.
+  // Something that still holds on for longer than the time-out makes the machine unfit.
   writeFileSync(join(home, "stale"), `${second} stale`);
-  const stale = await until("it is broken", async () => {
+  const stale = await until("it is unfit", async () => {
     const shown = await workerNow(worker);
     return shown.idleBehavior === "drain" ? shown : undefined;
   });
-  expect(stale.reason).toContain(`broken: run ${second} has ended there`);
+  expect(stale.reason).toContain(`its host drains: run ${second} has ended there`);
+  writeFileSync(join(home, "stale"), "");
+  await until("it is fit again", async () => (await workerNow(worker)).idleBehavior === "run" || undefined);
 });
 
 test("a plain-text report with a bad signature is refused like any other", async () => {

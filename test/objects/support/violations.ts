@@ -1,5 +1,4 @@
-import { abortAllDurableObjects, reset } from "cloudflare:test";
-import { afterEach, beforeAll, expect } from "vitest";
+import { afterEach, expect } from "vitest";
 
 /** The broken invariants that the objects have logged in this test file. */
 const seen: unknown[] = [];
@@ -16,12 +15,6 @@ console.error = (...said: unknown[]) => {
 export function takeViolations(): unknown[] {
   return seen.splice(0);
 }
-
-// One runtime is for all files (`vitest.config.ts`): no object of the last one may live on, and write again.
-beforeAll(async () => {
-  await abortAllDurableObjects();
-  await reset();
-});
 
 afterEach(() => {
   expect(takeViolations()).toEqual([]);
