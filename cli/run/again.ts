@@ -4,7 +4,7 @@ import { specAgain } from "../../client/runs/rerun.ts";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunStatus, RunSummary } from "../../client/types.ts";
 import { CliError } from "../errors.ts";
-import type { NamedSpec } from "./spec.ts";
+import { given, type NamedSpec } from "./spec.ts";
 
 /** The flags of `drover rerun` that change the run, as parsed. */
 export interface Changes {
@@ -74,9 +74,4 @@ function hasFailed({ state, exitCode }: RunSummary): boolean {
     case "aborted":
       return false;
   }
-}
-
-function given<Fields extends object>(fields: Fields): Partial<Fields> {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Partial<Fields>; // some of the fields, as they were
 }

@@ -15,18 +15,36 @@ import { type AbortState, type Attendance, attend } from "./attend.ts";
 import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
 
-/** How a run is attended. `refusal` puts the error of a submission that was refused into words. */
+/** What becomes of a submission. `refusal` puts the error of one that was refused into words. */
 interface Attending {
+  /** Print the id of the run, and leave it. */
+  detach?: boolean | undefined;
   quiet?: boolean | undefined;
   json?: boolean | undefined;
   refusal: (error: unknown) => unknown;
+}
+
+/** Submits the run, and stays with it unless it is to be left. Resolves with the exit code. */
+export async function submitted(
+  io: Io,
+  client: Client,
+  context: Context,
+  spec: NamedSpec,
+  how: Attending,
+): Promise<number> {
+  if (how.detach !== true) return attended(io, client, context, spec, how);
+  const { run } = await client.runs.submit(spec).catch((error) => {
+    throw how.refusal(error);
+  });
+  await io.stdout.write(how.json ? `${asJson(run)}\n` : `${run.id}\n`);
+  return 0;
 }
 
 /**
  * Submits the run and stays with it until it ends or the user leaves it. Resolves with the exit code of the
  * command.
  */
-export async function attended(
+async function attended(
   io: Io,
   client: Client,
   context: Context,

@@ -95,17 +95,22 @@ export function specOfFile(content: object, flags: SpecFlags, here: Here | undef
   const inside: Partial<NamedSpec> = content;
   const { id, argv: _argv, dir, umask, ...said } = specOf([], flags, here);
   const env = flags.env ?? inside.env;
-  const given = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   const where = flags.dir ?? inside.dir ?? (hasOwnFiles(inside) ? undefined : dir);
   return {
     ...(umask === undefined ? {} : { umask }),
     ...inside,
-    ...given,
+    ...given(said),
     // The server refuses an `env` that is not a map.
     ...(env === undefined || isMap(env) ? { env: withPath(env, here) } : { env }),
     id: flags.id ?? inside.id ?? id,
     ...(where === undefined ? {} : { dir: where }),
   };
+}
+
+/** The fields of an object that are set. */
+export function given<Fields extends object>(fields: Fields): Partial<Fields> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<Fields>; // some of the fields, as they were
 }
 
 /** Adds the PATH of this process, unless the variables already have a PATH. */

@@ -1,13 +1,11 @@
 // `drover ps`: lists runs, newest first.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { RunFilter } from "../../client/runs/run-lists.ts";
 import type { RunSummary } from "../../client/types.ts";
 import { connect } from "../context.ts";
-import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
-import { readPages } from "../pages.ts";
+import { readRuns, type Selection } from "../run/list-runs.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, elapsed } from "../terminal/text.ts";
 
@@ -61,12 +59,6 @@ export function addPs(program: Command, io: Io): void {
     });
 }
 
-interface Selection {
-  runs: RunSummary[];
-  /** Warnings about pools whose runs may be missing. */
-  troubles: string[];
-}
-
 /** The requested runs. If there are more runs than the limit, the selection exceeds the limit. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
@@ -81,15 +73,6 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
   return {
     runs: newestFirst([...live.runs, ...recent.runs]),
     troubles: [...new Set([...live.troubles, ...recent.troubles])],
-  };
-}
-
-/** Reads at least `count` runs, or all runs if there are fewer. */
-async function readRuns(client: Client, filter: RunFilter, count: number): Promise<Selection> {
-  const pages = await readPages(count, (page) => client.runs.list({ ...filter, ...page }));
-  return {
-    runs: pages.flatMap(({ items }) => items),
-    troubles: pages.flatMap(({ service }) => troublesOf(service)),
   };
 }
 

@@ -4,11 +4,10 @@ import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { troublesOf } from "../explain.ts";
 import { cpus, environment, pair, positiveDuration, size } from "../options.ts";
-import { readPages } from "../pages.ts";
 import { again, type Changes, differencesOf, failedOnes } from "../run/again.ts";
-import { attended } from "../run/attended.ts";
+import { submitted } from "../run/attended.ts";
+import { readRuns } from "../run/list-runs.ts";
 import { refusal } from "../run/refusal.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, counted, printable } from "../terminal/text.ts";
@@ -101,11 +100,9 @@ async function chosen(io: Io, client: Client, ids: string[], flags: RerunFlags):
 }
 
 async function failedWith(io: Io, client: Client, labels: Record<string, string>): Promise<string[]> {
-  const pages = await readPages(Number.POSITIVE_INFINITY, (page) =>
-    client.runs.list({ labels, states: ["all"], ...page }),
-  );
-  for (const trouble of new Set(pages.flatMap(({ service }) => troublesOf(service)))) await io.say(trouble);
-  const failed = failedOnes(pages.flatMap(({ items }) => items));
+  const { runs, troubles } = await readRuns(client, { labels, states: ["all"] });
+  for (const trouble of troubles) await io.say(trouble);
+  const failed = failedOnes(runs);
   if (failed.length <= MOST_RUNS) return failed.map(({ id }) => id);
   throw new CliError(
     `${failed.length} runs have failed, and at most ${MOST_RUNS} can be submitted at once.`,
@@ -126,10 +123,10 @@ async function rerunMany(io: Io, client: Client, runs: RunStatus[], flags: Rerun
   if (flags.id !== undefined) {
     throw new CliError(`--id names one run, and there are ${runs.length}.`, ["Leave it out."]);
   }
-  const submitted = await client.runs.submitBatch(runs.map((run) => again(run, flags)));
-  if (flags.json) await io.stdout.write(`${asJson(submitted)}\n`);
-  else for (const { id } of submitted) await io.stdout.write(`${id}\n`);
-  if (flags.quiet !== true) await io.say(`${counted(submitted.length, "run")} submitted again.`);
+  const made = await client.runs.submitBatch(runs.map((run) => again(run, flags)));
+  if (flags.json) await io.stdout.write(`${asJson(made)}\n`);
+  else for (const { id } of made) await io.stdout.write(`${id}\n`);
+  if (flags.quiet !== true) await io.say(`${counted(made.length, "run")} submitted again.`);
   return 0;
 }
 
@@ -147,11 +144,5 @@ async function rerunOne(
     await io.say(printable(`Submits run ${run.id} again as ${spec.id}, ${how}.`));
   }
   const refused = (error: unknown) => refusal(error, spec, flags);
-  if (flags.detach !== true)
-    return await attended(io, client, context, spec, { quiet, json, refusal: refused });
-  const { run: status } = await client.runs.submit(spec).catch((error) => {
-    throw refused(error);
-  });
-  await io.stdout.write(json ? `${asJson(status)}\n` : `${status.id}\n`);
-  return 0;
+  return submitted(io, client, context, spec, { detach: flags.detach, quiet, json, refusal: refused });
 }

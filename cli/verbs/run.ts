@@ -15,13 +15,13 @@ import {
   size,
   wholeNumber,
 } from "../options.ts";
-import { attended } from "../run/attended.ts";
+import { submitted } from "../run/attended.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { refusal } from "../run/refusal.ts";
 import { type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
 import type { Io } from "../terminal/io.ts";
-import { asJson, printable } from "../terminal/text.ts";
+import { printable } from "../terminal/text.ts";
 import { snapshotId } from "./snapshots.ts";
 
 interface RunFlags extends SpecFlags {
@@ -156,16 +156,6 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
     );
   }
   const refused = (error: unknown) => refusal(error, spec, flags);
-  if (!flags.detach) {
-    return await attended(io, client, context, spec, {
-      quiet: flags.quiet,
-      json: flags.json,
-      refusal: refused,
-    });
-  }
-  const { run: status } = await client.runs.submit(spec).catch((error) => {
-    throw refused(error);
-  });
-  await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
-  return 0;
+  const { detach, quiet, json } = flags;
+  return submitted(io, client, context, spec, { detach, quiet, json, refusal: refused });
 }

@@ -7,10 +7,9 @@ import { durationMs } from "../../src/shared/duration.ts";
 import { isTerminal } from "../../src/shared/run-state.ts";
 import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
-import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { pair, positiveDuration } from "../options.ts";
-import { readPages } from "../pages.ts";
+import { readRuns } from "../run/list-runs.ts";
 import { PATIENCE } from "../run/patience.ts";
 import type { Io } from "../terminal/io.ts";
 import { noProgress, watchWork } from "../terminal/progress.ts";
@@ -124,11 +123,9 @@ async function readEnds(io: Io, client: Client, { ids, ...filter }: RunFilter): 
   if (ids !== undefined) {
     return (await client.runs.query({ runs: [...ids], states: ["all"] }, { patience: PATIENCE })).items;
   }
-  const read = (page: { limit: number; cursor: string | undefined }) =>
-    client.runs.list({ ...filter, ...page }, { patience: PATIENCE });
-  const pages = await readPages(Number.POSITIVE_INFINITY, read);
-  for (const trouble of new Set(pages.flatMap(({ service }) => troublesOf(service)))) await io.say(trouble);
-  return pages.flatMap(({ items }) => items);
+  const { runs, troubles } = await readRuns(client, filter, undefined, { patience: PATIENCE });
+  for (const trouble of troubles) await io.say(trouble);
+  return runs;
 }
 
 function view(runs: readonly RunSummary[], io: Io, now: number): string {

@@ -62,7 +62,7 @@ export function withPrice(
 ): InstanceType {
   if (prices === undefined) return type;
   const wanted = pricedType(name, type);
-  const named = prices.filter((one) => one.type === wanted.type && one.spot === wanted.spot);
+  const named = prices.filter((one) => isSame(wanted, one));
   if (named.length === 0) return type;
   const here = named.filter((one) => one.zone === null || one.zone === zone);
   return { ...type, price: Math.max(...(here.length > 0 ? here : named).map(({ price }) => price)) };
