@@ -30,6 +30,12 @@ interface Life {
 /** The promises that are judged by the life of one machine. */
 export const MACHINE_CHECKS: readonly Check[] = [
   {
+    name: "create-refused",
+    rule: `${CONTRACT}; host-protocol.md#provider-errors`,
+    promise: "a create call that is refused makes no machine, then or later",
+    judge: createRefused,
+  },
+  {
     name: "create-answered",
     rule: "cases.md#case-1, cases.md#case-2",
     promise: "a create call that creates a machine returns it",
@@ -103,12 +109,27 @@ function byMachine(judge: (life: Life) => Finding): Check["judge"] {
 }
 
 /**
+ * A type that does not exist is refused, or the provider accepts any type. The machine of the test comes
+ * next, with another token: `create-answered` shows whether the refusal stands in its way.
+ */
+function createRefused(transcript: Transcript): Finding {
+  const answer = callsOf(transcript, "create").findLast(({ other }) => other === "type")?.answer;
+  if (answer === undefined || answer.kind === "pending") return unclear("no such call was answered");
+  if (answer.kind === "created") return kept("the provider accepts any type");
+  const { class: cls, text } = answer.failure;
+  const shown = listingsOf(transcript, transcript.ownTag).flatMap((listing) => listing.answer.items);
+  const ghost = shown.find(({ name }) => name === `${transcript.wanted?.name}-no`);
+  if (ghost !== undefined) return broken(`${ghost.id} was made by a call that was refused: ${text}`);
+  return isPassing(answer.failure) ? unclear(`${cls}: ${text}`) : kept(`${cls}: ${text}`);
+}
+
+/**
  * If the first create call failed, the listings before the next call show whether it created a machine after
  * all.
  */
 function createAnswered(transcript: Transcript): Finding {
   const { calls, wanted } = transcript;
-  const creates = callsOf(transcript, "create");
+  const creates = callsOf(transcript, "create").filter(({ other }) => other !== "type");
   const made = madeMachine(transcript);
   const first = creates.find(({ answer }) => answer.kind !== "pending");
   if (first === undefined || first.answer.kind === "pending") return unclear("no create call was answered");
@@ -151,7 +172,7 @@ function createBound({ transcript, id }: Life): Finding {
 }
 
 function otherRequests(transcript: Transcript) {
-  return callsOf(transcript, "create").filter(({ other }) => other === true);
+  return callsOf(transcript, "create").filter(({ other }) => other === "request");
 }
 
 /** The machines with which the test's own requests were answered, one for each answer. */

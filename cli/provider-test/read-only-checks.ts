@@ -28,7 +28,8 @@ export const READ_ONLY_CHECKS: readonly Check[] = [
   {
     name: "list-steady",
     rule: "cases.md#case-4; rules.md#invariant-3",
-    promise: "every listing shows every machine that exists",
+    promise:
+      "every listing shows every machine that exists, but for the zones that it says it could not read",
     judge: byListings(steady),
   },
   {
@@ -89,20 +90,28 @@ function whole(listings: readonly Listing[]): Finding {
   return partial === undefined ? kept(countText(listings)) : broken(String(partial.answer.partial?.why));
 }
 
-/** A machine that is in two listings must be in every listing between them. */
+/**
+ * A machine that is in two listings must be in every listing between them. An incomplete listing may omit
+ * the machines of the zones that it names, and without names any machine.
+ */
 function steady(listings: readonly Listing[]): Finding {
   const shownAt = new Map<string, number>();
   for (const [at, { tag, answer }] of listings.entries()) {
-    for (const { id } of answer.items) {
+    for (const { id, zone } of answer.items) {
       const before = shownAt.get(id) ?? at;
       const missed = listings
         .slice(before + 1, at)
-        .some((between) => between.tag === tag && between.answer.partial === undefined);
+        .some((between) => between.tag === tag && mustShow(between, zone));
       if (missed) return broken(`${id} was missing from a listing between two that show it`);
       shownAt.set(id, at);
     }
   }
   return kept(countText(listings));
+}
+
+function mustShow({ answer: { partial } }: Listing, zone: string | undefined): boolean {
+  if (partial === undefined) return true;
+  return partial.zones !== undefined && zone !== undefined && !partial.zones.includes(zone);
 }
 
 function fixed(listings: readonly Listing[]): Finding {

@@ -50,6 +50,9 @@ export interface Subject {
 /** What the record of a create call says of the request. */
 type Mark = Pick<CallOf<"create">, "other">;
 
+/** A type that no provider offers, in a form that all accept. */
+const NO_TYPE = "drover-no-such-type";
+
 /** A machine as the test knows it: by its id alone. */
 function known(id: string): KnownMachine {
   return { worker: "", id, zone: null };
@@ -101,6 +104,14 @@ export class TestSession {
   async machineLife(): Promise<void> {
     const { wanted } = this.transcript;
     if (wanted === null || this.#environment.interrupted()) return;
+    const impossible = {
+      ...wanted,
+      token: `${wanted.token}-no`,
+      name: `${wanted.name}-no`,
+      instanceType: NO_TYPE,
+    };
+    await this.#create(impossible, { other: "type" });
+    if (this.#environment.interrupted()) return;
     const instance = await this.#createWithRetries(wanted);
     if (instance === undefined) return;
     // Send the same token twice at the same time, as if the network had duplicated a message.
@@ -108,7 +119,7 @@ export class TestSession {
     await this.#watch(instance);
     if (this.#environment.interrupted()) return;
     const userData = `${wanted.userData}# another request\n`;
-    await this.#create({ ...wanted, userData }, { other: true });
+    await this.#create({ ...wanted, userData }, { other: "request" });
     await this.#destroyWithRetries(instance);
     if (this.#environment.interrupted()) return;
     await this.#destroy(instance.id);

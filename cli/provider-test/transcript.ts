@@ -18,8 +18,11 @@ export type Call = {
   | { call: "list"; tag: string; by: "owner" | "stranger"; answer: ListAnswer }
   | {
       call: "create";
-      /** The call has the token of the test's machine, and is another request otherwise. */
-      other?: true;
+      /**
+       * The call does not ask for the test's machine. `request`: it has its token, and is another request
+       * otherwise. `type`: it has a token of its own, and asks for a type that does not exist.
+       */
+      other?: "request" | "type";
       answer: CreateAnswer;
     }
   | { call: "destroy"; instance: string; answer: DestroyAnswer }
@@ -88,7 +91,7 @@ export function createdBy(transcript: Transcript): Instance[] {
 export function madeMachine(transcript: Transcript): { instance: Instance; at: number } | undefined {
   for (const call of transcript.calls) {
     const { endedAt: at } = call;
-    if (call.call === "create" && call.answer.kind === "created")
+    if (call.call === "create" && call.answer.kind === "created" && call.other !== "type")
       return { instance: call.answer.instance, at };
     const shown = call.call === "list" ? shownBy(call, transcript.wanted?.name) : [];
     if (shown[0] !== undefined) return { instance: shown[0], at };

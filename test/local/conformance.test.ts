@@ -1,12 +1,15 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { CHECKS } from "../../cli/provider-test/checks.ts";
+import { CHECKS, judge } from "../../cli/provider-test/checks.ts";
 import { type Report, testProvider } from "../../cli/provider-test/suite.ts";
+import type { Call, Transcript } from "../../cli/provider-test/transcript.ts";
 import type { Cloud } from "../../local/loopback/faults.ts";
 import { ProviderError } from "../../local/loopback/provider-error.ts";
 import { serveCloud } from "../../local/loopback/server.ts";
+import type { ListAnswer } from "../../src/core/provider-answers.ts";
 import { httpProvider } from "../../src/providers/http.ts";
+import type { Instance } from "../../src/schema/provider.ts";
 import { SECRET, startCloud } from "./support/cloud.ts";
 import { PaperCloud } from "./support/paper-cloud.ts";
 
@@ -151,7 +154,7 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     if (options.faults === undefined || !("listDelayMs" in options.faults)) expect(report.alive).toEqual([]);
   });
 
-  const [paper, other] = [new PaperCloud(), new PaperCloud()];
+  const [paper, other, careless] = [new PaperCloud(), new PaperCloud(), new PaperCloud()];
   paper.create({ ...MACHINE, token: "t", name: "m", tags: { "drover-pool": "p" } });
   const like = (honest: Cloud, lies: Partial<Cloud>): Cloud => ({
     create: (request) => honest.create(request),
@@ -172,6 +175,18 @@ describe("of a provider that lies the suite names the promise that it breaks, an
       "create-bound",
       like(other, {
         create: (request) => other.create({ ...request, token: request.token + request.userData }),
+      }),
+      {},
+    ],
+    [
+      "makes a machine by a call that it refuses",
+      "create-refused",
+      like(careless, {
+        create: (request) => {
+          const made = careless.create({ ...request, instanceType: MACHINE.instanceType });
+          if (request.instanceType === MACHINE.instanceType) return made;
+          throw new ProviderError(400, "invalid", `no type ${request.instanceType}`);
+        },
       }),
       {},
     ],
@@ -208,6 +223,54 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     expect(brokenOf(report)).toEqual([]);
     const create = report.findings.find(({ name }) => name === "create-answered");
     expect(create).toMatchObject({ verdict: "unclear", evidence: expect.stringContaining("quota") });
+  });
+});
+
+const placed = (zone: string): Instance => ({
+  id: `of-${zone}`,
+  name: "m",
+  address: null,
+  state: "running",
+  instanceType: "local",
+  tags: { "drover-pool": "p" },
+  createdAt: "2026-01-01T00:00:00Z",
+  zone,
+});
+/** Three listings, of which the middle one lacks the machine in zone b. */
+const aroundGap = (partial: object): Transcript => {
+  const whole = { kind: "listed" as const, beganAt: 0, items: [placed("a"), placed("b")] };
+  const list = (request: number, answer: ListAnswer): Call => {
+    return {
+      call: "list",
+      by: "owner",
+      tag: "drover-pool:p",
+      request,
+      beganAt: request,
+      endedAt: request,
+      answer,
+    };
+  };
+  const gap = { ...whole, items: [placed("a")], ...partial };
+  return {
+    calls: [list(1, whole), list(2, gap), list(3, whole)],
+    wanted: null,
+    ownTag: "drover-provider-test:t",
+    unusedTag: "drover-provider-test:nobody",
+    missingId: "nobody",
+    consistencyMs: 0,
+    patience: PATIENCE,
+  };
+};
+
+describe("a listing that lacks a zone is whole for all other zones", () => {
+  it.each([
+    ["of all zones lacks a machine", {}, "broken"],
+    ["that may lack any machine", { partial: { why: "a page was refused" } }, "kept"],
+    ["without the machine's zone", { partial: { why: "b is not reachable", zones: ["b"] } }, "kept"],
+    ["without another zone", { partial: { why: "c is not reachable", zones: ["c"] } }, "broken"],
+  ])("a listing %s", (_which, partial, verdict) => {
+    const steady = judge(aroundGap(partial)).find(({ name }) => name === "list-steady");
+    expect(steady).toMatchObject({ verdict });
   });
 });
 

@@ -1,5 +1,9 @@
 import type { Cloud } from "../../../local/loopback/faults.ts";
+import { ProviderError } from "../../../local/loopback/provider-error.ts";
 import type { CreateInstance, Instance } from "../../../src/schema/provider.ts";
+
+/** The types that it offers. */
+const OFFERED = ["local", "dearer", "t3.small"];
 
 /** An honest cloud whose machines are on paper only: nothing runs. */
 export class PaperCloud implements Cloud {
@@ -8,6 +12,7 @@ export class PaperCloud implements Cloud {
   create({ token, name, instanceType, tags }: CreateInstance): Instance {
     const known = this.#byToken.get(token);
     if (known !== undefined) return known;
+    if (!OFFERED.includes(instanceType)) throw new ProviderError(400, "invalid", `no type ${instanceType}`);
     const instance: Instance = {
       id: `paper-${String(this.#byToken.size).padStart(4, "0")}`,
       name,
