@@ -77,8 +77,8 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   const attached = drover(home, ["run", "--pool", POOL, "--id", "attached", "--", ...talker("attached", 7)]);
   await submit("followed", talker("followed", 3));
   const following = drover(home, ["logs", "-f", "followed"]);
-  const waiting = drover(home, ["wait", "--json", "attached", "followed"]);
   await until("both have begun", () => isBegun("attached") && isBegun("followed"));
+  const waiting = drover(home, ["wait", "--json", "attached", "followed"]);
   await submit("timed", ["sleep", "1000"], { timeout: "4s" });
   // There is one machine, and it has no room for these until all others have ended.
   await submit("queued", ["true"], { resources: { vcpus: 4 } });
