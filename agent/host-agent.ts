@@ -16,6 +16,7 @@ import { Exchange } from "./plane/exchange.ts";
 import { SecretSource } from "./plane/secrets.ts";
 import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
+import type { Tunnels } from "./tunnels/tunnels.ts";
 
 /** The shortest timer. It prevents a tight loop while a message that is due waits for a message in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
@@ -26,6 +27,7 @@ const CHECK_EVERY = Number(process.env.DROVER_CHECK_EVERY || 64);
 export interface HostAgentOptions {
   now: () => Instant;
   supervisor: Supervisor;
+  tunnels: Tunnels;
   /** Stores the state that outlives this process. */
   keep: Journal["keep"];
   /**
@@ -61,7 +63,9 @@ export class HostAgent {
 
   /** Begins to report. */
   connect(plane: ControlPlane, event: EventOf<"joined">): void {
-    this.#exchange = new Exchange(plane, this.#options.supervisor.streams, (heard) => this.tell(heard));
+    const { supervisor, tunnels } = this.#options;
+    const around = { streams: supervisor.streams, tunnels };
+    this.#exchange = new Exchange(plane, around, (heard) => this.tell(heard));
     this.tell(event);
   }
 
@@ -73,6 +77,11 @@ export class HostAgent {
   /** How much later the control plane's clock is than that of this machine, as far as known. */
   get clockErrorMs(): Millis {
     return this.#exchange?.plane.clockErrorMs ?? 0;
+  }
+
+  /** Whether the main process of an attempt runs. */
+  isRunning(attempt: string): boolean {
+    return this.#state.attempts[attempt]?.main === "running";
   }
 
   /** Whether this machine may become the host of another worker. */
@@ -103,6 +112,7 @@ export class HostAgent {
     const due = hostMachine.due(this.#state, at);
     this.#options.supervisor.keepTransfers(due);
     for (const message of due) this.#carry(message, at);
+    this.#options.tunnels.look();
     this.#arm(at);
   }
 

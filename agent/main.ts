@@ -36,6 +36,7 @@ import { joinControlPlane } from "./plane/join.ts";
 import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
 import { AttemptSecrets, hostKeyIn } from "./secrets.ts";
+import { Tunnels } from "./tunnels/tunnels.ts";
 import { ensureWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
 declare const DROVER_VERSION: string;
@@ -203,7 +204,14 @@ async function startAgent(
     }
     exit(code, reason);
   };
-  const agent = new HostAgent(state, { now, supervisor, keep, awakeFile, exit: exitWith });
+  const tunnels = new Tunnels({
+    stateDir,
+    now,
+    shellReportsSignals,
+    inside: (attempt) => supervisor.inside(attempt),
+    isRunning: (attempt) => agent.isRunning(attempt),
+  });
+  const agent = new HostAgent(state, { now, supervisor, tunnels, keep, awakeFile, exit: exitWith });
   agent.tell({ type: "tick" });
   return agent;
 }

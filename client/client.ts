@@ -16,6 +16,7 @@ import { fetchFor } from "./transport/proven-fetch.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./transport/retry.ts";
 import { ServerClock } from "./transport/server-clock.ts";
 import { trustOf } from "./trust.ts";
+import { tunnelsOf } from "./tunnels/tunnels.ts";
 import { webhooksOf } from "./webhooks.ts";
 
 export interface ClientOptions {
@@ -61,7 +62,13 @@ export function createClient(options: ClientOptions) {
      */
     now: () => target.clock.now(),
 
-    runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target), ...rerunsOf(target) },
+    runs: {
+      ...submissionsOf(target),
+      ...singleRunsOf(target),
+      ...runListsOf(target),
+      ...rerunsOf(target),
+      ...tunnelsOf(target),
+    },
     pools: poolsOf(target),
     workers: workersOf(target),
     snapshots: snapshotsOf(target),

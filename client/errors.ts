@@ -2,8 +2,11 @@
 import { serverNowOf } from "./transport/server-clock.ts";
 import type { Problem } from "./types.ts";
 
-/** The code of Drover's error, or `unexpected_answer` if something else answered. */
-export type ApiErrorCode = Problem["code"] | "unexpected_answer";
+/**
+ * The code of Drover's error; `unexpected_answer` if something else answered; `tunnel_ended` if a tunnel was
+ * lost, or could not start what it was to lead to.
+ */
+export type ApiErrorCode = Problem["code"] | "unexpected_answer" | "tunnel_ended";
 
 /** An error that Drover answered with: the members of its problem document (RFC 9457). */
 export class ApiError extends Error {

@@ -9,4 +9,6 @@ export type { SubmitOptions, SubmitResult } from "./runs/runs.ts";
 export { hasEnded } from "./states.ts";
 export type { CallOptions } from "./transport/http.ts";
 export type { Patience } from "./transport/retry.ts";
+export type { Exec, ExecOptions } from "./tunnels/exec.ts";
+export type { Forward, ForwardOptions } from "./tunnels/forward.ts";
 export type * from "./types.ts";

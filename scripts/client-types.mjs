@@ -100,7 +100,7 @@ function typesOf({ id, operation }) {
     `    query: ${parametersType(parametersIn(operation, "query"))};`,
     `    headers: ${parametersType(parametersIn(operation, "header"))};`,
     `    body: ${bodyType(operation.requestBody?.content)};`,
-    `    answer: ${unionOf(answers)};`,
+    `    answer: ${unionOf(answers) || "undefined"};`,
     `    refusal: ${unionOf(refusals) || "never"};`,
     "  };",
   ].join("\n");

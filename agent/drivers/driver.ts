@@ -4,6 +4,7 @@ import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
+import type { Inside } from "../exec/processes/inside.ts";
 
 /** The driver of a task: `fake` if the task has a script for it, else `exec`. */
 export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
@@ -53,6 +54,9 @@ export interface Driver {
    * resolves.
    */
   kill(id: string, waitMs: Millis): Promise<KillResult>;
+
+  /** What a process needs to run beside the attempt's main process; undefined: there is none. */
+  inside(id: string): Promise<Inside | undefined>;
 
   /** Measures the usage of these attempts. */
   usage(ids: string[]): Record<string, RawUsage>;

@@ -15,6 +15,7 @@ import type { Prestart } from "../exec/prestart.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { outOfMemoryKills } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
+import { type Inside, insideOf } from "../exec/processes/inside.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
@@ -96,9 +97,9 @@ export class ExecDriver implements Driver {
   }
 
   async signal(id: string, signal: SignalName, before = () => {}): Promise<void> {
-    const pid = await this.#mainPid(id);
+    const main = await this.#main(id);
     before();
-    if (pid !== undefined) sendSignal(pid, signal);
+    if (main !== undefined) sendSignal(main.pid, signal);
   }
 
   async kill(id: string, waitMs: Millis): Promise<KillResult> {
@@ -113,6 +114,12 @@ export class ExecDriver implements Driver {
     if (running !== undefined) await endShim(running);
     this.#running.delete(id);
     return { killed };
+  }
+
+  async inside(id: string): Promise<Inside | undefined> {
+    const main = await this.#main(id);
+    const group = this.#options.groups.of(id);
+    return main && insideOf(main, group === undefined ? [] : entrancesOf(group));
   }
 
   usage(ids: string[]): Record<string, RawUsage> {
@@ -141,13 +148,13 @@ export class ExecDriver implements Driver {
     return { exit: { ...end.exit, oomKilled: true, message: "It ran out of memory." } };
   }
 
-  async #mainPid(id: string): Promise<number | undefined> {
+  async #main(id: string): Promise<Proc | undefined> {
     const { now } = this.#options;
     const running = this.#running.get(id);
     const until = now() + MAIN_APPEARS_MS;
     while (running !== undefined && now() < until && lives(running.shim)) {
       const main = childrenOf(running.shim.pid).at(0);
-      if (main !== undefined) return main.pid;
+      if (main !== undefined) return main;
       await sleep(LOOK_MS);
     }
     return undefined;

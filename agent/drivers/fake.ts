@@ -79,6 +79,11 @@ export class FakeDriver implements Driver {
     return { killed };
   }
 
+  /** Nothing runs, so nothing can run beside it. */
+  async inside(): Promise<undefined> {
+    return undefined;
+  }
+
   usage(ids: string[]): Record<string, RawUsage> {
     return Object.fromEntries(ids.map((id) => [id, NO_USAGE]));
   }

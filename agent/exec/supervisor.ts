@@ -23,6 +23,7 @@ import { lookForNotice } from "./notice.ts";
 import type { Prestart } from "./prestart.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
 import { holdersOf } from "./processes/holders.ts";
+import type { Inside } from "./processes/inside.ts";
 import { measureHost } from "./processes/usage.ts";
 import { startErrorOf } from "./start-fault.ts";
 import { Streams } from "./streams.ts";
@@ -136,6 +137,11 @@ export class Supervisor {
     for (const [key, { kind, stop }] of this.#inFlight) {
       if (TRANSFERS.includes(kind) && !keys.has(key)) stop.abort();
     }
+  }
+
+  /** What a process needs to run beside the main process of an attempt; undefined: none runs. */
+  async inside(id: string): Promise<Inside | undefined> {
+    return this.#owners.get(id)?.inside(id);
   }
 
   /** Drops the secret values of all runs but these, of which this host still has something. */

@@ -1,5 +1,5 @@
 // How does a host send reports and receive orders, by webhook or socket (host-protocol.md#exchange)?
-import type { HostFrame, Orders } from "../../src/schema/host.ts";
+import type { HostFrame, Orders, TunnelEnvelope } from "../../src/schema/host.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
@@ -7,6 +7,7 @@ import type { HostEvent } from "../core/events.ts";
 import type { MessageOf } from "../core/messages.ts";
 import type { Streams } from "../exec/streams.ts";
 import { say } from "../say.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import { shipLog } from "./log-chunks.ts";
 import type { OpenSocket } from "./socket.ts";
@@ -24,15 +25,21 @@ const SUPERSEDED_MS: Millis = 1_000;
 export class Exchange {
   readonly plane: ControlPlane;
   readonly #streams: Streams;
+  readonly #tunnels: Tunnels;
   readonly #tell: (event: HostEvent) => void;
   /** The report by webhook that waits for its answer. */
   #report: AbortController | undefined;
   #socket: OpenSocket | undefined;
   #reachable = true;
 
-  constructor(plane: ControlPlane, streams: Streams, tell: (event: HostEvent) => void) {
+  constructor(
+    plane: ControlPlane,
+    { streams, tunnels }: { streams: Streams; tunnels: Tunnels },
+    tell: (event: HostEvent) => void,
+  ) {
     this.plane = plane;
     this.#streams = streams;
+    this.#tunnels = tunnels;
     this.#tell = tell;
   }
 
@@ -57,6 +64,7 @@ export class Exchange {
     this.plane.openSocket({ url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
       (socket) => {
         this.#socket = socket;
+        this.#tunnels.connected((text) => socket.send(text));
         this.#heard({ type: "socket_opened" });
       },
       (error: unknown) => this.#ended(error instanceof Refusal ? error.status : 0, errorText(error)),
@@ -96,13 +104,19 @@ export class Exchange {
   }
 
   #frame(text: string): void {
-    const event = eventOf(text);
+    const frame = frameOf(text);
+    if (frame !== undefined && "tunnel" in frame) {
+      this.#tunnels.heard(frame.tunnel, frame.frame);
+      return;
+    }
+    const event = frame && eventOf(frame);
     if (event === undefined) this.hangUp();
     else this.#heard(event, event.type === "stale" ? event.reason : undefined);
   }
 
   #ended(status: number, reason: string): void {
     this.#socket = undefined;
+    this.#tunnels.cut();
     const closed: HostEvent = { type: "socket_closed", random: Math.random() };
     this.#heard(staleIf(status, reason) ?? closed, reason || "the socket was closed");
   }
@@ -140,10 +154,20 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
   return JSON.stringify(sent);
 }
 
-/** The event of a frame; undefined if the frame is not valid. */
-function eventOf(text: string): HostEvent | undefined {
+/** A frame of the control plane; undefined if it is not one. */
+function frameOf(text: string): HostFrame | TunnelEnvelope | undefined {
   try {
-    const frame = JSON.parse(text) as HostFrame; // the fields that the agent relies on are checked below
+    const frame: unknown = JSON.parse(text);
+    // The fields that the agent relies on are checked where they are used.
+    return typeof frame === "object" && frame !== null ? (frame as HostFrame | TunnelEnvelope) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The event of a frame that is not for a tunnel; undefined if the frame is not valid. */
+function eventOf(frame: HostFrame): HostEvent | undefined {
+  try {
     if ("ask" in frame) return { type: "full_requested" };
     // Status 409 or 410 ends the agent; any other status ends only the socket.
     if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));

@@ -203,7 +203,8 @@ function bodyOf({ body, content }: Call) {
   return { body: ReadableStream.from(content.open()), duplex: "half" as const };
 }
 
-function urlOf(target: Target, call: Call): string {
+/** The URL of a call. */
+export function urlOf(target: Target, call: Call): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value === undefined) continue;

@@ -16,6 +16,7 @@ import type { AllocationRecord, AllocationState, Existing, Tombstone } from "../
 import { summaryOf } from "../core/allocation/summary.ts";
 import { isRepeated } from "../core/allocation/user/idempotency.ts";
 import { whyRefused } from "../core/allocation/user/requests.ts";
+import { type TunnelPlace, tunnelPlace } from "../core/allocation/user/tunnels.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
@@ -140,6 +141,12 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
 
   async signal(...[request, key, via]: Parameters<AllocationApi["signal"]>): Promise<RequestAnswer> {
     return this.#requested({ type: "signal", request, key, via });
+  }
+
+  async tunnel(...[request, key, via]: Parameters<AllocationApi["tunnel"]>): Promise<TunnelPlace> {
+    const place = tunnelPlace(this.#entered(), request);
+    this.#actor.apply({ type: "tunnel", request, key, via });
+    return place;
   }
 
   #requested(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): RequestAnswer {

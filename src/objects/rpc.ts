@@ -4,6 +4,7 @@ import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
+import type { TaskTunnel, TunnelPlace } from "../core/allocation/user/tunnels.ts";
 import type { Caused, Via } from "../core/audit/via.ts";
 import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
@@ -120,6 +121,11 @@ export interface AllocationApi {
   restart(request: TaskRestart, key?: RequestKey, via?: Via): Promise<RequestAnswer>;
   /** Signals the main process of one task, or of all running tasks. Codes: as for `restart`. */
   signal(request: TaskSignal, key?: RequestKey, via?: Via): Promise<RequestAnswer>;
+  /**
+   * Notes that a tunnel is opened, and answers where it leads. Codes: `terminal`, `not_running`,
+   * `unknown_task`. Under the same `key`, it is noted once.
+   */
+  tunnel(request: TaskTunnel, key?: RequestKey, via?: Via): Promise<TunnelPlace>;
   /** Codes: `stale_index`, `terminal`, and `invalid_request` for fields that cannot change. */
   update(request: UpdateRequest): Promise<RunStatus>;
   /** The events after number `after`. Waits up to `waitMs` for the first event. */
@@ -309,7 +315,10 @@ export interface CloudWorkerApi {
    * `unknown_attempt`, `unknown_secret`, `secrets_too_large`, `no_wrapping_key`, `forbidden`.
    */
   secrets(call: SignedCall): Promise<SignedAnswer<HostSecrets>>;
-  /** A host's signed request for a socket: 101, or an error status with a `SocketRefusal`. */
+  /**
+   * A host's signed request for a socket, or the edge's request for a client's end of a tunnel
+   * (`tunnelRequest`): 101, or an error status with a `SocketRefusal`.
+   */
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;

@@ -44,6 +44,7 @@ import { runAskRoutes } from "./runs/run-asks.ts";
 import { runEventRoutes } from "./runs/run-events.ts";
 import { runLogRoutes } from "./runs/run-logs.ts";
 import { submitRoutes } from "./runs/run-submit.ts";
+import { tunnelRoutes } from "./runs/run-tunnels.ts";
 import { runRoutes } from "./runs/runs.ts";
 import { secretRoutes } from "./secrets.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -100,6 +101,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   runAbortsRoute(app);
   runRoutes(app);
   runAskRoutes(app);
+  tunnelRoutes(app);
   runEventRoutes(app);
   runLogRoutes(app);
   poolRoutes(app);

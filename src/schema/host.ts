@@ -316,3 +316,10 @@ export interface Orders {
  * `status`: the status with which an HTTP call would have been answered (protocol.md#the-socket).
  */
 export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };
+
+/** A frame for a tunnel, or from it, on a host's socket (tunnels.md#frames). Only its two ends read `frame`. */
+export interface TunnelEnvelope {
+  /** The tunnel's id. */
+  tunnel: string;
+  frame: string;
+}

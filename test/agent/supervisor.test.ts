@@ -78,6 +78,9 @@ class NotingDriver implements Driver {
     this.log.push(`${this.name} kills`);
     return this.killed;
   }
+  async inside() {
+    return undefined;
+  }
   usage(ids: string[]) {
     return Object.fromEntries(ids.map((id) => [id, { cpuMs: 1, memoryBytes: 2, pids: 3 }]));
   }

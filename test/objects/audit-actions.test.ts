@@ -157,6 +157,14 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   },
   "run.abort": toRun("POST", "/abort", { reason: "enough" }, { reason: "enough" }),
   "run.restart": toRun("POST", "/restart", { task: "main" }, { reason: "task main" }, running),
+  "run.tunnel": async () => {
+    const id = await running();
+    const answer = await ml.send("GET", `/v1/runs/${id}/tunnels/t-audit-1?kind=exec`, undefined, WEBSOCKET);
+    return {
+      answer,
+      expected: { target: { kind: "run", id }, pool: "default", run: id, reason: "exec" },
+    };
+  },
   "run.signal": toRun("POST", "/signal", { signal: "SIGHUP" }, { reason: /^SIGHUP to/ }, running),
   "run.update": toRun(
     "PATCH",

@@ -20,10 +20,15 @@ export async function punchLog(
   const punched: HostEvent = { type: "punched", id, stream, from, end };
   if (!existsSync(file)) return punched;
   try {
-    await run("fallocate", ["--punch-hole", "--offset", `${from}`, "--length", `${end - from}`, file]);
+    await freeSpace(file, from, end);
     return punched;
   } catch (error) {
     say(`cannot free the disk space of stored logs, and keeps them whole: ${errorText(error)}`);
     return { type: "punch_failed" };
   }
+}
+
+/** Gives back the disk space of a part of a file, whose other bytes keep their offsets. */
+export async function freeSpace(file: string, from: number, end: number): Promise<void> {
+  await run("fallocate", ["--punch-hole", "--offset", `${from}`, "--length", `${end - from}`, file]);
 }

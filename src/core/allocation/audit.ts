@@ -6,19 +6,27 @@ import { diffOf } from "../audit/diff.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
 import { type Caused, viaField } from "../audit/via.ts";
-import { type AllocationState, exists } from "./state.ts";
+import { type AllocationState, exists, type RequestKey } from "./state.ts";
 import type { Abort } from "./stop.ts";
 import type { TaskRequest } from "./user/requests.ts";
+import type { TaskTunnel } from "./user/tunnels.ts";
 
 /** What a user can do to a run that exists. */
 export type UserEvent = Caused &
   (
     | ({ type: "abort" } & Abort)
     | TaskRequest
+    | { type: "tunnel"; request: TaskTunnel; key?: RequestKey | undefined }
     | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   );
 
-const USER_EVENTS: readonly string[] = ["abort", "restart", "signal", "update"] satisfies UserEvent["type"][];
+const USER_EVENTS: readonly string[] = [
+  "abort",
+  "restart",
+  "signal",
+  "tunnel",
+  "update",
+] satisfies UserEvent["type"][];
 
 function isUserEvent(event: { type: string }): event is UserEvent {
   return USER_EVENTS.includes(event.type);
@@ -54,6 +62,10 @@ function entryOf(event: UserEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> {
     case "signal": {
       const { by, task, signal } = event.request;
       return { by, action: "run.signal", reason: `${signal} to ${ofTask(task)}` };
+    }
+    case "tunnel": {
+      const { by, task, kind } = event.request;
+      return { by, action: "run.tunnel", reason: task === undefined ? kind : `${kind} to ${ofTask(task)}` };
     }
     case "update":
       return { by: event.by, action: "run.update", diff: diffOfSpecs(spec, event.spec) };

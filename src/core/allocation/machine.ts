@@ -42,6 +42,7 @@ import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
 import { deadlineOf } from "./time/time-limits.ts";
 import { once } from "./user/idempotency.ts";
 import { foldRequest } from "./user/requests.ts";
+import { noteTunnel } from "./user/tunnels.ts";
 import { foldUpdate } from "./user/update.ts";
 
 /** A new run, with the hash of its request. */
@@ -163,6 +164,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "restart":
     case "signal":
       return change((run) => once(run, event.key, () => foldRequest(run, event)));
+    case "tunnel":
+      return change((run) => once(run, event.key, () => noteTunnel(run, event.request)));
     case "update":
       return change((run) => foldUpdate(run, event.spec, event.specIndex, event.by));
     case "chunk":

@@ -6,6 +6,7 @@ import {
   type Pace,
   UNITS_OF_A_START,
   unitsOf,
+  unitsOfFrame,
 } from "../../core/worker/host/pace.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
@@ -36,6 +37,11 @@ export class HostPace {
   /** Charges a log chunk or a snapshot, whose bytes go elsewhere and do not count. */
   bytes(): void {
     this.#take(unitsOf(0));
+  }
+
+  /** Charges a frame that is only passed on. Throws `busy` if the host must wait. */
+  frame(bytes: number): void {
+    this.#take(unitsOfFrame(bytes));
   }
 
   /** Charges a start of the agent, or a socket. */

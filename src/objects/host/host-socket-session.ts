@@ -128,6 +128,25 @@ export class HostSocketSession {
     return receive(workerInbox, this.#actor, order, this.#now());
   }
 
+  /** Whether the host may send a frame that is passed on. If `check` refuses it, the socket closes. */
+  passes(socket: HostSocket, check: () => void): boolean {
+    try {
+      check();
+      return true;
+    } catch (error) {
+      if (!(error instanceof DroverError)) throw error;
+      this.#refuse(socket, error);
+      return false;
+    }
+  }
+
+  /** Sends a frame that is no order; whether the host has a socket, on which it has reported. */
+  send(text: string): boolean {
+    const open = this.#sockets().find((socket) => (socket.note()?.seq ?? 0) > 0);
+    open?.send(text);
+    return open !== undefined;
+  }
+
   /** Asks the host for a full report on each socket. */
   askForAll(): void {
     for (const socket of this.#sockets()) if (socket.note() !== null) this.#ask(socket);

@@ -9,6 +9,7 @@ import { droverNow } from "../clock.ts";
 import type { Refused, SocketRefusal } from "../rpc.ts";
 import type { HostAuth } from "./host-auth.ts";
 import type { HostSocket } from "./host-socket-session.ts";
+import { isClient } from "./relay.ts";
 
 /** Heartbeats, which the platform answers without waking the object. */
 export const PING = "ping";
@@ -34,7 +35,8 @@ export function socketsOf(ctx: DurableObjectState): HostSocket[] {
 }
 
 function openSockets(ctx: DurableObjectState): WebSocket[] {
-  return ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN);
+  const isHosts = (socket: WebSocket) => socket.readyState === WebSocket.OPEN && !isClient(ctx, socket);
+  return ctx.getWebSockets().filter(isHosts);
 }
 
 /** A socket for the exchange. */

@@ -16,6 +16,7 @@ export function calledVia(objects: Called, via: Via): Called {
         abort: (request) => one.abort({ ...request, via }),
         restart: (request, key) => one.restart(request, key, via),
         signal: (request, key) => one.signal(request, key, via),
+        tunnel: (request, key) => one.tunnel(request, key, via),
         update: (request) => one.update({ ...request, via }),
       });
     },

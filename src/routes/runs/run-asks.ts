@@ -51,7 +51,11 @@ const signal = operation({
 });
 
 /** Identifies repetitions of a request that has a key (api.md#idempotency). */
-async function askOf(what: string, body: object, key: string | undefined): Promise<RequestKey | undefined> {
+export async function askOf(
+  what: string,
+  body: object,
+  key: string | undefined,
+): Promise<RequestKey | undefined> {
   if (key === undefined) return undefined;
   const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };

@@ -52,6 +52,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
     restart: (...args) => seen(async (one) => shownAnswer(await one.restart(...args))),
     signal: (...args) => seen(async (one) => shownAnswer(await one.signal(...args))),
+    tunnel: (...args) => seen((one) => one.tunnel(...args)),
     update: ({ spec, ...request }) =>
       seen(async (one) => {
         refuseHidden(spec, "/spec");

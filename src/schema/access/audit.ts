@@ -9,6 +9,7 @@ export const AUDIT_ACTIONS = [
   "run.abort",
   "run.restart",
   "run.signal",
+  "run.tunnel",
   "run.update",
   "run.delete",
   "worker.hold",

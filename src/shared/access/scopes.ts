@@ -6,6 +6,7 @@ export const SCOPES = [
   "runs:logs",
   "runs:env",
   "runs:write",
+  "runs:exec",
   "pools:read",
   "pools:write",
   "workers:write",
@@ -42,6 +43,7 @@ export const SCOPES_OF_RUNS: readonly Scope[] = [
   "runs:logs",
   "runs:env",
   "runs:write",
+  "runs:exec",
   "secrets:use",
 ];
 

@@ -281,6 +281,10 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     },
     restart: async (request, key) => asked(request, key),
     signal: async (request, key) => asked(request, key),
+    tunnel: async () => {
+      if (isTerminal(run().status.state)) throw new DroverError("terminal", "The run has ended.");
+      return { worker: "w-1", attempt: `${id}/main/1.1` };
+    },
     async update({ spec, specIndex }) {
       const found = run();
       if (specIndex !== found.status.specIndex) throw new DroverError("stale_index", "It has changed.");

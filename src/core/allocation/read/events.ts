@@ -19,6 +19,7 @@ export type RunEventType =
   | "Not Restarting"
   | "Restart Signaled"
   | "Signaling"
+  | "Tunnel Opened"
   | "Sibling Task Failed"
   | "Leader Task Dead"
   | "Main Tasks Dead"

@@ -52,7 +52,7 @@ function running({ members }: GroupView, only: string | undefined): Member[] {
 }
 
 /** The tasks of `running`, except tasks whose process has ended while their outputs are being stored. */
-function withProcess(view: GroupView, only: string | undefined): Member[] {
+export function withProcess(view: GroupView, only: string | undefined): Member[] {
   return running(view, only).filter(({ attempt }) => attempt?.state !== "uploading");
 }
 
@@ -97,7 +97,8 @@ export function whyRefused(
 
 /** Carries out a restart or a signal. Returns whether the request is accepted. */
 export function foldRequest(run: RunDraft, event: TaskRequest): boolean {
-  if (!run.isPlaced() || whyRefused(run.state, event.request) !== null) return false;
+  if (!run.isPlaced()) return false;
+  if (whyRefused(run.state, event.request) !== null) return false;
   if (event.type === "restart") restartTasks(run, event.request);
   else signalTasks(run, event.request);
   return true;

@@ -35,6 +35,11 @@ export function unitsOf(bytes: number): number {
   return 1 + bytes / BYTES_A_UNIT;
 }
 
+/** Units for a frame of this many bytes that is only passed on: 2,000 frames or 100 MiB a second. */
+export function unitsOfFrame(bytes: number): number {
+  return 1 / 20 + bytes / (1024 * 1024);
+}
+
 /**
  * Charges a call if any units are left, even if the call costs more than is left. `waitMs`: how long the host
  * must wait before it tries again; 0: accepted.

@@ -1,0 +1,46 @@
+// What must a process get to run beside the main process of an attempt (tunnels.md#inside)?
+import { readlinkSync } from "node:fs";
+import { readUnlessGone } from "../../../posix/files.ts";
+import { environmentOf, lives, type ProcId } from "../../../posix/proc.ts";
+import { asMember } from "../account.ts";
+
+/** A place beside the main process of an attempt. */
+export interface Inside {
+  /** The words before a command that make it run as the user of the main process. */
+  before: string[];
+  /** The `cgroup.procs` files of the attempt's cgroups. */
+  entrances: string[];
+  dir: string;
+  env: Record<string, string>;
+}
+
+/**
+ * The user, the groups, the directory and the environment of a process as the kernel has them, so that they
+ * hold after a restart of the agent, too. Undefined: the process has ended.
+ */
+export function insideOf(main: ProcId, entrances: string[]): Inside | undefined {
+  try {
+    const env = Object.fromEntries(
+      environmentOf(main.pid).flatMap((line) => {
+        const at = line.indexOf("=");
+        return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+      }),
+    );
+    const before = userOf(readUnlessGone(`/proc/${main.pid}/status`));
+    const dir = readlinkSync(`/proc/${main.pid}/cwd`);
+    // Read in between, a process that has ended could have been replaced by another one.
+    return lives(main) ? { before, entrances, dir, env } : undefined;
+  } catch (error) {
+    if (!lives(main)) return undefined;
+    throw error;
+  }
+}
+
+function userOf(status: string): string[] {
+  const ids = (name: string) =>
+    (new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "").split(/\s+/).filter(Boolean).map(Number);
+  const [uid = 0] = ids("Uid");
+  const [gid = 0] = ids("Gid");
+  if (uid === process.geteuid?.()) return [];
+  return asMember({ name: String(uid), home: "/", uid, gid, groups: ids("Groups") });
+}

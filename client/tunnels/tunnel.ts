@@ -1,0 +1,198 @@
+// How does the client keep a tunnel over connections that break (tunnels.md#life)?
+import {
+  frameIn,
+  type RelayFrame,
+  type TunnelAsk,
+  type TunnelFrame,
+} from "../../src/shared/tunnel/frames.ts";
+import { Link, type LinkOptions } from "../../src/shared/tunnel/link.ts";
+import { ApiError } from "../errors.ts";
+import { type CallOptions, pause, type Target } from "../transport/http.ts";
+import { callOf } from "../transport/operations.ts";
+import { type Patience, patienceOf, retryDelayMs } from "../transport/retry.ts";
+import { openTunnelSocket, type TunnelSocket } from "./socket.ts";
+
+/** The code with which a newer client of the same tunnel replaces this one. */
+const REPLACED = 4_429;
+/** How often the host is told that its client is there, although it has nothing to say. */
+const HERE_MS = 60_000;
+/** How long a tunnel goes on without a connection, unless the caller says otherwise. */
+const PATIENCE: Patience = { unreachableMs: 120_000, busyMs: 120_000 };
+
+export interface TunnelOptions extends Omit<CallOptions, "waitMs"> {
+  /** Default: the task that gives the run its result. */
+  task?: string | undefined;
+  /** Called when the tunnel waits for the host, and when it goes on. */
+  connected?: ((isConnected: boolean) => void) | undefined;
+}
+
+/** How a tunnel has ended: the command's exit, or a fault of which the tunnel tells. */
+export type TunnelEnd = Extract<TunnelFrame, { t: "exit" | "fault" }>;
+
+/**
+ * A tunnel into a run. After a lost connection it is opened again under the same id, and goes on where it
+ * was. `ended` rejects with an `ApiError` if the tunnel is refused, or with an `UnreachableError` after all
+ * patience.
+ */
+export class Tunnel {
+  readonly ended: Promise<TunnelEnd>;
+  readonly #target: Target;
+  readonly #run: string;
+  readonly #ask: TunnelAsk;
+  readonly #options: TunnelOptions;
+  readonly #id = crypto.randomUUID();
+  readonly #link: Link;
+  readonly #signals: Extract<TunnelFrame, { t: "signal" }>[] = [];
+  #size: Extract<TunnelFrame, { t: "size" }> | undefined;
+  #socket: TunnelSocket | undefined;
+  readonly #here = setInterval(() => this.#send({ t: "here" }), HERE_MS).unref();
+  /** The host has greeted on this connection. */
+  #isGreeted = false;
+  #isClosed = false;
+  #settle!: { resolve: (end: TunnelEnd) => void; reject: (error: unknown) => void };
+
+  constructor(
+    target: Target,
+    run: string,
+    ask: TunnelAsk,
+    link: Omit<LinkOptions, "send">,
+    options: TunnelOptions,
+  ) {
+    this.#target = target;
+    this.#run = run;
+    this.#ask = ask;
+    this.#options = options;
+    this.#link = new Link({ ...link, send: (frame) => this.#send(frame) });
+    this.ended = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    // Whoever only closes the tunnel need not look how it has ended.
+    this.ended.catch(() => undefined);
+    options.signal?.addEventListener("abort", () => this.fail(options.signal?.reason), { once: true });
+  }
+
+  get link(): Link {
+    return this.#link;
+  }
+
+  /** Connects, and goes on connecting until the tunnel has ended. */
+  async start(): Promise<void> {
+    const { signal } = this.#options;
+    const patience = patienceOf(PATIENCE, this.#options.patience);
+    let failedAt: number | undefined;
+    for (let tries = 1; !this.#isClosed; tries += 1) {
+      try {
+        signal?.throwIfAborted();
+        const { closed } = await this.#connect();
+        failedAt = undefined;
+        tries = 0;
+        if ((await closed) === REPLACED) throw new Error("another client has taken this tunnel over");
+      } catch (error) {
+        if (this.#isClosed) return;
+        failedAt ??= performance.now();
+        const delayMs = retryDelayMs(error, tries, performance.now() - failedAt, patience);
+        if (delayMs === undefined) return this.fail(error);
+        await pause(delayMs, signal).catch((reason: unknown) => this.fail(reason));
+      }
+    }
+  }
+
+  /** Tells the size of the terminal. */
+  resize(rows: number, columns: number): void {
+    this.#size = { t: "size", rows, columns };
+    if (this.#isGreeted) this.#send(this.#size);
+  }
+
+  signal(signal: Extract<TunnelFrame, { t: "signal" }>["signal"]): void {
+    this.#signals.push({ t: "signal", n: this.#signals.length + 1, signal });
+    if (this.#isGreeted) this.#sendState();
+  }
+
+  /** Ends the tunnel, and what it leads to. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#here);
+    this.#link.cut();
+    this.#send({ t: "close" });
+    this.#socket?.close();
+  }
+
+  /** Opens one connection. `closed` resolves with the code with which it has been closed. */
+  async #connect(): Promise<{ closed: Promise<number> }> {
+    const { kind } = this.#ask;
+    let resolve: (code: number) => void = () => undefined;
+    const closed = new Promise<number>((settle) => {
+      resolve = settle;
+    });
+    const input = { path: { id: this.#run, tunnel: this.#id }, query: { kind, task: this.#options.task } };
+    this.#socket = await openTunnelSocket(this.#target, callOf("openTunnel", input), {
+      frame: (text) => this.#heard(text),
+      closed: (code) => {
+        this.#disconnected();
+        resolve(code);
+      },
+    });
+    if (this.#isClosed) this.#socket.close();
+    else this.#socket.listen();
+    return { closed };
+  }
+
+  #disconnected(): void {
+    this.#socket = undefined;
+    this.#isGreeted = false;
+    this.#link.cut();
+    this.#options.connected?.(false);
+  }
+
+  #heard(text: string): void {
+    const frame = frameIn<TunnelFrame | RelayFrame>(text);
+    if (frame === undefined || this.#isClosed) return;
+    switch (frame.t) {
+      case "host":
+        this.#isGreeted = false;
+        if (frame.connected) this.#link.greet(this.#ask);
+        else this.#options.connected?.(false);
+        break;
+      case "hello":
+        this.#isGreeted = true;
+        this.#link.heard(frame);
+        this.#sendState();
+        this.#options.connected?.(true);
+        break;
+      case "exit":
+      case "fault":
+        this.#settle.resolve(frame);
+        this.close();
+        break;
+      case "open":
+        break;
+      default:
+        this.#link.heard(frame);
+    }
+  }
+
+  /** What the host must know, however often it is told. */
+  #sendState(): void {
+    if (this.#size !== undefined) this.#send(this.#size);
+    for (const signal of this.#signals) this.#send(signal);
+  }
+
+  #send(frame: TunnelFrame): void {
+    this.#socket?.send(JSON.stringify(frame));
+  }
+
+  /** Ends the tunnel for a reason of the client. */
+  fail(error: unknown): void {
+    this.#settle.reject(error);
+    this.close();
+  }
+}
+
+/** The error for a tunnel that has led nowhere, or was lost. */
+export function errorOfFault({ code, text }: Extract<TunnelEnd, { t: "fault" }>): ApiError {
+  const temporary = code === "busy";
+  const known =
+    code === "invalid_request" || code === "not_running" || code === "busy" ? code : "tunnel_ended";
+  return new ApiError({ status: 409, code: known, temporary, detail: text });
+}
