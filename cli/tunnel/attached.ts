@@ -50,7 +50,8 @@ export async function execAttached(
   try {
     const { exitCode, signal } = await Promise.race([exec.ended, connection.given]);
     if (signal === null) return exitCode ?? EXIT.drover;
-    return exitCodeOfSignal(constants.signals[signal as SignalName] ?? 0);
+    const numbers: Record<string, number> = constants.signals;
+    return exitCodeOfSignal(numbers[signal] ?? 0);
   } catch (error) {
     throw outOfSight(error, run);
   } finally {
@@ -68,10 +69,11 @@ function outOfSight(error: unknown, run: string): unknown {
 }
 
 async function passInput(exec: Exec, { isAway, giveUp }: Connection, isTerminal: boolean): Promise<void> {
-  for await (const bytes of process.stdin) {
+  for await (const chunk of process.stdin) {
+    const bytes: Buffer = chunk;
     // In this mode the terminal makes no signal of Ctrl-C. With nobody to receive it, it ends this command.
-    if (isTerminal && isAway() && (bytes as Buffer).includes(CTRL_C)) giveUp();
-    await exec.write(bytes as Buffer);
+    if (isTerminal && isAway() && bytes.includes(CTRL_C)) giveUp();
+    await exec.write(bytes);
   }
   exec.endInput();
 }

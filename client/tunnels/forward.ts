@@ -1,7 +1,6 @@
 // How does the client connect to a port of a run's machine (tunnels.md#forward)?
-import type { Duplex } from "node:stream";
 import { faultOfAsk, MAX_CHANNELS } from "../../src/shared/tunnel/frames.ts";
-import { Sockets } from "../../src/shared/tunnel/sockets.ts";
+import { type Connection, Sockets } from "../../src/shared/tunnel/sockets.ts";
 import type { Target } from "../transport/http.ts";
 import { errorOfFault, Tunnel, type TunnelOptions } from "./tunnel.ts";
 
@@ -18,7 +17,7 @@ export interface Forward {
    * Passes the bytes of a connection on to a new connection to the port, in both directions. Ends the
    * connection at once if there are too many.
    */
-  connect(connection: Duplex): void;
+  connect(connection: Connection): void;
   close(): void;
 }
 

@@ -1,6 +1,6 @@
 // How does the client open the WebSocket of a tunnel?
 import { Agent as PlainAgent } from "node:http";
-import type { Duplex } from "node:stream";
+import { Socket as TcpSocket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import { loopbackAddress } from "../../src/shared/proof.ts";
 import { errorOf, StrangerError, UnreachableError } from "../errors.ts";
@@ -124,12 +124,12 @@ class ProvenAgent extends PlainAgent {
 
   override createConnection(
     _options: object,
-    done: (error: Error | null, socket: Duplex) => void = () => undefined,
+    done: (error: Error | null, socket: TcpSocket) => void = () => undefined,
   ): undefined {
     connectProven(this.#address, this.#token).then(
       // It is paused after the proof; the other side says nothing before the request.
       (socket) => done(null, socket.resume()),
-      (error) => done(error, undefined as never),
+      (error) => done(error, new TcpSocket()),
     );
   }
 }

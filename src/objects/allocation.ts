@@ -144,9 +144,8 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async tunnel(...[request, key, via]: Parameters<AllocationApi["tunnel"]>): Promise<TunnelPlace> {
-    const place = tunnelPlace(this.#entered(), request);
-    this.#actor.apply({ type: "tunnel", request, key, via });
-    return place;
+    tunnelPlace(this.#entered(), request);
+    return tunnelPlace(this.#entered({ type: "tunnel", request, key, via }), request);
   }
 
   #requested(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): RequestAnswer {

@@ -7,7 +7,6 @@ import { Rows } from "../core/rows.ts";
 import { frozenWith } from "../core/worker/frozen.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
-import { isOrdered } from "../core/worker/placements.ts";
 import { statusOf, whyOf } from "../core/worker/read/status.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/read/usage.ts";
 import {
@@ -24,7 +23,6 @@ import type { HostSecrets } from "../schema/access/secret.ts";
 import { type HostSetup, type Orders, Report } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
-import { clientEndIn } from "../shared/tunnel/client-end.ts";
 import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
@@ -36,7 +34,7 @@ import { bootReportOf, parsedBody, reportOf, secretsHanded, secretsWanted } from
 import { HostPace } from "./host/host-pace.ts";
 import { HostSocketSession, resumeAll } from "./host/host-socket-session.ts";
 import { hostSocket, receiveFrame, socketsOf, upgrade } from "./host/host-sockets.ts";
-import { envelopeIn, isClient, Relay } from "./host/relay.ts";
+import { Relay } from "./host/relay.ts";
 import { post } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
 import type { EnrollCall, SignedAnswer, SignedCall } from "./rpc.ts";
@@ -69,10 +67,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   readonly #pace = new HostPace(this.#actor, droverNow);
   readonly #auth = new HostAuth(this.#actor, this.#name, this.env, this.#pace);
   readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
-  readonly #relay = new Relay(this.ctx, this.#actor, {
-    toHost: (text) => this.#session.send(text),
-    isOrdered: (attempt) => this.#actor.state.record !== null && isOrdered(this.#living(), attempt),
-  });
+  readonly #relay = new Relay(this.ctx, this.#actor, this.#session, this.#pace);
 
   override async alarm(): Promise<void> {
     this.#session.listen();
@@ -157,33 +152,21 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   /** The host's request for a socket. Nothing changes before the host's first frame. */
   override async fetch(request: Request): Promise<Response> {
     this.#shell.count();
-    const end = clientEndIn(request);
-    if (end === undefined) return upgrade(this.ctx, request, this.#name, this.#auth);
-    this.#enter();
-    return this.#relay.open(end);
+    return this.#relay.open(request) ?? upgrade(this.ctx, request, this.#name, this.#auth);
   }
 
   override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
     this.#shell.count();
     if (socket.readyState !== WebSocket.OPEN) return; // closed: frames in transit are ignored
-    if (isClient(this.ctx, socket)) {
-      this.#relay.fromClient(socket, frame);
-      return;
-    }
+    if (this.#relay.fromClient(socket, frame)) return;
     const text = receiveFrame(socket, frame);
-    if (text === undefined) return;
     const host = hostSocket(this.ctx, socket);
-    const envelope = host.note() === null ? undefined : envelopeIn(text);
-    if (envelope !== undefined) {
-      if (this.#session.passes(host, () => this.#pace.frame(text.length))) this.#relay.fromHost(envelope);
-      return;
-    }
-    const isNew = (host.note()?.seq ?? 0) === 0;
-    this.#session.received(host, () => {
+    if (text === undefined || this.#relay.fromHost(host, text)) return;
+    const isFirst = this.#session.received(host, () => {
       this.#pace.report(text.length);
       return parsedBody(Report, text);
     });
-    if (isNew) this.#relay.hostOpened();
+    if (isFirst) this.#relay.hostOpened();
   }
 
   async read(): Promise<WorkerStatus> {

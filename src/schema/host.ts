@@ -317,7 +317,7 @@ export interface Orders {
  */
 export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };
 
-/** A frame for a tunnel, or from it, on a host's socket (tunnels.md#frames). Only its two ends read `frame`. */
+/** A frame of a tunnel on a host's socket (tunnels.md#frames). Only the two ends read `frame`. */
 export interface TunnelEnvelope {
   /** The tunnel's id. */
   tunnel: string;

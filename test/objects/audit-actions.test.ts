@@ -159,7 +159,9 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   "run.restart": toRun("POST", "/restart", { task: "main" }, { reason: "task main" }, running),
   "run.tunnel": async () => {
     const id = await running();
-    const answer = await ml.send("GET", `/v1/runs/${id}/tunnels/t-audit-1?kind=exec`, undefined, WEBSOCKET);
+    const answer = await ml.send("GET", `/v1/runs/${id}/tunnels/t-audit-1?kind=exec`, undefined, {
+      upgrade: "websocket",
+    });
     return {
       answer,
       expected: { target: { kind: "run", id }, pool: "default", run: id, reason: "exec" },

@@ -60,7 +60,7 @@ export const MATRIX: Zone[] = [
     of: "client/",
     values: [SHARED, "src/generated/api.ts"],
     types: [],
-    packages: ["node:crypto", "node:fs", "node:net", "node:timers/promises", "undici"],
+    packages: ["node:crypto", "node:fs", "node:http", "node:net", "node:timers/promises", "undici", "ws"],
   },
   // The command asks Drover by the client and by nothing else. Some verbs are more than a client: `up`, those
   // that call a cloud themselves, and those that read a configuration as the server does.

@@ -82,10 +82,11 @@ export class HostSocketSession {
 
   /**
    * Handles a frame of the host. The socket closes unless the frame is a report from the agent's present
-   * start.
+   * start. Whether this was the first report on the socket.
    */
-  received(socket: HostSocket, read: () => Report): void {
-    if (socket.note() === null) this.#opened(socket);
+  received(socket: HostSocket, read: () => Report): boolean {
+    const isFirst = socket.note() === null;
+    if (isFirst) this.#opened(socket);
     try {
       if (this.#living().record.phase === "gone") throw new DroverError("enrollment_over", OVER);
       const report = read();
@@ -97,7 +98,9 @@ export class HostSocketSession {
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
       this.#refuse(socket, error);
+      return false;
     }
+    return isFirst;
   }
 
   /**

@@ -1,12 +1,15 @@
 // How do frames pass between the clients of tunnels and the host (tunnels.md#relay)?
 import { z } from "zod";
+import { isOrdered } from "../../core/worker/placements.ts";
 import type { TunnelEnvelope } from "../../schema/host.ts";
 import { jsonOf } from "../../schema/json.ts";
 import { DroverError, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { CLOSE_CODES_FROM } from "../../shared/limits.ts";
-import type { ClientEnd } from "../../shared/tunnel/client-end.ts";
+import { type ClientEnd, clientEndIn } from "../../shared/tunnel/client-end.ts";
 import { MAX_TUNNEL_FRAME_CHARS, type RelayFrame } from "../../shared/tunnel/frames.ts";
 import type { WorkerActor } from "./exchange.ts";
+import type { HostPace } from "./host-pace.ts";
+import type { HostSocket, HostSocketSession } from "./host-socket-session.ts";
 
 const Envelope = z.strictObject({ tunnel: z.string(), frame: z.string() });
 
@@ -16,18 +19,10 @@ const MAX_CLIENTS = 64;
 const TAG = "tunnel:";
 
 /** The frame for a tunnel in a host's text; undefined: the text is something else, such as a report. */
-export function envelopeIn(text: string): TunnelEnvelope | undefined {
+function envelopeIn(text: string): TunnelEnvelope | undefined {
   if (!text.startsWith('{"tunnel":')) return undefined;
   const { data } = Envelope.safeParse(jsonOf(text));
   return data;
-}
-
-/** What the relay needs of its worker. */
-export interface RelayOptions {
-  /** Sends to the host; whether it has a socket. */
-  toHost(text: string): boolean;
-  /** Whether the host is to run this attempt now. */
-  isOrdered(attempt: string): boolean;
 }
 
 /**
@@ -37,17 +32,27 @@ export interface RelayOptions {
  */
 export class Relay {
   readonly #ctx: DurableObjectState;
-  readonly #options: RelayOptions;
+  readonly #actor: WorkerActor;
+  readonly #session: HostSocketSession;
+  readonly #pace: HostPace;
 
-  constructor(ctx: DurableObjectState, actor: WorkerActor, options: RelayOptions) {
+  constructor(ctx: DurableObjectState, actor: WorkerActor, session: HostSocketSession, pace: HostPace) {
     this.#ctx = ctx;
-    this.#options = options;
+    this.#actor = actor;
+    this.#session = session;
+    this.#pace = pace;
     actor.watch(() => this.#closeOver());
   }
 
-  /** Opens a client's end. A newer client of a tunnel replaces an older one. */
-  open(end: ClientEnd): Response {
-    if (!this.#options.isOrdered(end.attempt)) return refusal(new DroverError("not_running", OVER));
+  /**
+   * Opens the client's end that a request asks for; undefined: it asks for something else. A newer client of
+   * a tunnel replaces an older one.
+   */
+  open(request: Request): Response | undefined {
+    const end = clientEndIn(request);
+    if (end === undefined) return undefined;
+    this.#session.listen();
+    if (!this.#isOrdered(end.attempt)) return refusal(new DroverError("not_running", OVER));
     for (const older of this.#clientsOf(end.tunnel)) close(older, "busy", "the tunnel has a newer client");
     if (this.#clients().length >= MAX_CLIENTS) {
       const text = `${MAX_CLIENTS} tunnels lead to this machine, and more are not possible`;
@@ -60,19 +65,26 @@ export class Relay {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Handles a frame of a client. */
-  fromClient(socket: WebSocket, frame: string | ArrayBuffer): void {
+  /** Handles a frame of a client. False: the socket is not a client's. */
+  fromClient(socket: WebSocket, frame: string | ArrayBuffer): boolean {
+    if (!isClient(this.#ctx, socket)) return false;
     if (typeof frame !== "string" || frame.length > MAX_TUNNEL_FRAME_CHARS) {
       close(socket, "body_too_large", "the frame is too long, or is not text");
-      return;
+    } else if (!this.#toHost({ tunnel: endOf(socket).tunnel, frame })) {
+      say(socket, { t: "host", connected: false });
     }
-    const { tunnel } = endOf(socket);
-    if (!this.#toHost({ tunnel, frame })) say(socket, { t: "host", connected: false });
+    return true;
   }
 
-  /** Handles a frame of the host. */
-  fromHost({ tunnel, frame }: TunnelEnvelope): void {
-    for (const socket of this.#clientsOf(tunnel)) ignoreClosed(() => socket.send(frame));
+  /** Handles a frame of the host for a tunnel. False: the text is something else. */
+  fromHost(host: HostSocket, text: string): boolean {
+    const envelope = host.note() === null ? undefined : envelopeIn(text);
+    if (envelope === undefined) return false;
+    if (!this.#session.passes(host, () => this.#pace.frame(text.length))) return true;
+    for (const socket of this.#clientsOf(envelope.tunnel)) {
+      ignoreClosed(() => socket.send(envelope.frame));
+    }
+    return true;
   }
 
   /** The host has opened a socket: it is told which clients there are. */
@@ -83,7 +95,7 @@ export class Relay {
   /** Closes the tunnels whose attempts are over. */
   #closeOver(): void {
     for (const socket of this.#clients()) {
-      if (!this.#options.isOrdered(endOf(socket).attempt)) close(socket, "terminal", OVER);
+      if (!this.#isOrdered(endOf(socket).attempt)) close(socket, "terminal", OVER);
     }
   }
 
@@ -95,7 +107,13 @@ export class Relay {
   }
 
   #toHost(envelope: TunnelEnvelope): boolean {
-    return this.#options.toHost(JSON.stringify(envelope));
+    return this.#session.send(JSON.stringify(envelope));
+  }
+
+  /** Whether the host is to run this attempt now. */
+  #isOrdered(attempt: string): boolean {
+    const { state } = this.#actor;
+    return state.record !== null && isOrdered({ ...state, record: state.record }, attempt);
   }
 
   #clients(): WebSocket[] {

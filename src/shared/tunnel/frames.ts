@@ -88,12 +88,12 @@ const MAX_ARGV_BYTES = 64 * 1024;
 const MAX_CELLS = 1_000;
 const MAX_PORT = 65_535;
 
-/** Reads a frame; undefined unless the text is an object with a type. Fields are checked where they are used. */
+/** Reads a frame; undefined unless the text is an object with a type. Its fields are not checked. */
 export function frameIn<Frame extends { t: string }>(text: string): Frame | undefined {
   try {
     const frame: unknown = JSON.parse(text);
     if (typeof frame !== "object" || frame === null || !("t" in frame)) return undefined;
-    return frame as Frame;
+    return frame as Frame; // each field is checked where it is used
   } catch {
     return undefined;
   }
