@@ -58,7 +58,8 @@ export function tunnelRoutes(app: EdgeApp): void {
     const request = { kind, task, by: c.var.caller.by };
     const { worker, attempt } = await c.var.objects.allocation(id).tunnel(request, key);
     const answer = await c.env.objects.worker(worker).fetch(tunnelRequest({ tunnel, kind, attempt }));
-    if (answer.status === SWITCHING_PROTOCOLS) return answer;
+    // A copy: headers of the rate limits are added to it, and those of the worker's answer cannot change.
+    if (answer.status === SWITCHING_PROTOCOLS) return new Response(null, answer);
     // `CloudWorkerApi.fetch` promises this type.
     const { refused } = (await answer.json()) as SocketRefusal;
     throw new DroverError(refused.code, refused.message, { retryAfterMs: refused.retryAfterMs });
