@@ -132,8 +132,11 @@ async function readToken(url: string): Promise<string> {
   const again = "It is printed by `drover tokens create`, alone on one line. Nothing has been stored.";
   if (token === "") throw new CliError("There is no token on standard input.", [again]);
   if (/[^\x21-\x7e]/.test(token)) throw new CliError("This is no token: it is not one word.", [again]);
-  if (["typo", "cut"].includes(parseToken(token).kind)) {
-    throw new CliError("The token has a typing error, or a part is missing.", ["Copy it again.", again]);
+  if (parseToken(token).kind === "typo") {
+    throw new CliError("The token has a typing error: its checksum does not match.", [
+      "Copy it again.",
+      again,
+    ]);
   }
   return token;
 }
