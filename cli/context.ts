@@ -153,8 +153,8 @@ function nearest(start: string): Found {
     if (directory === dirname(directory)) break;
   }
   throw new CliError("No Drover found in this directory or above it.", [
-    "Start one here with `drover up`, or use one elsewhere: `drover login <url>`. For this command alone, set",
-    "DROVER_STATE to its state directory, or DROVER_URL and DROVER_TOKEN.",
+    "Start one here with `drover up`, or use one elsewhere: `drover login <url>`. For this command alone,",
+    "set DROVER_STATE to its state directory, or DROVER_URL and DROVER_TOKEN.",
   ]);
 }
 

@@ -91,7 +91,8 @@ function parsed(text: string): { content: unknown } | ConfigFault {
   try {
     return { content: JSON.parse(text) };
   } catch (error) {
-    const { text: why, line, column } = jsonFault(text, error as SyntaxError); // `JSON.parse` throws only this
+    // `JSON.parse` throws only this.
+    const { text: why, line, column } = jsonFault(text, error as SyntaxError);
     return { fault: `it is not valid JSON: ${why} (line ${line}, column ${column})` };
   }
 }

@@ -98,7 +98,7 @@ describe("what stands at the cursor follows from the verbs (cli.md#completion)",
   });
 });
 
-test("a word has its meaning behind a tab, in one line that acts on no terminal (cli.md#completion)", async () => {
+test("a word has its meaning behind a tab, which acts on no terminal (cli.md#completion)", async () => {
   const { lines } = await asked("fish", ["logs", "build-9"]);
   expect(lines).toEqual(["build-9\tfailed: make \\x1b[31m all"]);
 });
@@ -112,7 +112,7 @@ test("ids are asked of the Drover that the line means (cli.md#completion)", asyn
   expect((await asked("zsh", ["--context=work", "logs", ""])).words).toEqual(["build-17", "build-9"]);
 });
 
-test("what fails is silent: no Drover, a bad token, an answer that never comes, a broken config", async () => {
+test("what fails is silent: no Drover, no answer, a broken config (cli.md#completion)", async () => {
   expect((await asked("bash", ["logs", ""], { HOME: "/nowhere" })).words).toEqual([]);
   expect((await asked("bash", ["logs", ""], { DROVER_TOKEN: "alone" })).words).toEqual([]);
   bench.plane.on("GET", /^\/v1\/runs$/, () => {}, 1);

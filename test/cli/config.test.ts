@@ -30,8 +30,8 @@ const work = () => ({ url: bench.plane.url, token: TOKEN });
 const config = (more: object = {}) => ({ version: 1, current: "work", contexts: { work: work() }, ...more });
 
 test.each<[string, NodeJS.ProcessEnv, string | undefined]>([
-  ["below the home", { HOME: "/home/a" }, "/home/a/.config/drover/config"],
-  ["below XDG_CONFIG_HOME", { HOME: "/home/a", XDG_CONFIG_HOME: "/x" }, "/x/drover/config"],
+  ["below the home", { HOME: "/h/a" }, "/h/a/.config/drover/config"],
+  ["below XDG_CONFIG_HOME", { HOME: "/h/a", XDG_CONFIG_HOME: "/x" }, "/x/drover/config"],
   [
     "below the home, if XDG_CONFIG_HOME is relative",
     { HOME: "/a", XDG_CONFIG_HOME: "x" },
@@ -44,7 +44,7 @@ test.each<[string, NodeJS.ProcessEnv, string | undefined]>([
 });
 
 const good = { url: "https://drover.example.com", token: "t" };
-const contexts = (context: object, name = "work") => ({ version: 1, contexts: { [name]: context } });
+const contexts = (context: unknown, name = "work") => ({ version: 1, contexts: { [name]: context } });
 
 test.each<[string, unknown, RegExp]>([
   ["text that ends too soon", '{"version": 1,\n', /^it is not valid JSON: .*\(line 2, column 1\)$/],
@@ -60,7 +60,7 @@ test.each<[string, unknown, RegExp]>([
     contexts(good, "a/b"),
     /^`contexts.a\/b` is no name of a context, which has 1 to 63/,
   ],
-  ["a context that is a text", contexts("x" as unknown as object), /^`contexts.work` is not an object$/],
+  ["a context that is a text", contexts("x"), /^`contexts.work` is not an object$/],
   [
     "a plain http URL",
     contexts({ ...good, url: "http://a.example.com" }),
@@ -91,7 +91,7 @@ test.each<[string, unknown, RegExp]>([
   expect(parseConfig(text)).toMatchObject({ fault: expect.stringMatching(fault) });
 });
 
-describe("a config that cannot be trusted or used stops the command before any request, and stays as it is", () => {
+describe("a config that cannot be used stops a command before any request, and stays as it is", () => {
   const WRONG: {
     what: string;
     make: (home: ReturnType<typeof makeHome>) => void;
@@ -101,7 +101,7 @@ describe("a config that cannot be trusted or used stops the command before any r
     {
       what: "another version",
       make: (home) => home.write(config({ version: 7 })),
-      why: /config cannot be used: it has version 7, .*\n {2}Nothing has been changed\. Use the version of drover/,
+      why: /config cannot be used: it has version 7, .*\n {2}Nothing has been changed\. Use the version/,
     },
     {
       what: "bad JSON",
@@ -173,7 +173,7 @@ test("what a later command has added to the file stays in it (cli.md#config)", a
   expect(home.modes()).toEqual(["600", "700"]);
 });
 
-test("a file that is left of a crash does not stop a change, and nobody else can have read the tokens", async () => {
+test("what a crash has left does not stop a change, and is not what is read (cli.md#config)", async () => {
   const home = makeHome(bench);
   home.write(config());
   writeFileSync(`${home.path}.new`, "half", { mode: 0o644 });

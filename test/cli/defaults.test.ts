@@ -60,7 +60,7 @@ const submitted = async (args: string[], options: { cwd?: string; env: NodeJS.Pr
   return bench.plane.seen.findLast(({ method }) => method === "POST")?.body;
 };
 
-test("a run has the pool, the variables and the secrets of the context in use (cli.md#defaults)", async () => {
+test("a run has the pool, variables and secrets of the context in use (cli.md#defaults)", async () => {
   home.write({
     version: 1,
     current: "work",
@@ -73,7 +73,7 @@ test("a run has the pool, the variables and the secrets of the context in use (c
   expect(await submitted(["-f", file], { env: home.env() })).toMatchObject(expected);
 });
 
-test("a run of a local Drover has those of `local`, and its PATH may be set there (cli.md#defaults)", async () => {
+test("a run of a local Drover has those of `local`, a PATH among them (cli.md#defaults)", async () => {
   const cwd = join(home.dir, "project");
   mkdirSync(join(cwd, ".drover"), { recursive: true });
   const context = JSON.stringify({ url: bench.plane.url, token: TOKEN });

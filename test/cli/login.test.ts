@@ -37,7 +37,7 @@ async function login(input: string, args: string[], more: NodeJS.ProcessEnv = {}
 /** The name that is made of a URL of 127.0.0.1. */
 const named = () => new URL(bench.plane.url).host.replace(":", "-");
 
-test("a token of standard input is checked, stored for its owner alone, and used (cli.md#login)", async () => {
+test("a token of standard input is checked, stored for its owner, and used (cli.md#login)", async () => {
   const { code, stdout, stderr } = await login(`${TOKEN}\n`, [bench.plane.url]);
   expect([code, stdout]).toEqual([0, ""]);
   expect(stderr).toContain(

@@ -39,7 +39,7 @@ test("there is a page for each verb, and the package lists them all (cli.md#man)
   expect(pages).not.toContain("drover-complete.1");
 });
 
-test("`--man` prints the page that `--into` writes, and one of a verb below a verb (cli.md#man)", async () => {
+test("`--man` prints the page that `--into` writes, also of a verb below a verb (cli.md#man)", async () => {
   expect((await bench.run(["help", "--man", "run"])).stdout.toString()).toBe(pageOf("drover-run.1"));
   expect((await bench.run(["help", "--man"])).stdout.toString()).toBe(pageOf("drover.1"));
   const below = (await bench.run(["help", "--man", "pools", "delete"])).stdout.toString();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RunPatch } from "../edge/support/samples.ts";
 import { type Bench, openBench } from "./support/command.ts";
-import { problem, statusOf } from "./support/control-plane.ts";
+import { problem, taskOf } from "./support/control-plane.ts";
 
 // `drover run --quiet`: the output of the run, its exit code, and nothing else.
 
@@ -57,11 +57,8 @@ test("that output is missing is said (cli.md#quiet)", async () => {
     ...{ seq: 1, at: "2026-11-21T08:30:00.000Z", task: "main", type: "Log Limit" },
     ...{ message: "more than 10 MiB", details: { stream: "stdout" } },
   };
-  const { tasks } = statusOf("r1");
-  bench.plane.ends = {
-    ...{ state: "complete", exitCode: 0 },
-    tasks: tasks.map((task) => ({ ...task, name: "main", events: [event] })),
-  };
+  const tasks = [taskOf({ phase: "dead", events: [event] })];
+  bench.plane.ends = { state: "complete", exitCode: 0, tasks };
   expect((await run("--quiet")).stderr).toMatch(
     /^drover: The output of run r1 is incomplete: more than 10 MiB/,
   );
