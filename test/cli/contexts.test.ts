@@ -230,3 +230,15 @@ test("`set` without anything to set, and a project for local, are refused (cli.m
   expect((await drover(["context", "set"])).stderr).toContain("Nothing to set.");
   expect((await drover(["context", "set", "--project", "ml"])).stderr).toContain("local has no project");
 });
+
+test("`drover up` says if commands use a context, and not what it starts (cli.md#which)", async () => {
+  // A state directory that cannot be made ends `drover up` before anything starts.
+  const up = ["up", "--state", join(home.dir, "file/state")];
+  writeFileSync(join(home.dir, "file"), "");
+  const line = "drover: Commands use the context other. To use this Drover: drover context use local\n";
+  stored("other");
+  expect((await drover(up)).stderr).toContain(line);
+  stored();
+  expect((await drover(up)).stderr).not.toContain("Commands use");
+  expect((await drover(up, { DROVER_CONTEXT: "other" })).stderr).toContain(line);
+});
