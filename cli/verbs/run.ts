@@ -163,7 +163,8 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
         "an empty directory. To send this one along: --upload .",
     );
   }
-  const refused = (error: unknown) => refusal(error, spec, withFiles);
+  const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
+  const refused = (error: unknown) => refusal(error, spec, withFiles, adding);
   const { detach, quiet, json } = flags;
   return submitted(io, client, context, spec, { detach, quiet, json, refusal: refused });
 }

@@ -5,7 +5,7 @@ import type { Defaults } from "../../cli/config/config.ts";
 import { withDefaults } from "../../cli/config/defaults.ts";
 import type { SpecFlags } from "../../cli/run/spec.ts";
 import { type Bench, openBench } from "./support/command.ts";
-import { TOKEN } from "./support/control-plane.ts";
+import { problem, TOKEN } from "./support/control-plane.ts";
 import { type Home, makeHome } from "./support/home.ts";
 
 // What `drover run` takes from its context.
@@ -82,6 +82,20 @@ test("a run of a local Drover has those of `local`, a PATH among them (cli.md#de
   expect(await submitted(["--", "x"], { cwd, env: home.env() })).toMatchObject({
     env: { A: "1", PATH: "/opt/bin" },
   });
+});
+
+test("a run that is refused names the context that adds to it (cli.md#defaults)", async () => {
+  const work = { url: bench.plane.url, token: TOKEN };
+  const refuse = () =>
+    bench.plane.on("POST", /^\/v1\/runs$/, (_seen, res) => problem(res, 404, "unknown_pool"), 1);
+  const refused = async (more: Defaults) => {
+    home.write({ version: 1, current: "work", contexts: { work: { ...work, ...more } } });
+    refuse();
+    return (await bench.run(["run", "--", "x"], { env: home.env() })).stderr;
+  };
+  const line = "The context work adds to each run: drover context show";
+  expect(await refused(all)).toContain(line);
+  expect(await refused({})).not.toContain(line);
 });
 
 test("a run of a Drover that variables name has none (cli.md#defaults)", async () => {
