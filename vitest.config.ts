@@ -18,7 +18,7 @@ Object.assign(process.env, checkoutEnv(), secrets, checks);
 const scripts = {
   name: "shell scripts as texts",
   load: (id: string) =>
-    id.endsWith(".sh") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))};` : undefined,
+    /\.(?:sh|zsh|fish)$/.test(id) ? `export default ${JSON.stringify(readFileSync(id, "utf8"))};` : undefined,
 };
 
 // Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores. A

@@ -1,7 +1,8 @@
 // How does the agent store its journal and its lease?
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makePrivateDir, readIfThere, replaceFile } from "../posix/files.ts";
+import { replaceFile } from "../disk/atomic.ts";
+import { makePrivateDir, readIfThere } from "../posix/files.ts";
 import type { Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type AttemptJournal, journalOf, leaseOf } from "./core/journal.ts";

@@ -1,7 +1,8 @@
 // Which secret values does this agent know of an attempt, and how does it know them again after a restart?
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { makePrivateDir, readIfThere, writeAtomically } from "../posix/files.ts";
+import { writeAtomically } from "../disk/atomic.ts";
+import { makePrivateDir, readIfThere } from "../posix/files.ts";
 import type { HostSecrets } from "../src/schema/access/secret.ts";
 import { MAX_RUN_SECRET_BYTES } from "../src/shared/limits.ts";
 import { formatSize } from "../src/shared/size.ts";

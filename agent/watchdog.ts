@@ -1,6 +1,7 @@
 // How is the watchdog of the lease started?
 import { join } from "node:path";
-import { readIfThere, replaceFile } from "../posix/files.ts";
+import { replaceFile } from "../disk/atomic.ts";
+import { readIfThere } from "../posix/files.ts";
 import { lives, parseStat } from "../posix/proc.ts";
 import type { Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";

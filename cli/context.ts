@@ -4,11 +4,16 @@ import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
 import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../src/shared/access/project.ts";
 import { parseToken } from "../src/shared/access/token-text.ts";
-import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
+import { loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
+import { checkedUrl } from "./config/address.ts";
+import { choiceOf, type Where } from "./config/choice.ts";
+import { type Config, contextIn, type Defaults, LOCAL } from "./config/config.ts";
+import { readConfig } from "./config/config-file.ts";
 import { CliError } from "./errors.ts";
 import { readOwnFile } from "./own-file.ts";
 import type { Io } from "./terminal/io.ts";
+import { printable } from "./terminal/text.ts";
 
 /** The Drover that this command talks to. */
 export interface Context {
@@ -19,6 +24,14 @@ export interface Context {
    * processes on this machine.
    */
   file: string | undefined;
+  /** The name of the context; undefined if the environment has the URL and the token. */
+  name: string | undefined;
+  /** What has chosen this Drover, in words. */
+  by: string;
+  /** The project of the context, for a caller that belongs to none. */
+  project: string | undefined;
+  /** What `drover run` takes from the context. */
+  defaults: Defaults;
 }
 
 declare const DROVER_VERSION: string;
@@ -26,18 +39,28 @@ declare const DROVER_VERSION: string;
 /** Where `drover up` keeps its state, in the directory in which it is started. */
 export const DEFAULT_STATE_DIR = ".drover";
 
-/** The parts of the process that choose a Drover. */
-export type Where = Pick<Io, "env" | "cwd" | "state">;
-
 /**
  * Returns a client for the chosen Drover. If no Drover is chosen, throws a `CliError` that says what to do.
  */
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
-  const { url, token } = context;
-  const project = io.project ?? projectFrom(io.env.DROVER_PROJECT);
-  const client = createClient({ url, token, project, userAgent: `drover/${DROVER_VERSION}` });
-  return { client, context };
+  return { client: clientFor(context, projectFor(io, context)?.name), context };
+}
+
+/** A client for a Drover. */
+export function clientFor({ url, token }: { url: string; token: string }, project?: string): Client {
+  return createClient({ url, token, project, userAgent: `drover/${DROVER_VERSION}` });
+}
+
+/** The project to act in, and what names it. Undefined: the one of the token. */
+export function projectFor(
+  io: Pick<Io, "env" | "project">,
+  { project, name }: Pick<Context, "project" | "name">,
+): { name: string; by: string } | undefined {
+  if (io.project !== undefined) return { name: io.project, by: "--project" };
+  const variable = projectFrom(io.env.DROVER_PROJECT);
+  if (variable !== undefined) return { name: variable, by: "DROVER_PROJECT" };
+  return project === undefined ? undefined : { name: project, by: `context ${name}` };
 }
 
 /** The project that a variable names. A name that cannot be one is never sent. */
@@ -48,55 +71,69 @@ function projectFrom(name: string | undefined): string | undefined {
 }
 
 /**
- * Finds the Drover to talk to. The first of these wins:
+ * Finds the Drover to talk to (cli.md#which). The first of these wins:
  *
- * 1. `drover --state <directory>`,
- * 2. `DROVER_URL` with `DROVER_TOKEN`, or `DROVER_STATE`,
- * 3. the nearest state of a `drover up`, in this directory or a directory above it, as Git finds `.git`. The
+ * 1. `drover --state <directory>` or `drover --context <name>`,
+ * 2. `DROVER_URL` with `DROVER_TOKEN`, `DROVER_STATE`, or `DROVER_CONTEXT`,
+ * 3. the current context of the config file,
+ * 4. the nearest state of a `drover up`, in this directory or a directory above it, as Git finds `.git`. The
  *    state is the `.drover` in a directory, or the directory itself if it is a state directory.
  *
  * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token is sent only to the Drover to
  * which the token belongs. A state directory of another user is refused (`own-file.ts`).
  */
 export function findContext(io: Where): Context {
-  const url = io.env.DROVER_URL || undefined;
-  const token = io.env.DROVER_TOKEN || undefined;
-  const named = io.env.DROVER_STATE || undefined;
-  if (token !== undefined && url === undefined) {
-    throw new CliError(
-      "DROVER_TOKEN is set, but DROVER_URL is not, so it is unclear which Drover the token is for.",
-      ["Set DROVER_URL to that Drover, or unset DROVER_TOKEN to use a local one."],
-    );
-  }
-  if (io.state !== undefined) return readState(resolve(io.cwd, io.state));
-  if (url !== undefined && named !== undefined) {
-    throw new CliError("DROVER_URL and DROVER_STATE are both set, but only one can choose the Drover.", [
-      "Unset one of them.",
-    ]);
-  }
-  if (url !== undefined) {
-    if (token === undefined) {
-      throw new CliError("DROVER_URL is set, but DROVER_TOKEN is not.", [
-        "Set DROVER_TOKEN to a token of that Drover, or unset DROVER_URL to use a local one.",
-      ]);
+  let config: Config | undefined;
+  const read = () => {
+    config ??= readConfig(io);
+    return config;
+  };
+  const choice = choiceOf(io, () => read().current);
+  const { by } = choice;
+  switch (choice.kind) {
+    case "variables":
+      return {
+        ...ofVariables(choice),
+        by,
+        file: undefined,
+        name: undefined,
+        project: undefined,
+        defaults: {},
+      };
+    case "context":
+      return { ...ofConfig(read(), choice.name), by, file: undefined, name: choice.name };
+    case "state":
+    case "nearest": {
+      const found = choice.kind === "state" ? readState(resolve(io.cwd, choice.directory)) : nearest(io.cwd);
+      const defaults = contextIn(read(), LOCAL) ?? {};
+      return { ...found, by, name: LOCAL, project: undefined, defaults };
     }
-    if (parseToken(token).kind === "typo") {
-      throw new CliError("DROVER_TOKEN has a typing error: its checksum does not match.", ["Copy it again."]);
-    }
-    return { url: checkedUrl(url), token, file: undefined };
   }
-  if (named !== undefined) return readState(resolve(io.cwd, named));
-  const found = readUpwards(io.cwd);
-  if (found === undefined) {
-    throw new CliError("No Drover found in this directory or above it.", [
-      "Start one here with `drover up`, or point to one: set DROVER_STATE to its state directory, or",
-      "DROVER_URL and DROVER_TOKEN.",
-    ]);
-  }
-  return found;
 }
 
-type Found = Context & { file: string };
+function ofVariables({ url, token }: { url: string; token: string }): { url: string; token: string } {
+  if (parseToken(token).kind === "typo") {
+    throw new CliError("DROVER_TOKEN has a typing error: its checksum does not match.", ["Copy it again."]);
+  }
+  return { url: checkedUrl(url, "DROVER_URL"), token };
+}
+
+function ofConfig(config: Config, name: string): Pick<Context, "url" | "token" | "project" | "defaults"> {
+  const { url, token, project, ...defaults } = contextIn(config, name) ?? {};
+  if (url !== undefined && token !== undefined) return { url, token, project, defaults };
+  throw unknownContext(name, config);
+}
+
+/** The error for a context that does not exist. */
+export function unknownContext(name: string, { contexts }: Config): CliError {
+  const names = [LOCAL, ...Object.keys(contexts).filter((one) => one !== LOCAL)];
+  return new CliError(`There is no context \`${printable(name)}\`.`, [
+    `The contexts are: ${names.join(", ")}.`,
+    `To make one: drover login <url> --name ${quoteArgv([name])}`,
+  ]);
+}
+
+type Found = Pick<Context, "url" | "token"> & { file: string };
 
 /** The Drover whose state is in this directory. */
 function readState(directory: string): Found {
@@ -107,27 +144,18 @@ function readState(directory: string): Found {
   ]);
 }
 
-function checkedUrl(text: string): string {
-  if (isSafeAddress(text)) return text;
-  if (URL.canParse(text) && new URL(text).protocol === "http:") {
-    throw new CliError(`DROVER_URL is ${text}: over plain http, others could read your token.`, [
-      "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and set",
-      "DROVER_URL to http://127.0.0.1 with that port.",
-    ]);
-  }
-  throw new CliError(`DROVER_URL is not an http or https URL: ${text}`, [
-    "Write it as https://drover.example.com",
-  ]);
-}
-
-function readUpwards(start: string): Found | undefined {
+function nearest(start: string): Found {
   for (let directory = resolve(start); ; directory = dirname(directory)) {
     const found =
       readContext(join(directory, DEFAULT_STATE_DIR)) ??
       (isStateDir(directory) ? readContext(directory) : undefined);
     if (found !== undefined) return found;
-    if (directory === dirname(directory)) return undefined;
+    if (directory === dirname(directory)) break;
   }
+  throw new CliError("No Drover found in this directory or above it.", [
+    "Start one here with `drover up`, or use one elsewhere: `drover login <url>`. For this command alone,",
+    "set DROVER_STATE to its state directory, or DROVER_URL and DROVER_TOKEN.",
+  ]);
 }
 
 /** Other tools write a `context.json`, too. Only `drover up` keeps an `up.json` beside it. */

@@ -5,7 +5,9 @@ import type { ServiceStatus } from "../client/types.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
 import { errorText } from "../src/shared/words.ts";
-import { DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
+import type { Where } from "./config/choice.ts";
+import { LOCAL } from "./config/config.ts";
+import { type Context, DEFAULT_STATE_DIR, findContext } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./terminal/sink.ts";
 import { printable } from "./terminal/text.ts";
@@ -27,23 +29,23 @@ export function explain(error: unknown, io: Where): Explanation {
 }
 
 function wordsFor(error: unknown, io: Where): string[] {
+  const chosen = chosenBy(io);
   if (error instanceof UnreachableError) {
-    const file = localFile(io);
-    return [`Drover at ${error.url} does not answer: ${error.reason}.`, ...fullDisk(file), whatToStart(file)];
+    const what = `Drover at ${error.url} does not answer: ${error.reason}.`;
+    return [what, ...fullDisk(chosen?.file), whatToStart(chosen)];
   }
   if (error instanceof StrangerError) {
-    const file = localFile(io);
     return [
       `The program listening on ${error.address} does not know your token.`,
       "Either it is not your Drover, or the token was revoked or has expired.",
       "Your token was not sent to it.",
-      file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(file),
+      chosen?.file === undefined ? `Check ${sourceOf(chosen)}.` : whatToStart(chosen),
     ];
   }
   if (error instanceof ApiError) {
     const fields = error.errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
-    if (error.status === 401) return [error.detail, whatToken(localFile(io))];
-    if (error.status >= FIRST_FAULT_STATUS) return [error.detail, ...whatFailed(error, localFile(io))];
+    if (error.status === 401) return [error.detail, whatToken(chosen)];
+    if (error.status >= FIRST_FAULT_STATUS) return [error.detail, ...whatFailed(error, chosen?.file)];
     const isOfFields = error.code === "invalid_request" && fields.length > 0;
     return [isOfFields ? "Drover does not accept this:" : error.detail, ...fields];
   }
@@ -65,21 +67,36 @@ function fullDisk(file: string | undefined): string[] {
   return free !== undefined && isFull(free) ? [fullDiskText(dir, free)] : [];
 }
 
-function whatToStart(file: string | undefined): string {
-  if (file === undefined) return "Check DROVER_URL and the network.";
-  const stateDir = dirname(file);
+function whatToStart(chosen: Context | undefined): string {
+  if (chosen?.file === undefined) {
+    return `Check ${isStored(chosen) ? sourceOf(chosen) : "DROVER_URL"} and the network.`;
+  }
+  const stateDir = dirname(chosen.file);
   const flag = basename(stateDir) === DEFAULT_STATE_DIR ? "" : ` --state ${quoteArgv([stateDir])}`;
-  return `It was started by \`drover up\` (${file}). If it is no longer running: drover up${flag}`;
+  return `It was started by \`drover up\` (${chosen.file}). If it is no longer running: drover up${flag}`;
 }
 
-function whatToken(file: string | undefined): string {
-  return file === undefined ? "Check DROVER_TOKEN." : `The token is from ${file}.`;
+function whatToken(chosen: Context | undefined): string {
+  if (chosen?.file !== undefined) return `The token is from ${chosen.file}.`;
+  if (!isStored(chosen)) return "Check DROVER_TOKEN.";
+  const login = `drover login ${chosen.url} --name ${chosen.name}`;
+  return `The token is from ${sourceOf(chosen)}. To store another one: ${login}`;
 }
 
-/** The context file of the chosen Drover, if this Drover is local. */
-function localFile(io: Where): string | undefined {
+/** Where URL and token come from that no `drover up` has written. */
+function sourceOf(chosen: Context | undefined): string {
+  return isStored(chosen) ? `the context \`${chosen.name}\`` : "DROVER_URL and DROVER_TOKEN";
+}
+
+/** Whether it is a context of the config file. */
+function isStored(chosen: Context | undefined): chosen is Context {
+  return chosen?.name !== undefined && chosen.name !== LOCAL;
+}
+
+/** The chosen Drover, if that can still be told. */
+function chosenBy(io: Where): Context | undefined {
   try {
-    return findContext(io).file;
+    return findContext(io);
   } catch {
     // The caller is already explaining another error.
     return undefined;

@@ -4,17 +4,20 @@ import { Command, CommanderError } from "commander";
 import { addHelp, addVersion, inOurWords } from "./about.ts";
 import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
-import { path, projectName } from "./options.ts";
+import { contextName, path, projectName } from "./options.ts";
 import { type Io, ioOfProcess } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
 import { addAudit } from "./verbs/audit.ts";
+import { addCompletion } from "./verbs/completion.ts";
+import { addContext } from "./verbs/contexts.ts";
 import { addCp } from "./verbs/cp.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
 import { addExec } from "./verbs/exec.ts";
 import { addIssuer } from "./verbs/issuer.ts";
+import { addLogin } from "./verbs/login.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addMachineVerbs } from "./verbs/machine-verbs.ts";
 import { addPools } from "./verbs/pools.ts";
@@ -54,8 +57,9 @@ Examples:
   drover ps                    what is running, and what ran recently
   drover why <run>             what a run is waiting for
 
-Commands talk to the Drover that \`drover up\` started in this directory or one above it. For another one
-on this machine, use --state or DROVER_STATE; for one elsewhere, DROVER_URL with DROVER_TOKEN.
+Which Drover a command means: --state or --context; else DROVER_URL with DROVER_TOKEN, DROVER_STATE or
+DROVER_CONTEXT; else the context in use (\`drover login\`, \`drover context use\`); else the one that
+\`drover up\` started in this directory or one above it. \`drover context show\` says which, and why.
 \`drover up\` gives full access: \`drover --project ml …\` or DROVER_PROJECT acts in one project.`;
 
 /** Builds the command. A verb calls `exitWith` to end with an exit code other than 0. */
@@ -63,6 +67,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   const program = new Command("drover")
     .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
     .option("--state <directory>", "use the Drover that keeps its state there", path)
+    .option("--context <name>", "use this context: drover context list", contextName)
     .option("--project <name>", "act in this project, with a token that belongs to none", projectName)
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
@@ -75,6 +80,9 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
     .exitOverride()
     .on("option:state", (directory: string) => {
       io.state = directory;
+    })
+    .on("option:context", (name: string) => {
+      io.context = name;
     })
     .on("option:project", (name: string) => {
       io.project = name;
@@ -114,8 +122,11 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addIssuer(program, io);
   addSecrets(program, io);
   addProvider(program, io, exitWith);
+  addLogin(program, io);
+  addContext(program, io);
+  addCompletion(program, io);
   addVersion(program, io, VERSION);
-  addHelp(program);
+  addHelp(program, io, VERSION);
   for (const verb of program.commands) {
     verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
   }

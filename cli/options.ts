@@ -7,6 +7,7 @@ import { parseDuration } from "../src/shared/duration.ts";
 import { escapeReferences } from "../src/shared/references.ts";
 import { RUN_STATES } from "../src/shared/run-state.ts";
 import { parseSize } from "../src/shared/size.ts";
+import { CONTEXT_NAME_TEXT, isContextName } from "./config/config.ts";
 
 /** The words that `--state` accepts for runs (api.md#state-filter). */
 export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATES, "done", "all"];
@@ -75,6 +76,12 @@ export function projectName(text: string): string {
   throw new InvalidArgumentError(`It ${PROJECT_NAME_TEXT}.`);
 }
 
+/** The name of a context. */
+export function contextName(text: string): string {
+  if (isContextName(text)) return text;
+  throw new InvalidArgumentError(`It ${CONTEXT_NAME_TEXT}.`);
+}
+
 /** An amount of money above 0. */
 export function amount(text: string): number {
   const value = /^\d{1,7}(\.\d{1,6})?$/.test(text) ? Number(text) : 0;
@@ -97,19 +104,24 @@ export function several(text: string, before: string[] = []): string[] {
   return [...before, text];
 }
 
+/** A parser of words that names them: completion offers them (cli.md#completion). */
+type OfWords<Parse> = Parse & { allowed: readonly string[] };
+
 /** One of the allowed words. */
-export function word<Word>(allowed: readonly Word[]) {
-  return (text: string): Word => {
+export function word<Word>(allowed: readonly Word[]): OfWords<(text: string) => Word> {
+  const parse = (text: string): Word => {
     const found = allowed.find((candidate) => String(candidate) === text);
     if (found !== undefined) return found;
     throw new InvalidArgumentError(`It must be one of: ${allowed.join(", ")}.`);
   };
+  return Object.assign(parse, { allowed: allowed.map(String) });
 }
 
 /** One of the allowed words; the flag may be repeated. */
-export function words<Word>(allowed: readonly Word[]) {
+export function words<Word>(allowed: readonly Word[]): OfWords<(text: string, before?: Word[]) => Word[]> {
   const one = word(allowed);
-  return (text: string, before: Word[] = []): Word[] => [...before, one(text)];
+  const parse = (text: string, before: Word[] = []): Word[] => [...before, one(text)];
+  return Object.assign(parse, { allowed: one.allowed });
 }
 
 /** `name=value`; the flag may be repeated, and the last value of a name wins. */

@@ -1,7 +1,7 @@
 // How do hosts on this machine learn that it has slept?
 import { unlinkSync } from "node:fs";
 import { uptime } from "node:os";
-import { replaceFile } from "../posix/files.ts";
+import { replaceFile } from "../disk/atomic.ts";
 import { pathIn } from "./state/names.ts";
 
 /** How often the file is written, and the gap between two writes that counts as a sleep. */

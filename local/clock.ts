@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { z } from "zod";
-import { tryReadJson, writeAtomically } from "../posix/files.ts";
+import { writeAtomically } from "../disk/atomic.ts";
+import { tryReadJson } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
 /** The smallest jump of the wall clock that is corrected. A smaller jump does not matter to any delay. */

@@ -1,51 +1,10 @@
-// How is a file of Drover written whole or not at all?
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+// How is a small file read that may not be there, and how is a private folder made?
+import { readFileSync } from "node:fs";
 import { makeDirs } from "../disk/make-dirs.ts";
 import { errorCode, isStarved } from "./errors.ts";
 
 /** Only this user may read Drover's files: there are secrets among them, and logs of tasks. */
-const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
-
-/** Ending of the temporary file that a crash can leave beside the file that was being written. */
-export const TEMPORARY_ENDING = ".new";
-
-/** Writes a file whole or not at all, also across a crash of the machine. */
-export function writeAtomically(path: string, content: string | Uint8Array): void {
-  write(path, content, true);
-  const folder = openSync(dirname(path), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
-}
-
-/**
- * Writes a file whole or not at all, whatever happens to this process. A crash of the machine can leave the
- * file empty, so use this only for files that are not needed after a boot. A flush would take longer than the
- * start of a command.
- */
-export function replaceFile(path: string, text: string): void {
-  write(path, text, false);
-}
-
-/**
- * A file must have only one writer. `wx` never writes through a link that somebody has put at the temporary
- * path.
- */
-function write(path: string, content: string | Uint8Array, flush: boolean): void {
-  const temporary = path + TEMPORARY_ENDING;
-  rmSync(temporary, { force: true });
-  try {
-    writeFileSync(temporary, content, { mode: PRIVATE_FILE, flag: "wx", flush });
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-}
 
 /** The text of a file; undefined if there is none. */
 export function readIfThere(path: string): string | undefined {

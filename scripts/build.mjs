@@ -14,6 +14,9 @@ await writeApiModule();
 await build(worker);
 writeWorkerOptions();
 await build(commandOptions());
+// The manual pages, from the help of the command itself. `package.json` lists them.
+const written = await run("node", ["dist/cli.mjs", "help", "--into", "dist/man"]);
+if (written.code !== 0) process.exitCode = 1;
 // `drover/client`, with type declarations that need no other package.
 await build(client);
 const declared = await run("tsc", ["-p", "tsconfig.client.json"]);

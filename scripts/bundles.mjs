@@ -27,7 +27,7 @@ export const commonOptions = (ofVersion = version) => ({
   format: "esm",
   sourcemap: false,
   logLevel: "warning",
-  loader: { ".sh": "text" },
+  loader: { ".sh": "text", ".zsh": "text", ".fish": "text" },
   plugins: [withoutLocales],
   define: { DROVER_VERSION: JSON.stringify(ofVersion) },
 });

@@ -2,7 +2,8 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readIfThere, replaceFile } from "../../posix/files.ts";
+import { replaceFile } from "../../disk/atomic.ts";
+import { readIfThere } from "../../posix/files.ts";
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant } from "../../src/shared/machine.ts";

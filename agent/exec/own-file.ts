@@ -4,7 +4,8 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { tryReadText, writeAtomically } from "../../posix/files.ts";
+import { writeAtomically } from "../../disk/atomic.ts";
+import { tryReadText } from "../../posix/files.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 
 const FETCH_WITHIN_MS: Millis = 5 * 60_000;

@@ -1,7 +1,8 @@
 // What must be done before a command starts, and how is it then started?
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readIfThere, replaceFile } from "../../posix/files.ts";
+import { replaceFile } from "../../disk/atomic.ts";
+import { readIfThere } from "../../posix/files.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { MARKS, type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
 import type { Identity } from "../plane/identity.ts";

@@ -4,7 +4,7 @@ import { existsSync, type FSWatcher, readlinkSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { replaceFile } from "../../posix/files.ts";
+import { replaceFile } from "../../disk/atomic.ts";
 import { killTree } from "../../posix/kill.ts";
 import { childrenOf, environmentOf, lives, type Proc, sendSignal } from "../../posix/proc.ts";
 import { findTree } from "../../posix/tree.ts";

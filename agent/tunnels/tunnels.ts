@@ -2,7 +2,8 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { makePrivateDir, readIfThere, replaceFile } from "../../posix/files.ts";
+import { replaceFile } from "../../disk/atomic.ts";
+import { makePrivateDir, readIfThere } from "../../posix/files.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import {
   frameIn,

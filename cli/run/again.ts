@@ -4,6 +4,7 @@ import { specAgain } from "../../client/runs/rerun.ts";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunStatus, RunSummary } from "../../client/types.ts";
 import { CliError } from "../errors.ts";
+import { hasFailed } from "./failed.ts";
 import { given, type NamedSpec } from "./spec.ts";
 
 /** The flags of `drover rerun` that change the run, as parsed. */
@@ -53,25 +54,10 @@ export function differencesOf(
 }
 
 /**
- * The runs of a list that failed, to people, and that no run of the list repeats: their command ended with
- * another code than 0, or they ended without an end of their command. Who aborts a run wants no other.
+ * The runs of a list that failed, to people, and that no run of the list repeats. Who aborts a run wants no
+ * other.
  */
 export function failedOnes(runs: readonly RunSummary[]): RunSummary[] {
   const repeated = new Set(runs.map(({ rerunOf }) => rerunOf));
   return runs.filter((run) => hasFailed(run) && !repeated.has(run.id));
-}
-
-function hasFailed({ state, exitCode }: RunSummary): boolean {
-  switch (state) {
-    case "complete":
-      return exitCode !== null && exitCode !== 0;
-    case "failed":
-    case "timedout":
-    case "unknown":
-      return true;
-    case "pending":
-    case "running":
-    case "aborted":
-      return false;
-  }
 }

@@ -37,6 +37,8 @@ export interface Attendance {
   group?: readonly string[] | undefined;
   /** Resolves when the run has been accepted. */
   accepted: Promise<unknown>;
+  /** Nothing but the run's output is shown (cli.md#quiet). */
+  isQuiet: boolean;
   /** Where the command's output goes. */
   sinks: { stdout: Sink; stderr: Sink };
   interrupts: Interrupts;
@@ -58,7 +60,7 @@ export interface Attendance {
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
-  const { progress, abortState } = attendance;
+  const { progress, abortState, isQuiet } = attendance;
   let abortedAs: number | undefined;
 
   const abort = async (exitCode: number, reason: string, line: string) => {
@@ -66,7 +68,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     abortedAs = exitCode;
     abortState.isRequested = true;
     await progress.stop();
-    await io.say(line);
+    if (!isQuiet) await io.say(line);
     await accepted;
     await client.runs.abort(run, { reason, signal: leave, patience: PATIENCE });
     abortState.isConfirmed = true;
@@ -99,7 +101,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     const copies =
       group === undefined
         ? STREAMS.map((stream) => copy({ task, stream }))
-        : [printStory({ io, client, run, tasks: group, progress, leave, copy })];
+        : [printStory({ io, client, run, tasks: group, isQuiet, progress, leave, copy })];
     const [status] = await Promise.all([ended, ...copies]);
     return { status, abortedAs };
   };

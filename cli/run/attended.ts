@@ -4,7 +4,7 @@ import { shownTask } from "../../client/easy.ts";
 import { UnreachableError } from "../../client/errors.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Context } from "../context.ts";
-import { CliError } from "../errors.ts";
+import { CliError, EXIT } from "../errors.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
@@ -68,7 +68,18 @@ async function attended(
   const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
   const hurried = interrupts.second.then(leftAs);
   try {
-    const attendance = { io, client, run: spec.id, interrupts, leave, progress, accepted, abortState };
+    const isQuiet = how.quiet === true;
+    const attendance = {
+      io,
+      client,
+      run: spec.id,
+      isQuiet,
+      interrupts,
+      leave,
+      progress,
+      accepted,
+      abortState,
+    };
     return await Promise.race([toTheEnd(attendance, spec, how), hurried, detached]);
   } finally {
     // The signals stay caught: another Ctrl-C must not change the exit code.
@@ -81,7 +92,7 @@ async function toTheEnd(
   spec: NamedSpec,
   how: Attending,
 ): Promise<number> {
-  const { io, run, accepted } = attendance;
+  const { io, run, accepted, isQuiet } = attendance;
   let isAccepted = false;
   const noted = accepted.then(() => {
     isAccepted = true;
@@ -95,9 +106,11 @@ async function toTheEnd(
   );
   await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
   const verdict = verdictOf(status, abortedAs);
-  if (verdict.message !== undefined) await io.say(verdict.message);
+  // What the exit code says already is not said. That Drover has failed is an error, and errors are said.
+  const isSaid = !isQuiet || verdict.exitCode === EXIT.drover;
+  if (verdict.message !== undefined && isSaid) await io.say(verdict.message);
   const result = resultLine(status);
-  if (result !== undefined && how.quiet !== true) await io.say(result);
+  if (result !== undefined && !isQuiet) await io.say(result);
   if (how.json) await io.stdout.write(`${asJson(status)}\n`);
   return verdict.exitCode;
 }

@@ -4,17 +4,26 @@ import { CliError } from "../errors.ts";
 import { printable } from "../terminal/text.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags } from "./spec.ts";
 
-/** Puts a failed submission into words, with fields named as on the command line or in the file. */
-export function refusal(error: unknown, spec: NamedSpec, flags: SpecFlags & { file?: string }): unknown {
+/**
+ * Puts a failed submission into words, with fields named as on the command line or in the file. `context`:
+ * the name of the context that has added something to it.
+ */
+export function refusal(
+  error: unknown,
+  spec: NamedSpec,
+  flags: SpecFlags & { file?: string },
+  context?: string,
+): unknown {
+  const added = context === undefined ? [] : [`The context ${context} adds to each run: drover context show`];
   const named = (pointer: string) =>
     flagOfPointer(pointer, spec, flags.file === undefined ? undefined : flags);
   if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
   if (error instanceof ApiError && error.errors.length > 0) {
     const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);
-    return new CliError("This run is not accepted.", wrong.map(printable));
+    return new CliError("This run is not accepted.", [...wrong.map(printable), ...added]);
   }
   if (error instanceof ApiError && error.code === "unknown_pool") {
-    return new CliError(printable(error.detail), ["Choose one of: drover pools"]);
+    return new CliError(printable(error.detail), ["Choose one of: drover pools", ...added]);
   }
   if (error instanceof UnreachableError && !error.neverSent) {
     return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
+import type { SecretUses } from "../config/config.ts";
 import type { Here } from "./here.ts";
 
 /** The flags of `drover run` that describe the run, as parsed. */
@@ -35,9 +36,6 @@ export interface SpecFlags {
   identity?: boolean;
   secret?: SecretUses;
 }
-
-/** Secrets by the names that the command has for them. */
-export type SecretUses = Record<string, { secret: string; as: "file" | "env" }>;
 
 /** A submission with an id that this command has chosen. */
 export type NamedSpec = RunSpec & { id: string };

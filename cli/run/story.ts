@@ -21,6 +21,8 @@ export interface Story {
   run: string;
   /** The names of the run's tasks. */
   tasks: readonly string[];
+  /** Only the output of the tasks is shown, and no events. */
+  isQuiet: boolean;
   progress: Progress;
   leave: AbortSignal;
   /** Copies an attempt's output until the attempt has ended. Lines for stderr go through `printer`. */
@@ -68,7 +70,7 @@ export class StoryPrinter {
  * copied.
  */
 export async function printStory(story: Story): Promise<void> {
-  const { client, run, leave, progress } = story;
+  const { client, run, leave, progress, isQuiet } = story;
   const printer = new StoryPrinter(story);
   const copies = new Map<string, Promise<unknown>>();
   const begin = (task: string, attempt: string | undefined) => {
@@ -80,7 +82,7 @@ export async function printStory(story: Story): Promise<void> {
   };
   for await (const event of client.runs.watch(run, { signal: leave, patience: PATIENCE })) {
     const { task, type, details } = event;
-    await printer.event(event);
+    if (!isQuiet) await printer.event(event);
     if (task === null || type !== "Started") continue;
     await progress.stop(); // events now say what happens
     const attempt = attemptOf(details);

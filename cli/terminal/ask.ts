@@ -1,6 +1,7 @@
 // How is a person at a terminal asked something?
 import { constants } from "node:os";
-import { createInterface } from "node:readline/promises";
+import { createInterface, type Interface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { CliError, exitCodeOfSignal } from "../errors.ts";
 import { printable } from "./text.ts";
 
@@ -24,7 +25,27 @@ export function isAtTerminal(): boolean {
  * what it says then.
  */
 export function personAtTerminal(ending: string): Person {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  return personOf(ending, createInterface({ input: process.stdin, output: process.stderr }));
+}
+
+/**
+ * Asks the person at the terminal for a line that is not shown. `ending`: what the command says if the person
+ * ends it instead.
+ */
+export async function askSecret(question: string, ending: string): Promise<string> {
+  // A terminal that Node edits lines for shows nothing by itself, and this shows nothing either.
+  const output = new Writable({ write: (_bytes, _encoding, done) => done() });
+  const person = personOf(ending, createInterface({ input: process.stdin, output, terminal: true }));
+  process.stderr.write(`${question}: `);
+  try {
+    return await person.ask("");
+  } finally {
+    person.leave();
+    process.stderr.write("\n");
+  }
+}
+
+function personOf(ending: string, lines: Interface): Person {
   const ended = new Promise<never>((_, reject) => {
     lines.once("close", () => {
       const exitCode = exitCodeOfSignal(constants.signals.SIGINT);

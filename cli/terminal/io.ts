@@ -9,6 +9,8 @@ export interface Io {
   cwd: string;
   /** `drover --state`: the state directory of the Drover to use. */
   state?: string | undefined;
+  /** `drover --context`: the name of the context to use. */
+  context?: string | undefined;
   /** `drover --project`: the project to act in, for a caller that belongs to none. */
   project?: string | undefined;
   stdout: Sink;
@@ -39,6 +41,11 @@ export function ioOfProcess(): Io {
       }
     },
   };
+}
+
+/** The same process, to which a verb says nothing but errors (cli.md#quiet). */
+export function quietly(io: Io): Io {
+  return { ...io, interactive: false, say: async () => {} };
 }
 
 /** Color functions for a sink; they do nothing if the sink has no color. */

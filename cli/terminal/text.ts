@@ -75,24 +75,55 @@ export function money(amount: number): string {
 
 const GAP = "  ";
 
+/** A cell of a table; `failed`: what it says is a failure, which is shown in `emphasis`. */
+export type Cell = string | { failed: string };
+
 /**
  * Rows under headings, in columns as wide as their widest cell. Lines are cut at `columns`, which is infinite
  * for a program.
  */
 export function table(
   headings: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly (readonly Cell[])[],
   columns: number,
+  emphasis: (text: string) => string = (text) => text,
 ): string {
-  const all = [headings, ...rows.map((row) => row.map(printable))];
+  const all = [headings, ...rows.map((row) => row.map((cell) => printable(textOf(cell))))];
   const widths = headings.map((_, at) => Math.max(...all.map((row) => (row[at] ?? "").length)));
   const lines = all.map((row) =>
-    row
-      .map((cell, at) => (at === headings.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
-      .join(GAP)
-      .trimEnd(),
+    cut(
+      row
+        .map((cell, at) => (at === headings.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+        .join(GAP)
+        .trimEnd(),
+      columns,
+    ),
   );
-  return lines.map((line) => `${cut(line, columns)}\n`).join("");
+  const [first, ...rest] = lines;
+  return [first, ...rest.map((line, at) => emphasized(line, rows[at] ?? [], widths, emphasis))]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.failed;
+}
+
+/** A line with its failures in emphasis, which has no width: so it comes last, from right to left. */
+function emphasized(
+  line: string,
+  row: readonly Cell[],
+  widths: readonly number[],
+  emphasis: (text: string) => string,
+): string {
+  let shown = line;
+  for (const [at, cell] of [...row.entries()].reverse()) {
+    if (typeof cell === "string") continue;
+    const start = widths.slice(0, at).reduce((sum, width) => sum + width + GAP.length, 0);
+    const text = line.slice(start, start + printable(cell.failed).length);
+    if (text !== "") shown = shown.slice(0, start) + emphasis(text) + shown.slice(start + text.length);
+  }
+  return shown;
 }
 
 /** Names and values, one pair per line; pairs with an empty value are left out. */

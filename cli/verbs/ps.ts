@@ -5,6 +5,7 @@ import type { RunSummary } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
+import { stateCells } from "../run/failed.ts";
 import { readRuns, type Selection } from "../run/list-runs.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, elapsed } from "../terminal/text.ts";
@@ -95,8 +96,7 @@ function view(runs: readonly RunSummary[], io: Io, now: number, empty: string): 
   const headings = ["RUN", "STATE", "EXIT", "AGE", "TOOK", "WORKER", "COMMAND"];
   const rows = runs.map((run) => [
     run.id,
-    run.state,
-    run.exitCode === null ? "" : String(run.exitCode),
+    ...stateCells(run),
     elapsed(run.submittedAt, now),
     elapsed(run.startedAt, run.finishedAt ?? now),
     run.worker ?? "",

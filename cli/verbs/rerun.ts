@@ -65,7 +65,7 @@ export function addRerun(program: Command, io: Io, exitWith: (code: number) => v
     .option("--timeout <duration>", "another time limit", positiveDuration)
     .option("--cpus <number>", "another number of virtual CPUs", cpus)
     .option("--memory <size>", "other memory to set aside, and its limit", size)
-    .option("-q, --quiet", "print neither what changes nor what the run waits for")
+    .option("-q, --quiet", "do not say what changes, and of one run show only its output")
     .option("--json", "print the final status, or with several runs the list, as JSON")
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: RerunFlags) => exitWith(await rerun(io, [...new Set(ids)], flags)));

@@ -1,5 +1,6 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
+import { withDefaults } from "../config/defaults.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { readJsonObject } from "../json-file.ts";
@@ -20,7 +21,7 @@ import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { refusal } from "../run/refusal.ts";
 import { type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
-import type { Io } from "../terminal/io.ts";
+import { type Io, quietly } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import { snapshotId } from "./snapshots.ts";
 
@@ -44,7 +45,8 @@ Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting. Ct
 detaches: the run goes on, and drover logs -f shows it again. SIGINT, SIGTERM and
 SIGHUP abort it like Ctrl-C, SIGQUIT detaches.
 Without a terminal, stderr says after ten seconds what the run waits for, and again
-when that changes; --quiet prints errors only.
+when that changes. With --quiet there is only the output of the run, unless output is
+missing, or Drover itself fails (125).
 For a group (-f), stdout has the output of its leader, or of its first main task;
 stderr has the events of the run and the output of the other tasks, line by line.
 If the output is closed (as by a pipe into head), the run is aborted, too.
@@ -58,6 +60,9 @@ The command line reaches the command as written. Only Drover's own variables, su
 the literal text. With a local Drover the command also gets this directory, umask and
 PATH, except in a pool without allowHostPaths. Pass other variables of this shell with
 --env NAME.
+
+A pool, variables and secrets of the context in use are added where neither a flag nor
+the file says otherwise: drover context show.
 
 --upload sends everything but what .gitignore and .droverignore exclude, and never
 .git; files that are already stored are not sent again. With --upload, --snapshot or
@@ -129,7 +134,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       duration,
     )
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
-    .option("-q, --quiet", "print neither what the run waits for nor that it has a result")
+    .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -144,18 +149,22 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
   const { client, context } = connect(io);
-  const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
-  const withFiles = await withInputs(io, client, flags);
-  const pool = flags.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
+  const file = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
+  const given = withDefaults({ flags, content: file }, context.defaults);
+  const { content } = given;
+  const notes = flags.quiet ? quietly(io) : io;
+  const withFiles = await withInputs(notes, client, given.flags);
+  const pool = withFiles.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
   const { here, isRefused } = await hereFor(io, client, context, pool);
   const spec = content === undefined ? specOf(argv, withFiles, here) : specOfFile(content, withFiles, here);
   if (isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
-    await io.say(
+    await notes.say(
       `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
         "an empty directory. To send this one along: --upload .",
     );
   }
-  const refused = (error: unknown) => refusal(error, spec, flags);
+  const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
+  const refused = (error: unknown) => refusal(error, spec, withFiles, adding);
   const { detach, quiet, json } = flags;
   return submitted(io, client, context, spec, { detach, quiet, json, refusal: refused });
 }

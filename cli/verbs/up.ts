@@ -1,6 +1,9 @@
 // `drover up`: starts Drover on this machine.
 import type { Command } from "commander";
 import type { UpFlags } from "../../local/up-command.ts";
+import { choiceOf } from "../config/choice.ts";
+import { LOCAL } from "../config/config.ts";
+import { readConfig } from "../config/config-file.ts";
 import { path, size, wholeNumber } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 
@@ -59,6 +62,21 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       // Loaded on demand, since this module loads a whole runtime.
       const { upCommand } = await import("../../local/up-command.ts");
       const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
+      const context = contextInUse(io);
+      if (context !== undefined) {
+        await io.say(`Commands use the context ${context}. To use this Drover: drover context use ${LOCAL}`);
+      }
       exitWith(await upCommand({ ...flags, stateDir }));
     });
+}
+
+/** The context that commands use instead of a Drover that is started here (cli.md#which). */
+function contextInUse(io: Io): string | undefined {
+  try {
+    const choice = choiceOf({ ...io, state: undefined }, () => readConfig(io).current);
+    return choice.kind === "context" ? choice.name : undefined;
+  } catch {
+    // The next command says what is wrong.
+    return undefined;
+  }
 }

@@ -9,6 +9,7 @@ import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { listText } from "../list.ts";
 import { pair, positiveDuration } from "../options.ts";
+import { stateCells } from "../run/failed.ts";
 import { readRuns } from "../run/list-runs.ts";
 import { PATIENCE } from "../run/patience.ts";
 import type { Io } from "../terminal/io.ts";
@@ -131,8 +132,7 @@ async function readEnds(io: Io, client: Client, { ids, ...filter }: RunFilter): 
 function view(runs: readonly RunSummary[], io: Io, now: number): string {
   const rows = runs.map((run) => [
     run.id,
-    run.state,
-    run.exitCode === null ? "" : String(run.exitCode),
+    ...stateCells(run),
     elapsed(run.startedAt, run.finishedAt ?? now),
     run.command,
   ]);

@@ -103,7 +103,7 @@ function listView(webhooks: readonly Webhook[], io: Io): string {
   const headings = ["NAME", "STATE", "WAITING", "URL", "TYPES", "ONLY", "WHY"];
   const rows = webhooks.map((one) => [
     nameIn(one.project, one.name, "/"),
-    one.state,
+    whyOf(one) === "" ? one.state : { failed: one.state },
     String(one.waiting ?? ""),
     one.url,
     one.types.join(" "),
@@ -224,7 +224,7 @@ function deliveriesView(deliveries: readonly WebhookDelivery[], io: Io): string 
     id,
     type,
     run ?? "",
-    state,
+    state === "failed" ? { failed: state } : state,
     String(tries),
     String(last?.status ?? ""),
     String(last?.durationMs ?? ""),

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { tryReadJson, writeAtomically } from "../../posix/files.ts";
+import { writeAtomically } from "../../disk/atomic.ts";
+import { tryReadJson } from "../../posix/files.ts";
 import { Instance } from "../../src/schema/provider.ts";
 
 /**

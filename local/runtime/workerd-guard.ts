@@ -1,6 +1,6 @@
 // What ends workerd when `drover up` is killed?
 import { chmodSync } from "node:fs";
-import { writeAtomically } from "../../posix/files.ts";
+import { writeAtomically } from "../../disk/atomic.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { ENTRY } from "./entry.ts";
 

@@ -1,6 +1,6 @@
 // What may be in a state directory?
 import { join } from "node:path";
-import { TEMPORARY_ENDING } from "../../posix/files.ts";
+import { TEMPORARY_ENDING } from "../../disk/atomic.ts";
 
 /**
  * Everything that `drover up` writes to a state directory. `pathIn` accepts no other name: a file that is not

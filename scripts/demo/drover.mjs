@@ -20,6 +20,7 @@ export function drover(cwd, args, { quiet = false } = {}) {
       DROVER_URL: undefined,
       DROVER_TOKEN: undefined,
       DROVER_STATE: undefined,
+      DROVER_CONTEXT: "local",
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -70,6 +70,15 @@ function writeSpec(text: string | object): void {
 
 const linesOf = (text: string, mark: string) => text.split("\n").filter((line) => line.includes(` ${mark} `));
 
+test("with --quiet a group has its output, and no events (cli.md#quiet)", async () => {
+  playGroup();
+  writeSpec(GROUP);
+  const ended = await bench.run(["run", "--quiet", "-f", "group.json"]);
+  expect(ended.code).toBe(0);
+  expect(linesOf(ended.stderr, "|").length).toBeGreaterThan(0);
+  expect(linesOf(ended.stderr, "*")).toEqual([]);
+});
+
 test("a group is told on stderr: events in order with their attempts, and output by task", async () => {
   playGroup();
   writeSpec(GROUP);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RunStatus } from "../../src/schema/run/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
-import { json, statusOf } from "./support/control-plane.ts";
+import { json, statusOf, taskOf } from "./support/control-plane.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -167,12 +167,6 @@ test.each([
 
 function attemptOf(id: string): RunStatus["tasks"][number]["attempts"][number] {
   return { id, state: "exited", startedAt: null, finishedAt: null, exit: null };
-}
-
-function taskOf(more: Partial<RunStatus["tasks"][number]>): RunStatus["tasks"][number] {
-  const times = { lastRestart: null, nextStart: null, startedAt: null, finishedAt: null };
-  const known = { name: "main", state: "pending", phase: "running", failed: false } as const;
-  return { ...known, ...times, restarts: 0, attempts: [], events: [], ...more };
 }
 
 test("a server that ignores Range is not copied twice", async () => {

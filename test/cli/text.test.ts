@@ -81,3 +81,17 @@ test.each<[string, number, string[]]>([
 ])("P3: %j in lines of %d columns", (text, columns, lines) => {
   expect(wrap(text, columns)).toEqual(lines);
 });
+
+test("what failed is shown in emphasis, and columns stay where they are (cli.md#color)", () => {
+  const rows = [
+    ["a", { failed: "failed" }, { failed: "" }, "x"],
+    ["bb", "complete", "0", { failed: "y" }],
+  ];
+  const shown = (columns: number) =>
+    table(["RUN", "STATE", "EXIT", "COMMAND"], rows, columns, (text) => `<${text}>`);
+  expect(shown(Number.POSITIVE_INFINITY)).toBe(
+    "RUN  STATE     EXIT  COMMAND\na    <failed>          x\nbb   complete  0     <y>\n",
+  );
+  // A cut line never ends within the emphasis.
+  expect(shown(8)).toBe("RUN  ST…\na    <fa…>\nbb   co…\n");
+});

@@ -28,8 +28,9 @@ test("without any Drover it says how to get one", async () => {
     code: 125,
     stderr:
       "drover: No Drover found in this directory or above it.\n" +
-      "  Start one here with `drover up`, or point to one: set DROVER_STATE to its state directory, or\n" +
-      "  DROVER_URL and DROVER_TOKEN.\n",
+      "  Start one here with `drover up`, or use one elsewhere: `drover login <url>`. " +
+      "For this command alone,\n" +
+      "  set DROVER_STATE to its state directory, or DROVER_URL and DROVER_TOKEN.\n",
   });
 });
 

@@ -61,6 +61,14 @@ test("P12: the installed package needs no other one, and every verb but `up` wor
   });
 });
 
+test("the manual pages are where `man` looks for them (cli.md#man)", () => {
+  const pages = readdirSync(join(prefix, "share/man/man1"));
+  expect(pages).toEqual(expect.arrayContaining(["drover.1", "drover-run.1"]));
+  expect(readFileSync(join(prefix, "share/man/man1/drover-run.1"), "utf8")).toMatch(
+    /^\.TH "DROVER\\-RUN" 1 /,
+  );
+});
+
 test("P12: `drover up` of the installed package says what it needs, and leaves nothing behind", () => {
   expect(drover("up")).toEqual({
     status: 125,

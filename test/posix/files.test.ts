@@ -9,7 +9,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readIfThere, replaceFile, writeAtomically } from "../../posix/files.ts";
+import { replaceFile, writeAtomically } from "../../disk/atomic.ts";
+import { readIfThere } from "../../posix/files.ts";
 import { scratchDir } from "../local/support/scratch.ts";
 
 describe.each([

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { resultOf } from "../../../archive/result.ts";
-import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
+import { replaceFile } from "../../../disk/atomic.ts";
+import { makePrivateDir, readIfThere } from "../../../posix/files.ts";
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import { errorText } from "../../../src/shared/words.ts";

@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { replaceFile } from "../../../disk/atomic.ts";
 import { type Group, killGroup, removeGroup } from "../../../posix/cgroup.ts";
-import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
+import { makePrivateDir, readIfThere } from "../../../posix/files.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { Means } from "../../../src/schema/host.ts";
 import type { Millis } from "../../../src/shared/machine.ts";

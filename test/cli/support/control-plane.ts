@@ -26,6 +26,13 @@ export function statusOf(id: string, patch: RunPatch = {}): RunStatus {
   return changed(sampleOf(id), { submittedAt: SUBMITTED_AT, ...patch });
 }
 
+/** A task of a status that has not ended, unless `more` says so. */
+export function taskOf(more: Partial<RunStatus["tasks"][number]>): RunStatus["tasks"][number] {
+  const times = { lastRestart: null, nextStart: null, startedAt: null, finishedAt: null };
+  const known = { name: "main", state: "pending", phase: "running", failed: false } as const;
+  return { ...known, ...times, restarts: 0, attempts: [], events: [], ...more };
+}
+
 export function summaryOf(id: string, patch: Partial<RunSummary> = {}): RunSummary {
   return {
     id,
