@@ -14,10 +14,10 @@ const EXITED = {
   exit: { code: 1, signal: null, oomKilled: false, message: "" },
 };
 
-test("rules and board name only what is told, and an eviction takes no count (pool.md#histograms)", async () => {
+test("rules and board name what is told, and an eviction takes no count (pool.md#histograms)", async () => {
   const { admin } = openEdge();
   await admin.json(201, "POST", "/v1/webhooks", { name: "hook", url: "https://receiver.test/hook" });
-  await makePool();
+  await makePool({ maxInstances: 1, instanceTypes: { small: { vcpus: 4, memory: "8GiB", price: 1 } } });
   await submit("first");
   const { host } = await bootMachine(world.cloud);
   host.attempts = [{ id: "first/main/1.1", ...EXITED }];
@@ -26,7 +26,7 @@ test("rules and board name only what is told, and an eviction takes no count (po
     const { items } = await objects.pool("default").list({ states: ["complete"], labels: {} }, { limit: 10 });
     return items.length > 0 || undefined;
   });
-  await submit("waits");
+  for (const id of ["takes-all", "waits"]) await submit(id, { resources: { vcpus: 4 } });
   const read = async () => (await admin.send("GET", "/metrics")).text();
   // The worker's news reaches its pool by a message.
   const text = await eventually(async () => {
