@@ -32,6 +32,8 @@ const SAID = {
   fakes: false,
   restarts: 0,
   oomKills: 0,
+  taskFailures: {},
+  startFailures: 0,
   prefer: null,
   exitCode: null,
   finishedAt: null,

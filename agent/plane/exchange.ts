@@ -144,6 +144,7 @@ function staleIf(status: number, text: string): HostEvent | undefined {
 /** The text of a report as it is sent, with its log bytes. */
 function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): string {
   const sent = structuredClone(report);
+  if (report.full) sent.date = Date.now(); // nothing here depends on this machine's date: it is only shown
   const byId = new Map(sent.attempts.map((attempt) => [attempt.id, attempt]));
   for (const { id, stream, from, bytes } of pieces) {
     const log = byId.get(id)?.log;

@@ -12,6 +12,8 @@ import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import type { OwedEntry } from "./audit/entry.ts";
 import type { Via } from "./audit/via.ts";
+import type { Counts } from "./histogram.ts";
+import type { Mishaps } from "./mishaps.ts";
 import type { ProviderFailure } from "./provider-answers.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
@@ -29,7 +31,7 @@ export interface Budget {
 }
 
 /** Allocation → Pool: the run as its allocation sees it, and what the run wants. */
-export interface RunUpsert {
+export interface RunUpsert extends Mishaps {
   run: string;
   submittedAt: Instant;
   /** Who submitted it. */
@@ -62,9 +64,6 @@ export interface RunUpsert {
   exitCode: number | null;
   startedAt: Instant | null;
   finishedAt: Instant | null;
-  /** Restarts of tasks, and attempts that ran out of memory. Both are 0 until the run has ended. */
-  restarts: number;
-  oomKills: number;
   wants: "place" | "nothing";
   /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
   avoid: string[];
@@ -91,9 +90,7 @@ export interface PlacementTerms {
 export type PoolAnswer =
   | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
   | { kind: "queued" }
-  /**
-   * No epoch is open, and none opens before the pool gets a message. `version`: the pool's latest version.
-   */
+  /** No epoch is open, and none opens before the pool gets a message. `version`: the pool's latest. */
   | {
       kind: "none";
       version: number;
@@ -259,6 +256,10 @@ export interface WorkerUpsert {
   paid: { from: Instant; until: Instant | null } | null;
   /** Why its machine could not be destroyed so far. Null: nothing is known to prevent it. */
   destroyFailure: string | null;
+  /** Its calls to the provider so far, counted by outcome and duration (pool.md#histograms). */
+  calls: Counts;
+  /** How far its host's clock is ahead (pool.md#clock-skew). */
+  clockSkewMs: Millis;
   /** As in `RunUpsert`. */
   audit?: OwedEntry[];
 }

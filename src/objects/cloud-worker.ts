@@ -27,7 +27,7 @@ import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
-import { Cloud } from "./host/cloud.ts";
+import { Cloud, timed } from "./host/cloud.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
 import { bootReportOf, parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
@@ -86,11 +86,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async #send(message: WorkerMessage): Promise<WorkerEvent> {
     switch (message.kind) {
       case "create":
-        return { type: "create_answered", answer: await this.#cloud.create(message.body) };
+        return { type: "create_answered", ...(await timed(() => this.#cloud.create(message.body))) };
       case "destroy":
-        return { type: "destroy_answered", answer: await this.#cloud.destroy(message.body) };
+        return { type: "destroy_answered", ...(await timed(() => this.#cloud.destroy(message.body))) };
       case "find":
-        return { type: "find_answered", answer: await this.#cloud.find(message.body) };
+        return { type: "find_answered", ...(await timed(() => this.#cloud.find(message.body))) };
       default:
         return post(peersOf(this.env), message);
     }

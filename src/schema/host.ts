@@ -220,6 +220,12 @@ export const Report = z.object({
     .min(0)
     .optional()
     .describe("milliseconds since the boot of this machine when the report was sent; this reveals delays"),
+  date: z
+    .int()
+    .min(0)
+    .max(MAX_HOST_NUMBER)
+    .optional()
+    .describe("in a full report: the date of this machine in milliseconds since 1970; it is only shown"),
   full: z.boolean(),
   ordersSeen: z.int().min(0).max(MAX_HOST_NUMBER),
   boot: z

@@ -2,14 +2,14 @@
 
 /** A metric's kind in Prometheus' text format, and its help text with the unit. */
 interface Metric {
-  kind: "gauge" | "counter" | "summary";
+  kind: "gauge" | "counter" | "histogram";
   help: string;
 }
 
 /**
  * The complete list of metrics. Every sample has the label `pool`, or `webhook` if it is of an endpoint. No
- * label names a run or a machine, since there may be any number of runs and machines. Summaries have a sum
- * and a count, but no quantiles.
+ * label names a run or a machine, since there may be any number of runs and machines. The buckets
+ * of a histogram are those of `BUCKETS` in `src/core/histogram.ts`.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
@@ -45,10 +45,32 @@ export const METRICS = {
     help: "Attempts that ran out of memory, counted when their run ends.",
   },
   drover_run_start_seconds: {
-    kind: "summary",
+    kind: "histogram",
     help: "Time from the submission of runs to their start, counted when they end.",
   },
-  drover_run_duration_seconds: { kind: "summary", help: "Time from the start of runs to their end." },
+  drover_task_failures_total: {
+    kind: "counter",
+    help: "Tasks that have failed, by the part of the run in which they run, counted when their run ends.",
+  },
+  drover_task_start_failures_total: {
+    kind: "counter",
+    help: "Attempts that their host could not start, counted when their run ends.",
+  },
+  drover_run_duration_seconds: { kind: "histogram", help: "Time from the start of runs to their end." },
+  drover_report_age_seconds: {
+    kind: "histogram",
+    help: "Age of the news that a started run has ended, when its pool hears of it.",
+  },
+  drover_hosts_silent: { kind: "gauge", help: "Hosts that were ready, and whose reports are overdue." },
+  drover_host_silences_total: { kind: "counter", help: "How often the reports of a host became overdue." },
+  drover_host_clock_skew_seconds: {
+    kind: "gauge",
+    help: "How far the clock of a host is off, as far as known: the greatest difference in the pool.",
+  },
+  drover_cloud_call_seconds: {
+    kind: "histogram",
+    help: "Time that calls to the provider took, by call and outcome.",
+  },
   drover_instance_creates_total: { kind: "counter", help: "Machines that were asked for, by outcome." },
   drover_instance_destroys_total: { kind: "counter", help: "Machines whose destruction was requested." },
   drover_instance_boots_total: { kind: "counter", help: "Finished boots, by outcome." },
@@ -57,11 +79,11 @@ export const METRICS = {
     help: "Machines that were seen to be gone, by their previous state: only `shutdown` is expected.",
   },
   drover_instance_ready_seconds: {
-    kind: "summary",
+    kind: "histogram",
     help: "Time from the permission to create a machine until it is ready.",
   },
   drover_instance_shutdown_seconds: {
-    kind: "summary",
+    kind: "histogram",
     help: "Time from the latest request to destroy machines until they were seen to be gone.",
   },
   drover_instances_spent_total: {
@@ -95,10 +117,10 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-/** One value of a metric. `part`: for a summary, which of its two values. */
+/** One value of a metric. `part`: of a histogram, which of its values. */
 export interface Sample {
   name: MetricName;
-  part?: "sum" | "count";
+  part?: "bucket" | "sum" | "count";
   labels: Readonly<Record<string, string>>;
   value: number;
 }

@@ -4,6 +4,7 @@ import { protocolOf } from "../../shared/compat.ts";
 import { owedField } from "../audit/outbox.ts";
 import { viaField } from "../audit/via.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
+import { type Mishaps, NO_MISHAPS } from "../mishaps.ts";
 import { runSummary } from "../run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
@@ -15,20 +16,36 @@ import {
   type Existing,
   exists,
   openPlacement,
+  type TaskRecord,
 } from "./state.ts";
+import { groupView } from "./tasks/tasks.ts";
 
 /** How many characters of the command line are shown in lists. */
 const COMMAND_CHARS = 80;
 
-/**
- * The restarts and out-of-memory kills that a run adds to the counts of its pool (tasks.md#metrics): none
- * until it has ended.
- */
-function mishapsOf({ ended, tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
-  if (!ended) return { restarts: 0, oomKills: 0 };
+/** What went wrong in a run, for the counts of its pool (tasks.md#metrics): nothing until it has ended. */
+function mishapsOf(record: AllocationRecord): Mishaps {
+  const { ended, tasks } = record;
+  if (!ended) return NO_MISHAPS;
   const restarts = tasks.reduce((sum, task) => sum + task.restarts, 0);
-  const oomKills = tasks.flatMap(({ attempts }) => attempts).filter(({ exit }) => exit?.oomKilled).length;
-  return { restarts, oomKills };
+  const attempts = tasks.flatMap((task) => task.attempts);
+  const oomKills = attempts.filter(({ exit }) => exit?.oomKilled).length;
+  const startFailures = attempts.filter(({ startError }) => startError !== null).length;
+  const taskFailures: Mishaps["taskFailures"] = {};
+  for (const { task, known } of groupView(record).members) {
+    if (hasFailed(known)) taskFailures[task.hook] = (taskFailures[task.hook] ?? 0) + 1;
+  }
+  return { restarts, oomKills, taskFailures, startFailures };
+}
+
+/**
+ * Whether a task of an ended run counts as failed (tasks.md#metrics): the task has failed or was lost, or it
+ * ended by itself with an exit code other than 0 or by a signal.
+ */
+function hasFailed({ dead, attempts }: TaskRecord): boolean {
+  if (dead?.how === "failed" || dead?.how === "lost") return true;
+  const exit = attempts.at(-1)?.exit ?? null;
+  return dead?.how === "terminated" && exit !== null && (exit.code !== 0 || exit.signal !== null);
 }
 
 /** The bytes of output that are stored. They count once no more can come (projects.md#stored-bytes). */

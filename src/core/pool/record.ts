@@ -6,6 +6,7 @@ import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Exported } from "../audit/export.ts";
+import type { Counts } from "../histogram.ts";
 import type {
   CloudCall,
   LeftBehind,
@@ -103,6 +104,8 @@ export const NOTHING_SAID = {
   doubles: [],
   paid: null,
   destroyFailure: null,
+  calls: {},
+  clockSkewMs: 0,
 };
 
 /** A worker whose machine a provider makes. */
@@ -195,10 +198,7 @@ export interface Follower {
 /** By instance type: the least memory that a host has measured, if it is less than advertised. */
 export type Learned = Record<string, number>;
 
-/** Counters by name since the pool was created; they only grow. */
-export type Counts = Record<string, number>;
-
-/** The counters as stored. */
+/** The counters since the pool was created, as stored. */
 export interface Tally {
   counts: Counts;
   /** Ended runs up to this ordinal are included in `counts`; later ended runs are counted from the rows. */

@@ -3,7 +3,7 @@ import type { BootReport } from "../../probes/boot-record.ts";
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
-import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
+import type { Envelope, Instant, Machine, Millis } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type { CreateWorker, Ended, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
@@ -17,7 +17,7 @@ import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./host/report.ts";
 import { workerInbox } from "./inbox.ts";
 import { behaviorOf, foldBehavior } from "./life/behavior.ts";
-import { afterRestart, callWaiting, callWanted, withTurn } from "./life/calls.ts";
+import { afterRestart, callWaiting, callWanted, withCall, withTurn } from "./life/calls.ts";
 import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
 import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
 import { foldEnd, foldKill, isSurelyUnmade } from "./life/kill.ts";
@@ -49,12 +49,17 @@ export type WorkerEvent =
   | OperatorEvent
   | SecretsHanded
   | { type: "refused_host"; kind: RefusalKind; reason: string }
-  | { type: "create_answered"; answer: CreateAnswer }
-  | { type: "destroy_answered"; answer: DestroyAnswer }
-  | { type: "find_answered"; answer: FindAnswer }
+  | ({ type: "create_answered"; answer: CreateAnswer } & Took)
+  | ({ type: "destroy_answered"; answer: DestroyAnswer } & Took)
+  | ({ type: "find_answered"; answer: FindAnswer } & Took)
   | Message<"worker">
   | Answered<"allocation", "observed" | "ended">
   | Answered<"pool", "worker">;
+
+/** How long a call to the provider took. Absent: unknown, and then the call is not counted. */
+interface Took {
+  tookMs?: Millis;
+}
 
 /** The worker's machine, as its provider knows it. `instance`: null if no answer has named it. */
 export interface OwnMachine {
@@ -167,11 +172,11 @@ function fold(state: WorkerState, event: WorkerEvent, now: Instant): WorkerState
     case "refused_host":
       return { ...state, record: noteRefusal(living.record, event.kind, event.reason, now) };
     case "create_answered":
-      return foldCreateAnswer(living, event.answer, now);
+      return foldCreateAnswer(withCall(living, "create", event), event.answer, now);
     case "destroy_answered":
-      return foldDestroyAnswer(living, event.answer, now);
+      return foldDestroyAnswer(withCall(living, "destroy", event), event.answer, now);
     case "find_answered":
-      return foldFound(living, event.answer, now);
+      return foldFound(withCall(living, "find", event), event.answer, now);
     case "observed_answered":
       return foldObserved(living, event.sent, event.answer, now);
     case "ended_answered":
@@ -227,13 +232,13 @@ function withVersion(before: WorkerState, after: WorkerState): WorkerState {
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
     const { phase, reason, readyAt, protocol, failure, prices, instance } = one;
-    const { zone, paid, destroyFailure } = one;
+    const { zone, paid, destroyFailure, clockSkewMs } = one;
     const machine = [instance?.id, instance?.address, zone, paid?.from, paid?.until, destroyFailure];
     // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
     const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
     // A kill of a worker that is ending already changes nothing else that the pool sees.
-    const ends = [isSurelyUnmade(one), one.forced, one.audit?.last];
+    const ends = [isSurelyUnmade(one), one.forced, one.audit?.last, clockSkewMs];
     return [...shown, ...machine, ...ends, callWaiting(one), one.doubles];
   };
   const old = visible(before.record);

@@ -9,9 +9,10 @@ import type { Resources } from "../../schema/common.ts";
 import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerHistoryEntry } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
-import type { Instant } from "../../shared/machine.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
 import type { Outbox } from "../audit/outbox.ts";
+import type { Counts } from "../histogram.ts";
 import type {
   EndedHow,
   IdleBehavior,
@@ -125,6 +126,10 @@ export interface WorkerRecord {
   lastReportAt: Instant | null;
   /** How the host's clock relates to ours, as of the last write (`probes/host-clock.ts`). */
   hostClock: HostClock | null;
+  /** How far the host's date is ahead of ours (pool.md#clock-skew). 0: unknown, or hardly. */
+  clockSkewMs: Millis;
+  /** Its calls to the provider so far (pool.md#histograms). */
+  calls: Counts;
   leaseUntil: Instant;
   /**
    * When this object first saw that the host's lease or report was overdue. Consequences follow later, so

@@ -86,12 +86,12 @@ export class Cloud {
     config: ProviderConfig,
     { tag, known, priced }: { tag: string; known: readonly KnownMachine[]; priced: PricedType[] },
   ): Promise<Listing> {
-    const about: Pick<Listing, "credentials" | "prices"> = {};
+    const about: Pick<Listing, "credentials" | "prices" | "tookMs"> = {};
     const answer = await this.#ask(config, async (provider, secret) => {
       about.credentials = await digestOf(secret);
-      const beganAt = droverNow();
-      const listed = await provider.list(tag, known);
-      const isLong = droverNow() - beganAt > LONG_LISTING_MS;
+      const { answer: listed, tookMs } = await timed(() => provider.list(tag, known));
+      about.tookMs = tookMs;
+      const isLong = tookMs > LONG_LISTING_MS;
       const prices =
         listed.kind === "failed" || isLong ? undefined : await this.#prices(provider, config, priced);
       if (prices !== undefined) about.prices = prices;
@@ -146,6 +146,15 @@ const NO_PROVIDER: ProviderFailure = {
   scope: "all",
   refused: true,
 };
+
+/** The answer to a call, and how long it took (pool.md#histograms). */
+export async function timed<Answer>(
+  call: () => Promise<Answer>,
+): Promise<{ answer: Answer; tookMs: Millis }> {
+  const beganAt = droverNow();
+  const answer = await call();
+  return { answer, tookMs: droverNow() - beganAt };
+}
 
 /** The beginning of a digest, which says whether a text has changed and reveals nothing of it. */
 async function digestOf(text: string): Promise<string> {

@@ -75,6 +75,8 @@ describe("a submission", () => {
           finishedAt: null,
           restarts: 0,
           oomKills: 0,
+          taskFailures: {},
+          startFailures: 0,
           storedBytes: 0,
           avoid: [],
           prefer: null,

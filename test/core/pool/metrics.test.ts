@@ -18,12 +18,12 @@ const full = () =>
       ],
       [
         workerRow("w1", "ready", { idleBehavior: "hold" }),
-        workerRow("w2", "ready", { idleBehavior: "hold" }),
+        workerRow("w2", "ready", { idleBehavior: "hold", clockSkewMs: -90_000 }),
         workerRow("w3", "asked"),
-        workerRow("w4", "unknown"),
+        workerRow("w4", "unknown", { clockSkewMs: 20_000 }),
         workerRow("w5", "shutdown"),
         workerRow("w6", "ready", { idleBehavior: "drain" }),
-        workerRow("w7", "gone"),
+        workerRow("w7", "gone", { clockSkewMs: 500_000 }),
       ],
     ),
     hold(T0 + MINUTE, { cause: "quota", scope: "type:small" }),
@@ -47,6 +47,8 @@ describe("gauges are queries over rows (invariant 6, pool.md#metrics)", () => {
     'drover_hold_offs{pool="default",cause="quota"} 1',
     'drover_hold_offs{pool="default",cause="boot"} 0',
     'drover_cloud_list_failing{pool="default"} 0',
+    'drover_hosts_silent{pool="default"} 1',
+    'drover_host_clock_skew_seconds{pool="default"} 90',
   ])("%s", (line) => {
     expect(linesOf()).toContain(line.replace("machine_asked", reasonOfQueue()));
   });
@@ -111,6 +113,16 @@ describe("the text is what Prometheus reads", () => {
     expect(faultsOf(textOf(state()))).toEqual([]);
   });
 
+  test.each([
+    [
+      "a bucket with less than the one before it",
+      'a_bucket{b="1",le="1"} 2\na_bucket{b="1",le="+Inf"} 1\na_count{b="1"} 1\n',
+    ],
+    ["a count that differs from the last bucket", 'a_bucket{b="1",le="+Inf"} 1\na_count{b="1"} 2\n'],
+  ])("the check notices %s (pool.md#histograms)", (_what, samples) => {
+    expect(faultsOf(`# HELP a x\n# TYPE a histogram\n${samples}`)).toHaveLength(1);
+  });
+
   test("the check notices what is wrong", () => {
     const bad = '# HELP a_total x\n# TYPE a_total gauge\na_total{b="1"} 1\na_total{b="1"} NaN\nc{d=1} 2\n';
     expect(faultsOf(bad).length).toBeGreaterThanOrEqual(5);
@@ -125,9 +137,12 @@ describe("the text is what Prometheus reads", () => {
   test("no run and no machine is a label (decisions/pool.md#metrics)", () => {
     const names = new Set(metricsOf(full(), NOW).flatMap(({ labels }) => Object.keys(labels)));
     expect([...names].sort()).toEqual([
+      "call",
       "category",
       "cause",
+      "hook",
       "instance_type",
+      "le",
       "object",
       "outcome",
       "pool",

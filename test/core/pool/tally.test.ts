@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { callSeries, sumOf, timeCounts } from "../../../src/core/histogram.ts";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
+import type { PoolEvent } from "../../../src/core/pool/machine.ts";
 import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/plan/tally.ts";
 import {
   isLiveRun,
@@ -11,6 +13,7 @@ import {
   type WorkerRow,
 } from "../../../src/core/pool/record.ts";
 import type { PoolState } from "../../../src/core/pool/state.ts";
+import type { ListAnswer } from "../../../src/core/provider-answers.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
@@ -43,16 +46,31 @@ const ended = (id: string, more: Partial<RunUpsert> = {}) =>
 describe("each end of a run is counted once (pool.md#metrics)", () => {
   test("with what it took, and what went wrong on the way (tasks.md#metrics)", () => {
     const { first } = stored();
-    const state = at(first, T0, run("a"), ended("a", { restarts: 2, oomKills: 1 }));
+    const wrong = { restarts: 2, oomKills: 1, startFailures: 3, taskFailures: { main: 1, poststop: 2 } };
+    const state = at(first, T0 + 25_000, run("a"), ended("a", wrong));
     expect(countsOf(state)).toEqual({
       "ended complete": 1,
       restarts: 2,
       oomKills: 1,
+      startFailures: 3,
+      "failed main": 1,
+      "failed poststop": 2,
       "start times": 1,
       "start seconds": 2,
+      "start le 5": 1,
       "run times": 1,
       "run seconds": 3,
+      "run le 10": 1,
+      "report times": 1,
+      "report seconds": 20,
+      "report le 60": 1,
     });
+  });
+
+  test("a run that never started adds to no duration (pool.md#histograms)", () => {
+    const { first } = stored();
+    const state = at(first, T0, run("a"), ended("a", { state: "aborted", startedAt: null }));
+    expect(countsOf(state)).toEqual({ "ended aborted": 1 });
   });
 
   test("however often it is told", () => {
@@ -234,5 +252,64 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
   ])("a machine that %s has cost nothing (pool.md#prices)", (_what, more) => {
     const unseen = { instance: null, ...more };
     expect(said({ ...boots, ...unseen }, { ...gone, ...unseen })).not.toHaveProperty("spent");
+  });
+});
+
+describe("calls to the provider are counted by what came of them (pool.md#histograms)", () => {
+  const made = (tookMs: number) => timeCounts("call", tookMs, callSeries("create", "success"));
+  const boots = (version: number, calls: WorkerUpsert["calls"]) => {
+    return workerSays("w1", { version, phase: "booting", readyAt: null, bootOutcome: null, calls });
+  };
+
+  test("what a worker has counted counts once, however often and in which order it is told", () => {
+    const { first, load } = stored([workerRow("w1", "asked")]);
+    const [one, two] = [made(200), sumOf(made(200), made(3_000))];
+    const state = at(first, T0, boots(2, one), boots(3, two), boots(2, one), boots(3, two));
+    expect(countsOf(state)).toMatchObject(two);
+    expect(countsOf(load(state.record))).toEqual(countsOf(state));
+  });
+
+  const lists = (tookMs: number, answer: ListAnswer): PoolEvent => {
+    return { type: "listed", answer, consistencyMs: 0, tookMs };
+  };
+  const empty: ListAnswer = { kind: "listed", beganAt: T0, items: [] };
+  const failed: ListAnswer = { kind: "failed", failure: { class: "temporary", text: "it is down" } };
+
+  test("each listing is counted, and not lost when its pool is loaded again", () => {
+    const { first, load } = stored();
+    const state = at(first, T0, lists(200, empty), lists(70_000, empty), lists(900, failed));
+    expect(countsOf(state)).toEqual({
+      "call list success times": 2,
+      "call list success seconds": 70.2,
+      "call list success le 0.25": 1,
+      "call list failure times": 1,
+      "call list failure seconds": 0.9,
+      "call list failure le 1": 1,
+    });
+    expect(countsOf(load(state.record))).toEqual(countsOf(state));
+  });
+
+  test("a listing that was not made is not counted", () => {
+    const { first } = stored();
+    const unasked: PoolEvent = { type: "listed", answer: failed, consistencyMs: 0 };
+    expect(Object.keys(countsOf(at(first, T0, unasked)))).toEqual([]);
+  });
+});
+
+describe("a host that falls silent is counted each time (pool.md#silent-hosts)", () => {
+  const says = (version: number, phase: WorkerUpsert["phase"]) => workerSays("w1", { version, phase });
+
+  test.each([
+    ["a provider's", workerRow("w1", "ready"), 2],
+    ["a self-hosted", workerRow("w1", "ready", { kind: "self-hosted", resources: null }), 2],
+  ])("%s machine", (_what, row, times) => {
+    const { first, load } = stored([row]);
+    const state = at(
+      first,
+      T0,
+      ...[says(2, "unknown"), says(2, "unknown"), says(3, "ready"), says(4, "unknown"), says(5, "shutdown")],
+    );
+    expect(countsOf(state).silences).toBe(times);
+    expect(countsOf(load(state.record)).silences).toBe(times);
   });
 });

@@ -26,12 +26,38 @@ export function faultsOf(text: string): string[] {
       family = name;
     } else faults.push(...sampleFaults(line, family, types.get(family) ?? "", seen));
   }
+  return [...faults, ...bucketFaults(text)];
+}
+
+/** The faults of buckets: each holds those before it, and the last one holds all (pool.md#histograms). */
+function bucketFaults(text: string): string[] {
+  const faults: string[] = [];
+  const values = new Map<string, number>();
+  let series = "";
+  let before = 0;
+  for (const line of text.split("\n")) {
+    const [, name = "", labels = "", value = ""] = SAMPLE.exec(line) ?? [];
+    values.set(`${name}{${labels}}`, Number(value));
+    const [, others, le] = /^(.*),le="(.*)"$/.exec(labels) ?? [];
+    if (le === undefined || !name.endsWith("_bucket")) continue;
+    const of = `${name.replace(/_bucket$/, "_count")}{${others}}`;
+    if (of !== series) before = 0;
+    if (Number(value) < before) faults.push(`${line}: fewer than in the bucket before it`);
+    [series, before] = [of, Number(value)];
+    if (le === "+Inf") values.set(`all of ${of}`, before);
+  }
+  for (const [name, value] of values) {
+    const count = /^all of (.*)$/.exec(name)?.[1];
+    if (count !== undefined && values.get(count) !== value)
+      faults.push(`${count}: is not what its buckets hold`);
+  }
   return faults;
 }
 
 function sampleFaults(line: string, family: string, type: string, seen: Set<string>): string[] {
   const [, name = "", labels = "", value = ""] = SAMPLE.exec(line) ?? [];
-  const own = type === "summary" ? [`${family}_sum`, `${family}_count`] : [family];
+  const parts = ["bucket", "sum", "count"].map((part) => `${family}_${part}`);
+  const own = type === "histogram" ? parts : [family];
   const series = `${name}{${labels}}`;
   const faults = own.includes(name) ? [] : [`${line}: not under its type`];
   if (!labels.split(/,(?=[a-z_]+=)/).every((one) => LABEL.test(one))) faults.push(`${line}: its labels`);

@@ -109,6 +109,8 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
     finishedAt: null,
     restarts: 0,
     oomKills: 0,
+    taskFailures: {},
+    startFailures: 0,
     avoid: [],
     prefer: null,
     wants: "place",

@@ -37,6 +37,8 @@ export function upsert(
     finishedAt: null,
     restarts: 0,
     oomKills: 0,
+    taskFailures: {},
+    startFailures: 0,
     avoid: [],
     prefer: null,
     wants: "nothing",

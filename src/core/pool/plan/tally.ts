@@ -1,9 +1,11 @@
 // How does a pool count events without writing an additional row for each?
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
+import { type Counts, callCounts, growthOf, timeCounts } from "../../histogram.ts";
+import { HOOKS } from "../../mishaps.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
-import { type Counts, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
+import { type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
 /**
  * How many ended runs may be missing in the stored counters. So a hundred ended runs cost only one additional
@@ -56,10 +58,11 @@ export class Counting {
     const ends = isTerminal(after.state) && (before === undefined || !isTerminal(before.state));
     if (!ends || after.endNumber !== undefined) return after;
     this.#ends += 1;
-    this.#countEnd(after);
+    const ended = { ...after, endNumber: this.#ends, endHeardAt: now };
+    this.#countEnd(ended);
     // The next load would not look at this row, and would give its ordinal to another run.
     if (runKey(after.submittedAt, after.run) < this.#stored.from) this.#owed = true;
-    return { ...after, endNumber: this.#ends, endHeardAt: now };
+    return ended;
   }
 
   /**
@@ -75,11 +78,12 @@ export class Counting {
    * machine that is gone records until when its cost has been counted, since the machine may come back.
    */
   worker(after: WorkerRow, before: WorkerRow | undefined, now: Instant): WorkerRow {
-    if (before === undefined || after.kind === "self-hosted") return after;
+    if (before === undefined) return after;
     for (const [name, value] of factsOf(before, after, now)) {
       this.#add(name, value);
       this.#owed = true;
     }
+    if (after.kind === "self-hosted") return after;
     return after.phase === "gone" && before.phase !== "gone"
       ? { ...after, spentUntil: paidUntil(after, now) }
       : after;
@@ -111,17 +115,29 @@ export class Counting {
     return Object.keys(this.#counts).filter((name) => name.startsWith(UNKNOWN_CODE)).length;
   }
 
-  #countEnd({ state, submittedAt, startedAt, finishedAt, restarts, oomKills }: RunRow): void {
+  #countEnd(row: RunRow): void {
+    const { state, submittedAt, startedAt, finishedAt, restarts, oomKills } = row;
     this.#add(`ended ${state}`, 1);
     this.#add("restarts", restarts);
     this.#add("oomKills", oomKills);
+    this.#add("startFailures", row.startFailures);
+    for (const hook of HOOKS) this.#add(`failed ${hook}`, row.taskFailures[hook] ?? 0);
     if (startedAt === null) return;
-    this.#time("start", startedAt - submittedAt);
-    this.#time("run", (finishedAt ?? startedAt) - startedAt);
+    this.#addAll(timeCounts("start", startedAt - submittedAt));
+    this.#addAll(timeCounts("run", (finishedAt ?? startedAt) - startedAt));
+    if (finishedAt !== null && row.endHeardAt !== undefined)
+      this.#addAll(timeCounts("report", row.endHeardAt - finishedAt));
   }
 
-  #time(name: string, ms: number): void {
-    for (const [part, value] of timeCounts(name, ms)) this.#add(part, value);
+  #addAll(counts: Counts): void {
+    for (const [name, value] of Object.entries(counts)) this.#add(name, value);
+  }
+
+  /** Counts a listing of the provider's machines. It is one written row (budgets.md#a-listing). */
+  listed(answer: { kind: string }, tookMs: Millis | undefined): void {
+    if (tookMs === undefined) return;
+    this.#addAll(callCounts("list", answer, tookMs));
+    this.#owed = true;
   }
 
   /** Counts a listing that failed with a code that Drover does not know. */
@@ -148,11 +164,9 @@ function unknownCode(code: string): string {
 
 type Count = [name: string, value: number];
 
-function timeCounts(name: string, ms: number): Count[] {
-  return [
-    [`${name} times`, 1],
-    [`${name} seconds`, Math.max(0, ms) / 1_000],
-  ];
+/** The counts of one duration (pool.md#histograms). */
+function timesOf(histogram: "ready" | "shutdown", ms: Millis): Count[] {
+  return Object.entries(timeCounts(histogram, ms));
 }
 
 /**
@@ -168,9 +182,23 @@ function paidUntil({ paid }: WorkerRow, now: Instant): Instant {
   return paid?.until ?? now;
 }
 
-/** The events of a machine between two versions of its row. */
+/**
+ * Whether the host of a ready worker is silent. An adopted machine is `unknown`, too, but its host was never
+ * heard.
+ */
+export function isSilentHost({ phase, adopt }: WorkerRow): boolean {
+  return phase === "unknown" && adopt === undefined;
+}
+
+/** The events of any host or machine between two versions of its worker's row. */
 function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
-  const counts: Count[] = [];
+  const silent: Count[] = isSilentHost(after) && !isSilentHost(before) ? [["silences", 1]] : [];
+  return after.kind === "self-hosted" ? silent : [...silent, ...factsOfMachine(before, after, now)];
+}
+
+/** The events of a provider's machine between two versions of its worker's row. */
+function factsOfMachine(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
+  const counts: Count[] = Object.entries(growthOf(before.calls, after.calls));
   const { failure } = after;
   if (before.instance === null && after.instance !== null) counts.push(["created success", 1]);
   if (failure !== null && failure.class !== "boot" && failure.at !== before.failure?.at) {
@@ -183,7 +211,7 @@ function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   const isFirst = before.bootOutcome === null && after.adopt === undefined;
   const outcome = isFirst ? after.bootOutcome : null;
   if (outcome !== null) counts.push([`boot ${outcome}`, 1]);
-  if (outcome === "success") counts.push(...timeCounts("ready", (after.readyAt ?? now) - after.askedAt));
+  if (outcome === "success") counts.push(...timesOf("ready", (after.readyAt ?? now) - after.askedAt));
   if (before.phase === after.phase) return counts;
   if (after.phase === "gone" && mayHaveBeen(after))
     counts.push(["spent", spentSince(after, paidUntil(after, now))]);
@@ -191,6 +219,6 @@ function factsOf(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   if (after.phase === "shutdown") counts.push(["destroys", 1]);
   if (after.phase !== "gone") return counts;
   counts.push([`disappeared ${before.phase === "asked" ? "booting" : before.phase}`, 1]);
-  if (before.phase === "shutdown") counts.push(...timeCounts("shutdown", now - (before.endingAt ?? now)));
+  if (before.phase === "shutdown") counts.push(...timesOf("shutdown", now - (before.endingAt ?? now)));
   return counts;
 }

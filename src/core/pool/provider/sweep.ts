@@ -21,6 +21,8 @@ export interface Listing {
   credentials?: string;
   /** What the provider says that the configured types cost. Absent: it was not asked, or could not say. */
   prices?: PriceNews;
+  /** How long the provider took for it. Absent: it was not asked. */
+  tookMs?: Millis;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface Listing {
  */
 export function foldListing(
   before: Configured,
-  { answer, consistencyMs, credentials, prices }: Listing,
+  { answer, consistencyMs, credentials, prices, tookMs }: Listing,
   now: Instant,
 ): Configured {
   const failure = answer.kind === "failed" ? answer.failure : null;
@@ -40,6 +42,7 @@ export function foldListing(
   const lateUntil = now < (held.lateUntil ?? 0) ? held.lateUntil : undefined;
   const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil } : held;
   const swept = { ...before, record, memo: { ...before.memo, sweptAt: now } };
+  swept.memo.counting.listed(answer, tookMs);
   if (answer.kind === "failed") {
     const { unknownCode } = answer.failure;
     if (unknownCode !== undefined) swept.memo.counting.unknownCode(unknownCode);

@@ -6,16 +6,28 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import { projectsServed } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
+import {
+  CALL_OUTCOMES,
+  type Counts,
+  callSeries,
+  type HistogramName,
+  histogramOf,
+  TIMED_CALLS,
+} from "../../histogram.ts";
+import { HOOKS } from "../../mishaps.ts";
 import { asksKey } from "../plan/asks.ts";
 import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
-import { UNKNOWN_CODE } from "../plan/tally.ts";
+import { isSilentHost, UNKNOWN_CODE } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { type Counts, capacityOfRow, undestroyed, type WorkerRow } from "../record.ts";
+import { capacityOfRow, undestroyed, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 type Labels = Sample["labels"];
+
+/** One series of a histogram: its buckets, its name among the counters, and its labels. */
+type Series = readonly [of: HistogramName, series: string, labels: Labels];
 
 /** The samples of one scrape. */
 class Samples {
@@ -35,6 +47,14 @@ class Samples {
       const of = { name, labels: { pool: this.#pool, ...labels }, value };
       this.#samples.set(key, part === undefined ? of : { ...of, part });
     }
+  }
+
+  /** Adds all samples of a histogram. */
+  addHistogram(name: MetricName, counts: Readonly<Counts>, [of, series, labels]: Series): void {
+    const { buckets, seconds, times } = histogramOf(counts, of, series);
+    for (const { le, count } of buckets) this.add(name, count, { ...labels, le }, "bucket");
+    this.add(name, seconds, labels, "sum");
+    this.add(name, times, labels, "count");
   }
 
   get all(): Sample[] {
@@ -140,11 +160,19 @@ function addWorkers(samples: Samples, state: ReadonlyConfigured): void {
     samples.add("drover_instances_memory_bytes", memoryBytes, { category });
     samples.add("drover_instances_price", priceOfRow(row) ?? 0, { category });
   }
+  addHosts(samples, [...state.workers.live()]);
   samples.add("drover_instances_undestroyed", undestroyed(state).length);
   const { unpriced, worstPerHour } = spendOf(state);
   samples.add("drover_instances_unpriced", unpriced);
   samples.add("drover_instances_max", state.record.config.maxInstances);
   if (worstPerHour !== null) samples.add("drover_instances_max_price", worstPerHour);
+}
+
+/** The hosts whose reports are overdue, and the clock that is furthest from ours (pool.md#clock-skew). */
+function addHosts(samples: Samples, rows: readonly WorkerRow[]): void {
+  samples.add("drover_hosts_silent", rows.filter(isSilentHost).length);
+  const most = Math.max(0, ...rows.map(({ clockSkewMs }) => Math.abs(clockSkewMs)));
+  samples.add("drover_host_clock_skew_seconds", most / 1_000);
 }
 
 const CAUSES = ["rate_limit", "quota", "capacity", "auth", "temporary", "invalid", "boot"] as const;
@@ -156,13 +184,16 @@ function addHolds(samples: Samples, { record, memo }: ReadonlyConfigured): void 
 }
 
 function addCounts(samples: Samples, counts: Readonly<Counts>): void {
-  const add = (name: MetricName, count: string, labels: Labels = {}, part?: Sample["part"]) =>
-    samples.add(name, counts[count] ?? 0, labels, part);
+  const add = (name: MetricName, count: string, labels: Labels = {}) =>
+    samples.add(name, counts[count] ?? 0, labels);
   for (const state of RUN_STATES) {
     if (isTerminal(state)) add("drover_runs_ended_total", `ended ${state}`, { state });
   }
   add("drover_task_restarts_total", "restarts");
   add("drover_task_oom_kills_total", "oomKills");
+  for (const hook of HOOKS) add("drover_task_failures_total", `failed ${hook}`, { hook });
+  add("drover_task_start_failures_total", "startFailures");
+  add("drover_host_silences_total", "silences");
   for (const outcome of ["success", "failure"])
     add("drover_instance_creates_total", `created ${outcome}`, { outcome });
   add("drover_instance_destroys_total", "destroys");
@@ -176,16 +207,20 @@ function addCounts(samples: Samples, counts: Readonly<Counts>): void {
     if (name.startsWith(UNKNOWN_CODE))
       samples.add("drover_cloud_unknown_errors_total", value, { code: name.slice(UNKNOWN_CODE.length) });
   }
-  for (const [name, timed] of TIMES) {
-    add(name, `${timed} seconds`, {}, "sum");
-    add(name, `${timed} times`, {}, "count");
+  for (const [name, of] of TIMES) samples.addHistogram(name, counts, [of, of, {}]);
+  for (const call of TIMED_CALLS) {
+    for (const outcome of CALL_OUTCOMES) {
+      const series: Series = ["call", callSeries(call, outcome), { call, outcome }];
+      samples.addHistogram("drover_cloud_call_seconds", counts, series);
+    }
   }
 }
 
-/** The metrics of durations, and their names in `tally.ts`. */
-const TIMES: readonly (readonly [MetricName, string])[] = [
+/** The metrics of durations, and their histograms. */
+const TIMES: readonly (readonly [MetricName, HistogramName])[] = [
   ["drover_run_start_seconds", "start"],
   ["drover_run_duration_seconds", "run"],
+  ["drover_report_age_seconds", "report"],
   ["drover_instance_ready_seconds", "ready"],
   ["drover_instance_shutdown_seconds", "shutdown"],
 ];

@@ -72,6 +72,7 @@ export function costOfQuestions(
 
 /** Units for a change of the worker's stored and shown state. */
 export function costOfNews(before: WorkerRecord, after: WorkerRecord): number {
-  const isNews = before.events !== after.events || before.protocol !== after.protocol;
+  const { events, protocol, clockSkewMs } = before;
+  const isNews = events !== after.events || protocol !== after.protocol || clockSkewMs !== after.clockSkewMs;
   return isNews ? UNITS_OF_AN_EVENT : 0;
 }

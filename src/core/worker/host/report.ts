@@ -21,6 +21,7 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
+import { skewAfter } from "./clock-skew.ts";
 import { foldNews } from "./news.ts";
 import { costOfNews, costOfQuestions } from "./pace.ts";
 import { questionsDue, retainedNow, unneeded, withAnswer } from "./retained-data.ts";
@@ -45,6 +46,8 @@ export function foldReport(state: ExistingWorker, report: Report, now: Instant):
   const retained = retainedNow(state.memo.retained, report);
   const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, hostClock, whole, usage, retained };
   let record = foldNews(extendLease(state.record, now), report, now);
+  const clockSkewMs = skewAfter(record.clockSkewMs, report, now - waitedMs);
+  if (clockSkewMs !== record.clockSkewMs) record = { ...record, clockSkewMs };
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now, hostClock };

@@ -1,6 +1,7 @@
 // Which call does a worker want to make to its provider, and may that call be made now?
 import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
+import { callCounts, sumOf } from "../../histogram.ts";
 import type { CloudCall, Turn } from "../../messages.ts";
 import type { ExistingWorker, WorkerRecord, WorkerState } from "../state.ts";
 
@@ -29,6 +30,17 @@ export function foldTurn(state: ExistingWorker, { version }: Turn): WorkerState 
 /** Lets the worker call the provider at once. */
 export function withTurn(record: WorkerRecord): WorkerRecord {
   return record.waits ? { ...record, waits: false, createNotBefore: null } : record;
+}
+
+/** Counts a call that was answered (pool.md#histograms). */
+export function withCall(
+  state: ExistingWorker,
+  call: CloudCall,
+  { answer, tookMs }: { answer: { kind: string }; tookMs?: Millis },
+): ExistingWorker {
+  if (tookMs === undefined) return state;
+  const calls = sumOf(state.record.calls, callCounts(call, answer, tookMs));
+  return { ...state, record: { ...state.record, calls } };
 }
 
 /**

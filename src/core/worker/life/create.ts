@@ -89,6 +89,8 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
     measured: null,
     prices: [],
     hostClock: null,
+    clockSkewMs: 0,
+    calls: {},
     protocol: 0,
     incarnation: 0,
     joins: [],

@@ -38,6 +38,8 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
     wantsStop: proposal !== undefined && now >= proposal,
     waits: callWaiting(record) ?? null,
     doubles: record.doubles,
+    calls: record.calls,
+    clockSkewMs: record.clockSkewMs,
     ...owedField(record.audit),
   };
 }

@@ -1,0 +1,5 @@
+// What does a test get that imports a file as its text?
+declare module "*?raw" {
+  const text: string;
+  export default text;
+}
