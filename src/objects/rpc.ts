@@ -134,8 +134,22 @@ export interface AllocationApi {
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;
 }
 
+/** What people look for among the runs (api.md#finding). */
+export interface RunSearch {
+  /** Only runs whose id begins like this. */
+  prefix?: string | undefined;
+  /** Only runs that this caller has submitted. */
+  by?: string | undefined;
+  /** Only runs that were submitted at this instant (milliseconds since 1970) or later. */
+  since?: number | undefined;
+  /** Only runs with this text in the command, in the id or in the value of a label. */
+  text?: string | undefined;
+  /** Only runs that have failed, to people. */
+  failed?: boolean | undefined;
+}
+
 /** Selects runs of a pool. */
-export interface RunFilter {
+export interface RunFilter extends RunSearch {
   /** Absent: all runs of the pool. */
   ids?: string[];
   states: RunState[];
