@@ -3,6 +3,7 @@
 import { specAgain } from "../../client/runs/rerun.ts";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunStatus, RunSummary } from "../../client/types.ts";
+import { hasFailed } from "../../src/shared/run-state.ts";
 import { CliError } from "../errors.ts";
 import { given, type NamedSpec } from "./spec.ts";
 
@@ -52,26 +53,8 @@ export function differencesOf(
   ];
 }
 
-/**
- * The runs of a list that failed, to people, and that no run of the list repeats: their command ended with
- * another code than 0, or they ended without an end of their command. Who aborts a run wants no other.
- */
+/** The runs of a list that have failed (api.md#finding), and that no run of the list repeats. */
 export function failedOnes(runs: readonly RunSummary[]): RunSummary[] {
   const repeated = new Set(runs.map(({ rerunOf }) => rerunOf));
   return runs.filter((run) => hasFailed(run) && !repeated.has(run.id));
-}
-
-function hasFailed({ state, exitCode }: RunSummary): boolean {
-  switch (state) {
-    case "complete":
-      return exitCode !== null && exitCode !== 0;
-    case "failed":
-    case "timedout":
-    case "unknown":
-      return true;
-    case "pending":
-    case "running":
-    case "aborted":
-      return false;
-  }
 }

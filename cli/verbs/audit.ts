@@ -7,6 +7,7 @@ import { parseDuration } from "../../src/shared/duration.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { positiveDuration, wholeNumber } from "../options.ts";
+import { LAST, lastRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, printable } from "../terminal/text.ts";
 import { addAuditVerify } from "./audit-verify.ts";
@@ -45,15 +46,17 @@ export function addAudit(program: Command, io: Io, exitWith: (code: number) => v
     .option("--since <duration>", "only the last 1h, 2d and so on", positiveDuration)
     .option("--actor <name>", "only what this one did: admin, token:ci")
     .option("--action <action>", "only this: run.abort, or run for all that is done to runs")
-    .option("--run <id>", "only what concerns this run")
+    .option("--run <id>", "only what concerns this run; - is the last run of yours")
     .option("--target <id>", "only what was done to this run, worker, pool or token")
     .option("--pool <name>", "only what concerns this pool")
     .option("--limit <n>", `how many entries (default: ${DEFAULT_LIMIT})`, wholeNumber(1, MAX_LIMIT))
     .option("-f, --follow", "then show what comes, until Ctrl-C")
     .option("--json", "print a JSON object on each line")
     .addHelpText("after", HELP)
-    .action(async ({ limit = DEFAULT_LIMIT, ...flags }: Flags) => {
+    .action(async ({ limit = DEFAULT_LIMIT, ...given }: Flags) => {
       const { client } = connect(io);
+      const run = given.run === LAST ? await lastRun({ io, client }) : given.run;
+      const flags = { ...given, run };
       const { items, follow } = await latest(client, flags, limit);
       if (flags.follow !== true && flags.json !== true) {
         const rows = items.map(cellsOf);

@@ -5,6 +5,7 @@ import type { LogSelection } from "../../client/runs/logs.ts";
 import { connect } from "../context.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Tail, tail } from "../options.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 
 interface LogsFlags {
@@ -33,7 +34,7 @@ export function addLogs(program: Command, io: Io): void {
     .command("logs")
     .summary("show the output of a run")
     .description("Shows what a run has written.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .option("-f, --follow", "keep copying until the run has written its last byte")
     .option("--stdout", "only what it wrote to stdout")
     .option("--stderr", "only what it wrote to stderr")
@@ -41,15 +42,15 @@ export function addLogs(program: Command, io: Io): void {
     .option("--task <name>", "the task of the run (default: main)", "main")
     .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)
-    .action(async (id: string, flags: LogsFlags) => {
-      await copy(io, connect(io).client, id, flags);
+    .action(async (text: string, flags: LogsFlags) => {
+      await copy(io, connect(io).client, text, flags);
     });
 }
 
-async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
+async function copy(io: Io, client: Client, text: string, flags: LogsFlags): Promise<void> {
   // Make a short request first. Otherwise an unreachable server or an unknown run would be reported only
   // after the long retries of a stream.
-  await client.runs.get(id);
+  const { id } = await withRun({ io, client }, text, (run) => client.runs.get(run));
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
   const { follow, task, attempt } = flags;
