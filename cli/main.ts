@@ -12,6 +12,7 @@ import { addApply } from "./verbs/apply.ts";
 import { addAudit } from "./verbs/audit.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
+import { addHistory } from "./verbs/history.ts";
 import { addIssuer } from "./verbs/issuer.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addMachineVerbs } from "./verbs/machine-verbs.ts";
@@ -97,6 +98,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addPools(program, io, exitWith);
   addQueue(program, io);
   addEvents(program, io);
+  addHistory(program, io);
   addApply(program, io);
   addSnapshots(program, io);
   addProjects(program, io);

@@ -4,6 +4,7 @@ import type { Client } from "../../client/client.ts";
 import { WAIT_STEP_MS } from "../../client/runs/until-done.ts";
 import type { AuditEntry, AuditQuery } from "../../client/types.ts";
 import { parseDuration } from "../../src/shared/duration.ts";
+import { actorOf, detailsOf } from "../audit/entry-text.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { positiveDuration, wholeNumber } from "../options.ts";
@@ -108,11 +109,10 @@ function queryOf({ actor, action, run, target, pool }: Omit<Flags, "limit">): Au
   return { actor, action: known, target, pool, within: run === undefined ? undefined : `run:${run}` };
 }
 
-function cellsOf({ at, actor, action, target, pool, result, reason, diff }: AuditEntry): string[] {
-  const who = actor.kind === actor.name ? actor.name : `${actor.kind}:${actor.name}`;
-  const changes = (diff ?? []).map(({ field, from, to }) => `${field}: ${from ?? "-"} -> ${to ?? "-"}`);
-  const why = [reason ?? "", ...changes].filter((text) => text !== "").join("; ");
-  return [at, who, action, `${target.kind} ${target.name ?? target.id}`, pool ?? "", result, why];
+function cellsOf(entry: AuditEntry): string[] {
+  const { at, action, target, pool, result } = entry;
+  const what = `${target.kind} ${target.name ?? target.id}`;
+  return [at, actorOf(entry), action, what, pool ?? "", result, detailsOf(entry)];
 }
 
 function line(entry: AuditEntry): string {

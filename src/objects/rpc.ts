@@ -6,12 +6,14 @@ import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
 import type { Caused, Via } from "../core/audit/via.ts";
 import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
+import type { Span } from "../core/pool/read/history.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { PoolHistory } from "../schema/pool/history.ts";
 import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
@@ -199,6 +201,8 @@ export interface PoolApi {
    * The rows that changed after number `after` (null: all live rows). Waits up to `waitMs` for the first row.
    */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
+  /** What happened within a span, as far as the rows tell, oldest first. */
+  history(span: Span): Promise<PoolHistory>;
   /** Samples for Prometheus. */
   metrics(): Promise<Sample[]>;
   /**

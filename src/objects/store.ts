@@ -162,6 +162,27 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return { rows, next: last?.[0] ?? null };
   }
 
+  /**
+   * For each instant (a path in JSON) of each row whose key is below `before`: the row, if the instant is not
+   * before `since` and before `until`. At most `limit` of them, in the order of these instants. Reads the
+   * whole table, so call it rarely.
+   */
+  readWithin<Path extends string>(
+    paths: readonly Path[],
+    { since, until }: { since: Instant; until: Instant },
+    before: string,
+    limit: number,
+  ): { at: Instant; path: Path; row: Row }[] {
+    if (!this.#exists) return [];
+    const one = `SELECT k, v, ? AS path, json_extract(v, ?) AS at FROM ${this.#table} WHERE k < ?`;
+    const all = paths.map(() => one).join(" UNION ALL ");
+    const sql = `SELECT v, path, at FROM (${all}) WHERE at >= ? AND at < ? ORDER BY at, k LIMIT ?`;
+    const bound = paths.flatMap((path) => [path, path, before]);
+    const found = this.#sql.exec<{ v: string; path: Path; at: number }>(sql, ...bound, since, until, limit);
+    // Rows are JSON, as in `#select`.
+    return [...found].map(({ v, path, at }) => ({ at, path, row: JSON.parse(v) as Row }));
+  }
+
   write(key: string, row: Row, live: boolean, _at: Instant): void {
     this.#create();
     const sql = `INSERT INTO ${this.#table} (k, live, v) VALUES (?, ?, ?)
