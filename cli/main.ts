@@ -82,7 +82,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addPs(program, io);
   addStats(program, io);
   addStatus(program, io);
-  addLogs(program, io);
+  addLogs(program, io, exitWith);
   addPull(program, io);
   addRerun(program, io, exitWith);
   addWait(program, io, exitWith);
