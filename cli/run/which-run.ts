@@ -52,10 +52,23 @@ export async function withRuns<Result>(
     if (!(error instanceof ApiError && error.code === "unknown_run")) throw error;
     const isUnknown = (id: string) =>
       error.runs.length === 0 || error.runs.some((run) => run === id || run.endsWith(`.${id}`));
-    const found = await Promise.all(ids.map((id) => (isUnknown(id) ? runLike(asking, id) : id)));
+    const found = await Promise.all(
+      ids.map((id) => (isUnknown(id) ? runLike(asking, id).catch(idIfRefused(id)) : id)),
+    );
     if (found.every((id, at) => id === ids[at])) throw error;
     return await work(found);
   }
+}
+
+/**
+ * Without a right to list runs, or at a server that knows no prefixes, the text stays what it is: the error
+ * about the unknown run says more than that of the list.
+ */
+function idIfRefused(id: string): (error: unknown) => string {
+  return (error) => {
+    if (error instanceof ApiError && !error.temporary) return id;
+    throw error;
+  };
 }
 
 /** The id of the latest run that this token has submitted. Throws a `CliError` if there is none. */

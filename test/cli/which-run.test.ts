@@ -115,6 +115,16 @@ describe("the beginning of an id (api.md#prefixes)", () => {
     expect(ended).toMatchObject({ code: 125, stderr: "drover: it is unknown_run\n" });
   });
 
+  test.each([
+    [403, "missing_scope"],
+    [400, "invalid_request"],
+  ])("is an unknown run for who cannot look for runs: %i %s", async (status, code) => {
+    serve("build-17");
+    bench.plane.on("GET", LIST, (_, res) => problem(res, status, code));
+    const ended = await bench.run(["status", "build"]);
+    expect(ended).toMatchObject({ code: 125, stderr: "drover: it is unknown_run\n" });
+  });
+
   test("names no run while a pool does not answer", async () => {
     serve("build-17");
     const service = [{ pool: "far", initialized: true, healthy: false, error: "no answer" }];
@@ -144,6 +154,15 @@ describe("- (api.md#prefixes)", () => {
     expect(looks().map(({ query }) => [query.get("mine"), query.get("limit")])).toEqual([["true", "1"]]);
     const ids = bench.plane.seen.map(({ path }) => path.split("/")[3]).filter((id) => id !== undefined);
     expect(ids.filter((id) => id !== "own" && id !== "query")).toEqual([]);
+  });
+
+  test("is that in drover audit --run, too", async () => {
+    serve("others", "own");
+    bench.plane.on("GET", /^\/v1\/audit$/, (_, res) =>
+      json(res, 200, { items: [], next: null, follow: "", service: [] }),
+    );
+    expect((await bench.run(["audit", "--run", "-"])).code).toBe(0);
+    expect(bench.plane.seen.at(-1)?.query.get("within")).toBe("run:own");
   });
 
   test("is an error before the first run", async () => {
