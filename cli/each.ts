@@ -7,12 +7,13 @@ const AT_ONCE = 8;
 
 /**
  * Calls `work` once for each distinct id. Prints each failure with its id, and goes on with the other ids.
- * Returns whether all calls succeeded.
+ * Returns whether all calls succeeded. `atOnce`: how many calls are made at the same time.
  */
 export async function forEachOf(
   io: Io,
   ids: readonly string[],
   work: (id: string) => Promise<boolean>,
+  atOnce = AT_ONCE,
 ): Promise<boolean> {
   const waiting = [...new Set(ids)];
   let wentWell = true;
@@ -21,7 +22,7 @@ export async function forEachOf(
       wentWell = (await workOrExplain(io, id, work)) && wentWell;
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  await Promise.all(Array.from({ length: atOnce }, next));
   return wentWell;
 }
 

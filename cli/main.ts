@@ -16,6 +16,7 @@ import { addCp } from "./verbs/cp.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
 import { addExec } from "./verbs/exec.ts";
+import { addHistory } from "./verbs/history.ts";
 import { addIssuer } from "./verbs/issuer.ts";
 import { addLogin } from "./verbs/login.ts";
 import { addLogs } from "./verbs/logs.ts";
@@ -92,10 +93,10 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addPs(program, io);
   addStats(program, io);
   addStatus(program, io);
-  addLogs(program, io);
   addExec(program, io, exitWith);
   addCp(program, io);
   addPortForward(program, io, exitWith);
+  addLogs(program, io, exitWith);
   addPull(program, io);
   addRerun(program, io, exitWith);
   addWait(program, io, exitWith);
@@ -111,6 +112,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addPools(program, io, exitWith);
   addQueue(program, io);
   addEvents(program, io);
+  addHistory(program, io);
   addApply(program, io);
   addSnapshots(program, io);
   addProjects(program, io);

@@ -19,11 +19,13 @@ export class ApiError extends Error {
   /** The wrong fields: JSON pointers into the request, and what is allowed there. */
   readonly errors: { pointer: string; detail: string }[];
   readonly retryAfterMs: number | undefined;
+  /** The ids that the error is about, for a request that named several runs. */
+  readonly runs: readonly string[];
   /** Identifies this answer in the log of the control plane; absent if something else answered. */
   readonly instance: string | undefined;
 
   constructor(
-    problem: Pick<Problem, "status" | "detail" | "temporary" | "errors" | "retryAfterMs"> & {
+    problem: Pick<Problem, "status" | "detail" | "temporary" | "errors" | "retryAfterMs" | "runs"> & {
       code: ApiErrorCode;
       instance?: string | undefined;
     },
@@ -35,6 +37,7 @@ export class ApiError extends Error {
     this.detail = problem.detail;
     this.errors = problem.errors ?? [];
     this.retryAfterMs = problem.retryAfterMs;
+    this.runs = problem.runs ?? [];
     this.instance = problem.instance;
   }
 }

@@ -36,6 +36,15 @@ export function poolsOf(target: Target) {
       { limit, cursor, ...options }: CallOptions & { limit?: number; cursor?: string } = {},
     ) => ask(target, "listQueue", { path: { name }, query: { limit, cursor } }, options),
 
+    /**
+     * What happened to the runs and machines of a pool from `since` on and before `until` (RFC 3339), oldest
+     * first. Without them: in the last hour. `next` is the `since` of the rest.
+     */
+    history: (
+      name: string,
+      { since, until, ...options }: CallOptions & { since?: string; until?: string } = {},
+    ) => ask(target, "getPoolHistory", { path: { name }, query: { since, until } }, options),
+
     list: (options?: CallOptions) => ask(target, "listPools", {}, options),
   };
 }

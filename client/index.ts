@@ -6,6 +6,7 @@ export type { LogSelection } from "./runs/logs.ts";
 export { type RerunChanges, specAgain } from "./runs/rerun.ts";
 export type { RunFilter, RunQueryInput } from "./runs/run-lists.ts";
 export type { SubmitOptions, SubmitResult } from "./runs/runs.ts";
+export { RUN_ORDERS, type RunOrder, sortRuns } from "./runs/sort-runs.ts";
 export { hasEnded } from "./states.ts";
 export type { CallOptions } from "./transport/http.ts";
 export type { Patience } from "./transport/retry.ts";

@@ -3,8 +3,8 @@
 import { specAgain } from "../../client/runs/rerun.ts";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunStatus, RunSummary } from "../../client/types.ts";
+import { hasFailed } from "../../src/shared/run-state.ts";
 import { CliError } from "../errors.ts";
-import { hasFailed } from "./failed.ts";
 import { given, type NamedSpec } from "./spec.ts";
 
 /** The flags of `drover rerun` that change the run, as parsed. */
@@ -53,10 +53,7 @@ export function differencesOf(
   ];
 }
 
-/**
- * The runs of a list that failed, to people, and that no run of the list repeats. Who aborts a run wants no
- * other.
- */
+/** The runs of a list that have failed (api.md#finding), and that no run of the list repeats. */
 export function failedOnes(runs: readonly RunSummary[]): RunSummary[] {
   const repeated = new Set(runs.map(({ rerunOf }) => rerunOf));
   return runs.filter((run) => hasFailed(run) && !repeated.has(run.id));

@@ -9,6 +9,7 @@ import { CliError, EXIT } from "../errors.ts";
 import { troublesOf } from "../explain.ts";
 import { pair } from "../options.ts";
 import { readPages } from "../pages.ts";
+import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 
 interface AbortFlags {
@@ -43,7 +44,7 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .command("abort")
     .summary("end runs")
     .description("Ends runs: asks their commands to stop, and kills those that outlast their kill timeout.")
-    .argument("[run...]", "the ids of the runs")
+    .argument("[run...]", RUNS_TEXT)
     .option("-l, --label <name=value>", "all runs with this label (repeatable: with all labels)", pair)
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs")
@@ -52,11 +53,13 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .addOption(new Option("--wait").default(true).hideHelp())
     .option("--no-wait", "do not wait for the runs to end")
     .addHelpText("after", HELP)
-    .action(async (ids: string[], flags: AbortFlags) => {
+    .action(async (texts: string[], flags: AbortFlags) => {
       const { client } = connect(io);
-      const wentWell = isOfMany(ids, flags)
+      const asking = { io, client, changes: true };
+      const one = (text: string) => withRun(asking, text, (id) => abortOne(io, client, id, flags));
+      const wentWell = isOfMany(texts, flags)
         ? await abortMany(io, client, flags)
-        : await forEachOf(io, ids, (id) => abortOne(io, client, id, flags));
+        : await forEachOf(io, texts, one);
       if (!wentWell) exitWith(EXIT.drover);
     });
 }

@@ -4,9 +4,11 @@ import type { Client } from "../../client/client.ts";
 import { WAIT_STEP_MS } from "../../client/runs/until-done.ts";
 import type { AuditEntry, AuditQuery } from "../../client/types.ts";
 import { parseDuration } from "../../src/shared/duration.ts";
+import { actorOf, detailsOf } from "../audit/entry-text.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { positiveDuration, wholeNumber } from "../options.ts";
+import { LAST, lastRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, printable } from "../terminal/text.ts";
 import { addAuditVerify } from "./audit-verify.ts";
@@ -45,15 +47,17 @@ export function addAudit(program: Command, io: Io, exitWith: (code: number) => v
     .option("--since <duration>", "only the last 1h, 2d and so on", positiveDuration)
     .option("--actor <name>", "only what this one did: admin, token:ci")
     .option("--action <action>", "only this: run.abort, or run for all that is done to runs")
-    .option("--run <id>", "only what concerns this run")
+    .option("--run <id>", "only what concerns this run; - is the last run of yours")
     .option("--target <id>", "only what was done to this run, worker, pool or token")
     .option("--pool <name>", "only what concerns this pool")
     .option("--limit <n>", `how many entries (default: ${DEFAULT_LIMIT})`, wholeNumber(1, MAX_LIMIT))
     .option("-f, --follow", "then show what comes, until Ctrl-C")
     .option("--json", "print a JSON object on each line")
     .addHelpText("after", HELP)
-    .action(async ({ limit = DEFAULT_LIMIT, ...flags }: Flags) => {
+    .action(async ({ limit = DEFAULT_LIMIT, ...given }: Flags) => {
       const { client } = connect(io);
+      const run = given.run === LAST ? await lastRun({ io, client }) : given.run;
+      const flags = { ...given, run };
       const { items, follow } = await latest(client, flags, limit);
       if (flags.follow !== true && flags.json !== true) {
         const rows = items.map(cellsOf);
@@ -105,11 +109,10 @@ function queryOf({ actor, action, run, target, pool }: Omit<Flags, "limit">): Au
   return { actor, action: known, target, pool, within: run === undefined ? undefined : `run:${run}` };
 }
 
-function cellsOf({ at, actor, action, target, pool, result, reason, diff }: AuditEntry): string[] {
-  const who = actor.kind === actor.name ? actor.name : `${actor.kind}:${actor.name}`;
-  const changes = (diff ?? []).map(({ field, from, to }) => `${field}: ${from ?? "-"} -> ${to ?? "-"}`);
-  const why = [reason ?? "", ...changes].filter((text) => text !== "").join("; ");
-  return [at, who, action, `${target.kind} ${target.name ?? target.id}`, pool ?? "", result, why];
+function cellsOf(entry: AuditEntry): string[] {
+  const { at, action, target, pool, result } = entry;
+  const what = `${target.kind} ${target.name ?? target.id}`;
+  return [at, actorOf(entry), action, what, pool ?? "", result, detailsOf(entry)];
 }
 
 function line(entry: AuditEntry): string {

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
+import { meantRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import type { Copy } from "../tunnel/copy.ts";
@@ -33,8 +34,11 @@ export function addCp(program: Command, io: Io): void {
       if ((source === undefined) === (target === undefined)) throw unclear(from, to);
       const { client } = connect(io);
       const { copyFromRun, copyToRun } = await import("../tunnel/copy.ts");
-      if (source !== undefined) await copyFromRun(io, client, { ...source, task, local: to });
-      if (target !== undefined) await copyToRun(io, client, { ...target, task, local: from });
+      const inRun = async ({ run, remote }: Pick<Copy, "run" | "remote">) => {
+        return { run: await meantRun({ io, client, changes: true }, run), remote, task };
+      };
+      if (source !== undefined) await copyFromRun(io, client, { ...(await inRun(source)), local: to });
+      if (target !== undefined) await copyToRun(io, client, { ...(await inRun(target)), local: from });
     });
 }
 

@@ -1,6 +1,7 @@
 // `drover exec`: runs a command inside a run.
 import type { Command } from "commander";
 import { connect } from "../context.ts";
+import { meantRun, RUN_TEXT } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { execAttached } from "../tunnel/attached.ts";
 
@@ -29,7 +30,7 @@ export function addExec(program: Command, io: Io, exitWith: (code: number) => vo
     .command("exec")
     .summary("run a command inside a run")
     .description("Runs a command inside a run, beside the command of its task.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .argument("<command...>", "the command and its arguments, after --")
     .option("--task <name>", "the task (default: the one that gives the run its result)")
     .option("-i, --interactive", "pass this command's input on")
@@ -40,6 +41,8 @@ export function addExec(program: Command, io: Io, exitWith: (code: number) => vo
       const argv = words[0] === "--" ? words.slice(1) : words;
       const terminal = tty === true;
       const input = interactive === true;
-      exitWith(await execAttached(io, connect(io).client, run, { argv, task, input, terminal }));
+      const { client } = connect(io);
+      const id = await meantRun({ io, client, changes: true }, run);
+      exitWith(await execAttached(io, client, id, { argv, task, input, terminal }));
     });
 }

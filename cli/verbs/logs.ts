@@ -3,9 +3,13 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { LogSelection } from "../../client/runs/logs.ts";
 import { connect } from "../context.ts";
+import { forEachOf } from "../each.ts";
+import { CliError, EXIT } from "../errors.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Tail, tail } from "../options.ts";
+import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
+import { PrefixedLines } from "../terminal/prefixed-lines.ts";
 
 interface LogsFlags {
   follow?: boolean;
@@ -16,24 +20,31 @@ interface LogsFlags {
   attempt?: string;
 }
 
+/** How many runs can be shown at once: each has two streams. */
+const MAX_RUNS = 50;
+
 const HELP = `
-Bytes are copied as they were written: stdout to stdout, stderr to stderr.
-Each stream keeps its order; there is no order between the two.
+The bytes of one run are copied as they were written: stdout to stdout, stderr to
+stderr. Each stream keeps its order; there is no order between the two.
+
+Of several runs (at most ${MAX_RUNS}) whole lines are shown, each after the id of its run, as they
+come. The exit code is ${EXIT.drover} if one of them cannot be shown.
 
 Examples:
   drover logs build-17
   drover logs -f build-17
   drover logs --tail 100 build-17
   drover logs --stderr --tail 4KiB build-17
+  drover logs -f build-17 build-18
   drover logs --attempt 1.1 build-17`;
 
 /** `drover logs`: copies the output of a run. */
-export function addLogs(program: Command, io: Io): void {
+export function addLogs(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("logs")
-    .summary("show the output of a run")
-    .description("Shows what a run has written.")
-    .argument("<run>", "the run's id")
+    .summary("show the output of runs")
+    .description("Shows what a run has written, or several at once.")
+    .argument("<run...>", RUNS_TEXT)
     .option("-f, --follow", "keep copying until the run has written its last byte")
     .option("--stdout", "only what it wrote to stdout")
     .option("--stderr", "only what it wrote to stderr")
@@ -41,22 +52,67 @@ export function addLogs(program: Command, io: Io): void {
     .option("--task <name>", "the task of the run (default: main)", "main")
     .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)
-    .action(async (id: string, flags: LogsFlags) => {
-      await copy(io, connect(io).client, id, flags);
+    .action(async (texts: string[], flags: LogsFlags) => {
+      const { client } = connect(io);
+      const [text = "", ...others] = new Set(texts);
+      if (others.length > 0) {
+        if (!(await copyAll(io, client, [text, ...others], flags))) exitWith(EXIT.drover);
+        return;
+      }
+      // Make a short request first. Otherwise an unreachable server or an unknown run would be reported only
+      // after the long retries of a stream.
+      const { id } = await withRun({ io, client }, text, (run) => client.runs.get(run));
+      await copy(io, client, id, flags, (stream) => ({
+        write: io[stream].write,
+        end: async () => undefined,
+      }));
     });
 }
 
-async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
-  // Make a short request first. Otherwise an unreachable server or an unknown run would be reported only
-  // after the long retries of a stream.
-  await client.runs.get(id);
-  const both = flags.stdout === flags.stderr;
-  const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
-  const { follow, task, attempt } = flags;
+/** Shows several runs at once, line by line. Returns whether all could be shown. */
+async function copyAll(io: Io, client: Client, texts: string[], flags: LogsFlags): Promise<boolean> {
+  if (texts.length > MAX_RUNS) {
+    throw new CliError(`${texts.length} runs are too many: at most ${MAX_RUNS} can be shown at once.`, [
+      "Name fewer of them.",
+    ]);
+  }
+  const ids: string[] = [];
+  const areKnown = await forEachOf(io, texts, async (text) => {
+    ids.push((await withRun({ io, client }, text, (run) => client.runs.get(run))).id);
+    return true;
+  });
+  const width = Math.max(...ids.map((id) => id.length));
+  const show = async (id: string): Promise<true> => {
+    const prefix = `${id.padEnd(width)} | `;
+    await copy(io, client, id, flags, (stream) => new PrefixedLines(prefix, io[stream].write));
+    return true;
+  };
+  return (await forEachOf(io, ids, show, MAX_RUNS)) && areKnown;
+}
+
+/** Where the bytes of a stream go. */
+interface Copied {
+  write(bytes: Uint8Array): Promise<void>;
+  end(): Promise<void>;
+}
+
+type StreamName = LogSelection["stream"];
+
+async function copy(
+  io: Io,
+  client: Client,
+  id: string,
+  { follow, task, attempt, tail: end, ...only }: LogsFlags,
+  to: (stream: StreamName) => Copied,
+): Promise<void> {
+  const both = only.stdout === only.stderr;
+  const streams = (["stdout", "stderr"] as const).filter((stream) => both || only[stream]);
   await Promise.all(
     streams.map(async (stream) => {
-      const options: LogSelection = { task, stream, follow, attempt, ...flags.tail };
-      for await (const bytes of client.runs.logs(id, options)) await io[stream].write(bytes);
+      const options: LogSelection = { task, stream, follow, attempt, ...end };
+      const copied = to(stream);
+      for await (const bytes of client.runs.logs(id, options)) await copied.write(bytes);
+      await copied.end();
     }),
   );
   await sayLimits(io, await client.runs.get(id), task, streams);

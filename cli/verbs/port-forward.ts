@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { MAX_CHANNELS } from "../../src/shared/tunnel/frames.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
+import { meantRun, RUN_TEXT } from "../run/which-run.ts";
 import { listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
 
@@ -31,14 +32,15 @@ export function addPortForward(program: Command, io: Io, exitWith: (code: number
     .command("port-forward")
     .summary("reach a port of a run's machine")
     .description("Makes a port of a run's machine a port of this one.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .argument("<port>", "the port, here and there; or <here>:<there>", ports)
     .option("--task <name>", "the task with whose command this ends")
     .addHelpText("after", HELP)
-    .action(async (run: string, { here, there }: Ports, { task }: { task?: string }) => {
+    .action(async (text: string, { here, there }: Ports, { task }: { task?: string }) => {
       const { client } = connect(io);
       const server = createServer({ allowHalfOpen: true });
       const port = await listen(server, here);
+      const run = await meantRun({ io, client, changes: true }, text);
       const forward = client.runs.forward(run, { port: there, task });
       server.on("connection", (connection) => forward.connect(connection));
       await io.say(`${HOST}:${port} leads to port ${there} of run ${run}. Ctrl-C ends this.`);

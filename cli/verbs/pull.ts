@@ -5,6 +5,7 @@ import type { RunStatus } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { path } from "../options.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { counted, printable } from "../terminal/text.ts";
 
@@ -24,12 +25,12 @@ export function addPull(program: Command, io: Io): void {
     .command("pull")
     .summary("fetch the result of a run")
     .description("Fetches the files that a run has left as its result, and unpacks them.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .option("--into <directory>", "where to put them (default: this directory)", path)
     .addHelpText("after", HELP)
-    .action(async (id: string, flags: { into?: string }) => {
+    .action(async (text: string, flags: { into?: string }) => {
       const { client } = connect(io);
-      const run = await client.runs.get(id);
+      const run = await withRun({ io, client }, text, (id) => client.runs.get(id));
       if (!run.snapshot) throw noResult(run);
       const into = resolve(io.cwd, flags.into ?? ".");
       // Loaded on demand: other verbs need not wait for the archive code.
@@ -37,7 +38,7 @@ export function addPull(program: Command, io: Io): void {
       const { resultOf } = await import("../../archive/result.ts");
       const wanted = resultOf(run.spec.outputs ?? []);
       const files = await fetchSnapshot(io, client, run.snapshot, into, wanted);
-      await io.say(`${counted(files, "file")} of run ${id} in ${printable(into)}`);
+      await io.say(`${counted(files, "file")} of run ${run.id} in ${printable(into)}`);
     });
 }
 

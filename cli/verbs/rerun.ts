@@ -9,6 +9,7 @@ import { again, type Changes, differencesOf, failedOnes } from "../run/again.ts"
 import { submitted } from "../run/attended.ts";
 import { readRuns } from "../run/list-runs.ts";
 import { refusal } from "../run/refusal.ts";
+import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, counted, printable } from "../terminal/text.ts";
 
@@ -47,7 +48,7 @@ export function addRerun(program: Command, io: Io, exitWith: (code: number) => v
     .command("rerun")
     .summary("submit runs again")
     .description("Submits runs again, with the same files, unchanged or with the changes that flags name.")
-    .argument("[run...]", "the ids of the runs")
+    .argument("[run...]", RUNS_TEXT)
     .option("--failed", "the runs that have failed, with --label; or, of the named runs, those that have")
     .option(
       "-l, --label <name=value>",
@@ -92,9 +93,9 @@ async function chosen(io: Io, client: Client, ids: string[], flags: RerunFlags):
     ]);
   }
   const wanted = label === undefined ? ids : await failedWith(io, client, label);
-  const runs = await readAll(client, wanted);
+  const runs = await readAll(io, client, wanted);
   if (label !== undefined || failed !== true) return runs;
-  const { items } = await client.runs.query({ runs: ids, states: ["all"] });
+  const { items } = await client.runs.query({ runs: runs.map(({ id }) => id), states: ["all"] });
   const ofThem = new Set(failedOnes(items).map(({ id }) => id));
   return runs.filter(({ id }) => ofThem.has(id));
 }
@@ -110,11 +111,12 @@ async function failedWith(io: Io, client: Client, labels: Record<string, string>
   );
 }
 
-async function readAll(client: Client, ids: readonly string[]): Promise<RunStatus[]> {
+async function readAll(io: Io, client: Client, ids: readonly string[]): Promise<RunStatus[]> {
   const found: RunStatus[] = [];
   for (let at = 0; at < ids.length; at += READS_AT_ONCE) {
     const some = ids.slice(at, at + READS_AT_ONCE);
-    found.push(...(await Promise.all(some.map((id) => client.runs.get(id)))));
+    const read = (text: string) => withRun({ io, client }, text, (id) => client.runs.get(id));
+    found.push(...(await Promise.all(some.map(read))));
   }
   return found;
 }

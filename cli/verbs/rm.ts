@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
+import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 
 const HELP = `
@@ -20,16 +21,18 @@ export function addRm(program: Command, io: Io, exitWith: (code: number) => void
     .command("rm")
     .summary("delete ended runs, with their logs")
     .description("Deletes runs that have ended, with their history and logs, before their retention is over.")
-    .argument("<run...>", "the ids of the runs")
+    .argument("<run...>", RUNS_TEXT)
     .option("--force", "first end runs that have not ended, as `drover abort --force` does")
     .addHelpText("after", HELP)
-    .action(async (ids: string[], { force }: { force?: boolean }) => {
+    .action(async (texts: string[], { force }: { force?: boolean }) => {
       const { client } = connect(io);
-      const wentWell = await forEachOf(io, ids, async (id) => {
+      const remove = async (id: string): Promise<true> => {
         await client.runs.remove(id, { force });
         await io.stdout.write(`${id} is deleted\n`);
         return true;
-      });
+      };
+      const asking = { io, client, changes: true };
+      const wentWell = await forEachOf(io, texts, (text) => withRun(asking, text, remove));
       if (!wentWell) exitWith(EXIT.drover);
     });
 }

@@ -4,6 +4,7 @@ import type { SignalName } from "../../client/types.ts";
 import { SIGNALS } from "../../src/shared/signals.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
@@ -20,14 +21,17 @@ export function addSignal(program: Command, io: Io): void {
     .command("signal")
     .summary("send a signal to the tasks of a run")
     .description("Sends a signal to the running tasks of a run: one, or all of them.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .argument("<signal>", "such as SIGHUP, or HUP")
     .option("--task <name>", "only this task")
     .addHelpText("after", HELP)
-    .action(async (id: string, name: string, flags: { task?: string }) => {
+    .action(async (text: string, name: string, flags: { task?: string }) => {
       const signal = signalOf(name);
-      await connect(io).client.runs.signal(id, signal, flags);
-      await io.stdout.write(`${id} is being sent ${signal}\n`);
+      const { client } = connect(io);
+      await withRun({ io, client, changes: true }, text, async (id) => {
+        await client.runs.signal(id, signal, flags);
+        await io.stdout.write(`${id} is being sent ${signal}\n`);
+      });
     });
 }
 

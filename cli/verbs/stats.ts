@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { RunStats } from "../../client/types.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { connect } from "../context.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration, table } from "../terminal/text.ts";
 
@@ -20,12 +21,16 @@ export function addStats(program: Command, io: Io): void {
     .command("stats")
     .summary("show what the tasks of a run use")
     .description("Shows how much processor time and memory each task of a run uses, and their total.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .option("--task <name>", "only this task")
     .option("--json", "print it as JSON")
     .addHelpText("after", HELP)
-    .action(async (id: string, { json, task }: { json?: boolean; task?: string }) => {
-      const stats = await connect(io).client.runs.stats(id, { task });
+    .action(async (text: string, { json, task }: { json?: boolean; task?: string }) => {
+      const { client } = connect(io);
+      const { id, stats } = await withRun({ io, client }, text, async (run) => ({
+        id: run,
+        stats: await client.runs.stats(run, { task }),
+      }));
       const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
       if (json) await io.stdout.write(`${asJson(stats)}\n`);
       else if (isOver) await io.say(`Run ${id} has ended; usage is only shown while a run is running.`);

@@ -4,6 +4,7 @@ import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
 
@@ -18,12 +19,12 @@ export function addStatus(program: Command, io: Io): void {
     .command("status")
     .summary("show one run")
     .description("Shows one run: its state, times, placements and latest events.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .option("--json", "print the status as JSON")
     .addHelpText("after", HELP)
-    .action(async (id: string, flags: { json?: boolean }) => {
+    .action(async (text: string, flags: { json?: boolean }) => {
       const { client } = connect(io);
-      const status = await client.runs.get(id);
+      const status = await withRun({ io, client }, text, (id) => client.runs.get(id));
       const shown = flags.json ? `${asJson(status)}\n` : view(status, io, client.now());
       await io.stdout.write(shown);
     });

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { RunSpec } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { readJsonObject } from "../json-file.ts";
+import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 
 const HELP = `
@@ -21,15 +22,16 @@ export function addUpdate(program: Command, io: Io): void {
     .command("update")
     .summary("change the spec of a run in place")
     .description("Changes the spec of a run that has not ended.")
-    .argument("<run>", "the run's id")
+    .argument("<run>", RUN_TEXT)
     .requiredOption("-f, --file <file>", "the new spec, or `-` for standard input")
     .addHelpText("after", HELP)
-    .action(async (id: string, { file }: { file: string }) => {
+    .action(async (text: string, { file }: { file: string }) => {
       // The server validates the spec, field by field.
       const spec = (await readJsonObject(file, "the spec of a run")) as RunSpec;
-      const { runs } = connect(io).client;
-      const { specIndex } = await runs.get(id);
-      const changed = await runs.update(id, { specIndex, spec });
+      const { client } = connect(io);
+      const asking = { io, client, changes: true };
+      const { id, specIndex } = await withRun(asking, text, (run) => client.runs.get(run));
+      const changed = await client.runs.update(id, { specIndex, spec });
       const word = changed.specIndex === specIndex ? "has this spec already" : "has its new spec";
       await io.stdout.write(`${id} ${word}\n`);
     });

@@ -12,6 +12,7 @@ import { pair, positiveDuration } from "../options.ts";
 import { stateCells } from "../run/failed.ts";
 import { readRuns } from "../run/list-runs.ts";
 import { PATIENCE } from "../run/patience.ts";
+import { RUNS_TEXT, withRuns } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { noProgress, watchWork } from "../terminal/progress.ts";
 import { asJson, counted, elapsed } from "../terminal/text.ts";
@@ -45,7 +46,7 @@ export function addWait(program: Command, io: Io, exitWith: (code: number) => vo
     .command("wait")
     .summary("wait until runs have ended")
     .description("Waits until runs have ended, lists them, and exits with 0 if all ended well.")
-    .argument("[run...]", "the ids of the runs")
+    .argument("[run...]", RUNS_TEXT)
     .option("-l, --label <name=value>", "all runs with this label (repeatable: with all labels)", pair)
     .option("--pool <name>", "all runs of this pool")
     .option("--timeout <duration>", "give up after this time; the runs go on", positiveDuration)
@@ -55,15 +56,28 @@ export function addWait(program: Command, io: Io, exitWith: (code: number) => vo
     .action(async (ids: string[], flags: WaitFlags) => exitWith(await wait(io, ids, flags)));
 }
 
-async function wait(io: Io, ids: readonly string[], flags: WaitFlags): Promise<number> {
-  const chosen = chosenBy([...new Set(ids)], flags);
+async function wait(io: Io, texts: readonly string[], flags: WaitFlags): Promise<number> {
+  const { ids, ...filter } = chosenBy([...new Set(texts)], flags);
   const { client } = connect(io);
-  let runs: RunSummary[];
-  do {
-    if (!(await waitForAll(io, client, chosen, flags))) return EXIT.timedOut;
-    runs = await readEnds(io, client, chosen);
+  const ends =
+    ids === undefined
+      ? await endsOf(io, client, filter, flags)
+      : await withRuns({ io, client }, ids, (whole) => endsOf(io, client, { ids: whole }, flags));
+  return ends === undefined ? EXIT.timedOut : await verdict(io, client, ends, flags);
+}
+
+/** The chosen runs, once all of them have ended; undefined if the time-out is over first. */
+async function endsOf(io: Io, client: Client, chosen: RunFilter, flags: WaitFlags) {
+  for (;;) {
+    if (!(await waitForAll(io, client, chosen, flags))) return undefined;
+    const runs = await readEnds(io, client, chosen);
     // A run that was submitted meanwhile is waited for, too.
-  } while (!runs.every(({ state }) => isTerminal(state)));
+    if (runs.every(({ state }) => isTerminal(state))) return runs;
+  }
+}
+
+/** Prints the runs, and chooses the exit code. */
+async function verdict(io: Io, client: Client, runs: RunSummary[], flags: WaitFlags): Promise<number> {
   if (runs.length === 0) throw new CliError("No run matches.", ["To see which runs there are: drover ps -a"]);
   if (flags.json) await io.stdout.write(`${asJson(runs)}\n`);
   else if (flags.quiet !== true) await io.stdout.write(view(runs, io, client.now()));

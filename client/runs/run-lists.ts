@@ -10,6 +10,19 @@ export interface RunFilter {
   states?: readonly StateFilter[];
   labels?: Record<string, string>;
   pool?: string;
+  /** Only runs whose id begins like this. */
+  prefix?: string;
+  /** Only runs that this client's token has submitted. */
+  mine?: boolean;
+  /**
+   * Only runs that have failed, to people: `failed`, `timedout`, `unknown`, and `complete` with an exit code
+   * other than 0.
+   */
+  failed?: boolean;
+  /** Only runs that were submitted at this instant (RFC 3339, in UTC) or later. */
+  since?: string;
+  /** Only runs with this text in the command, in the id or in the value of a label. Case is ignored. */
+  search?: string;
   /** With `waitMs`: wait until all selected runs are in one of the states. Default: wait for one such run. */
   all?: boolean;
   /** The most runs in one page: 1 to 1000. */
@@ -25,17 +38,19 @@ export type AbortManyInput = Operations["abortRuns"]["body"];
 
 /** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
 export function runListsOf(target: Target) {
-  const list = ({ ids, states, labels = {}, all, ...rest }: RunFilter = {}, options?: CallOptions) => {
+  const list = (filter: RunFilter = {}, options?: CallOptions) => {
+    const { ids, states, labels = {}, all, mine, failed, ...rest } = filter;
     const label = Object.entries(labels).map(([name, value]) => `${name}:${value}`);
-    const query = { id: ids, state: states, label, all: all ? ("true" as const) : undefined, ...rest };
+    const flags = { all: flag(all), mine: flag(mine), failed: flag(failed) };
+    const query = { id: ids, state: states, label, ...flags, ...rest };
     return ask(target, "listRuns", { query }, options);
   };
   const query = (body: RunQueryInput, options?: CallOptions) =>
     ask(target, "queryRuns", { body }, { ...options, repeatable: true });
   const checkAll = (filter: Omit<RunFilter, "all" | "cursor">, options?: CallOptions) => {
-    const { ids, labels, pool, states = ["done"] } = filter;
-    // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no labels and no pool.
-    const byIds = ids !== undefined && labels === undefined && pool === undefined;
+    const { ids, states = ["done"], limit: _limit, ...others } = filter;
+    // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no other filter.
+    const byIds = ids !== undefined && Object.values(others).every((value) => value === undefined);
     return byIds
       ? query({ runs: [...ids], states: [...states], all: true }, options)
       : list({ ...filter, states, all: true }, options);
@@ -77,4 +92,8 @@ export function runListsOf(target: Target) {
     /** Looks up at most 10,000 runs by id. The answer is in the order of the ids. */
     query,
   };
+}
+
+function flag(isOn: boolean | undefined): "true" | undefined {
+  return isOn ? "true" : undefined;
 }

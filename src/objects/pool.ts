@@ -6,7 +6,6 @@ import type { RunRef } from "../core/messages.ts";
 import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
-import { ownerOf } from "../core/pool/projects.ts";
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
@@ -22,8 +21,6 @@ import {
 import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
 import { runSummary } from "../core/run-summary.ts";
-import type { Sample } from "../schema/metrics.ts";
-import type { PoolEventList } from "../schema/pool/changes.ts";
 import type { ListedWorker, PoolView, WorkerStateName } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -35,9 +32,10 @@ import { peersOf } from "./messages/stubs.ts";
 import { wakeAll } from "./messages/wake-all.ts";
 import { AuditLog } from "./reads/audit-log.ts";
 import { invite } from "./reads/invitations.ts";
+import { historyOf } from "./reads/pool-history.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
-import { workersOf } from "./reads/worker-lists.ts";
+import { ownerOfWorker, workersOf } from "./reads/worker-lists.ts";
 import type { Invitation, InvitationRequest, PoolApi, RunFilter, RunNews, RunWait } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
@@ -131,7 +129,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return queuePage(this.#configured(), page, this.#shell.now());
   }
 
-  async events(after: number | null, waitMs: number): Promise<PoolEventList> {
+  async events(after: number | null, waitMs: number): ReturnType<PoolApi["events"]> {
     this.#shell.enter();
     const first = eventsAfter(this.#configured(), after);
     if (after === null || first.items.length > 0) return first;
@@ -139,7 +137,12 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return (await until(this.#actor, isNews, waitMs)) ? eventsAfter(this.#configured(), first.next) : first;
   }
 
-  async metrics(): Promise<Sample[]> {
+  async history(...span: Parameters<PoolApi["history"]>): ReturnType<PoolApi["history"]> {
+    this.#shell.enter();
+    return historyOf(this.#configured(), this.#runs, this.#workers, this.#shell.now(), ...span);
+  }
+
+  async metrics(): ReturnType<PoolApi["metrics"]> {
     this.#shell.enter();
     return metricsOf(this.#configured(), this.#shell.now());
   }
@@ -191,8 +194,6 @@ export class Pool extends DurableObject<Env> implements PoolStub {
 
   async ownerOf(worker: string): Promise<string | null> {
     this.#shell.enter();
-    const { record, workers } = this.#configured();
-    const row = workers.get(worker);
-    return row === undefined ? null : ownerOf(record.config, row);
+    return ownerOfWorker(this.#configured(), worker);
   }
 }

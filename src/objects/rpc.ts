@@ -7,12 +7,14 @@ import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.t
 import type { TaskTunnel, TunnelPlace } from "../core/allocation/user/tunnels.ts";
 import type { Caused, Via } from "../core/audit/via.ts";
 import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
+import type { Span } from "../core/pool/read/history.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { PoolHistory } from "../schema/pool/history.ts";
 import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
@@ -140,8 +142,22 @@ export interface AllocationApi {
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;
 }
 
+/** What people look for among the runs (api.md#finding). */
+export interface RunSearch {
+  /** Only runs whose id begins like this. */
+  prefix?: string | undefined;
+  /** Only runs that this caller has submitted. */
+  by?: string | undefined;
+  /** Only runs that were submitted at this instant (milliseconds since 1970) or later. */
+  since?: number | undefined;
+  /** Only runs with this text in the command, in the id or in the value of a label. */
+  text?: string | undefined;
+  /** Only runs that have failed, to people. */
+  failed?: boolean | undefined;
+}
+
 /** Selects runs of a pool. */
-export interface RunFilter {
+export interface RunFilter extends RunSearch {
   /** Absent: all runs of the pool. */
   ids?: string[];
   states: RunState[];
@@ -191,6 +207,8 @@ export interface PoolApi {
    * The rows that changed after number `after` (null: all live rows). Waits up to `waitMs` for the first row.
    */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
+  /** What happened within a span, as far as the rows tell, oldest first. */
+  history(span: Span): Promise<PoolHistory>;
   /** Samples for Prometheus. */
   metrics(): Promise<Sample[]>;
   /**

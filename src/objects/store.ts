@@ -54,6 +54,23 @@ interface FieldFilter {
   values: readonly (string | null)[];
 }
 
+/** A filter as a condition in SQL on the columns `k` and `v`, with its bound values. */
+interface Condition {
+  where: string;
+  bound: readonly (string | number)[];
+}
+
+/** A filter of a table's rows. */
+export type RowFilter = FieldFilter | Condition;
+
+function conditionOf(filter: RowFilter): Condition {
+  if ("where" in filter) return filter;
+  const { field, values } = filter;
+  // In SQL nothing equals NULL, so an absent value is compared as an empty text, which no value is.
+  const where = `ifnull(json_extract(v, ?), '') IN (${values.map(() => "?")})`;
+  return { where, bound: [field, ...values.map((value) => value ?? "")] };
+}
+
 /** The condition that a row of this sort meets. */
 function ofSort({ field, values, others }: RowSort): { where: string; bound: readonly string[] } {
   const among = `json_extract(v, ?) ${others ? "NOT IN" : "IN"} (${values.map(() => "?")})`;
@@ -129,23 +146,41 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   /**
-   * Scans the `scan` rows below the key `before`, highest first. Returns the first `limit` rows that match
-   * all filters. `next`: the key to continue from; null: no more rows. Filtering in SQL is many times faster
-   * than reading all rows.
+   * Scans the `scan` rows below the key `before`, highest first, and none below the key `floor`. Returns the
+   * first `limit` rows that match all filters. `next`: the key to continue from; null: no more rows.
+   * Filtering in SQL is many times faster than reading all rows.
    */
-  readMatching(before: string, scan: number, limit: number, filters: FieldFilter[]) {
-    const below = `${this.#table} WHERE k < ? ORDER BY k DESC LIMIT`;
-    const where = [
-      "1",
-      // In SQL nothing equals NULL, so an absent value is compared as an empty text, which no value is.
-      ...filters.map(({ values }) => `ifnull(json_extract(v, ?), '') IN (${values.map(() => "?")})`),
-    ];
-    const from = `(SELECT k, v FROM ${below} ?) WHERE ${where.join(" AND ")} ORDER BY k DESC LIMIT ?`;
-    const bound = filters.flatMap(({ field, values }) => [field, ...values.map((value) => value ?? "")]);
-    const rows = this.#select(from, before, scan, ...bound, limit + 1);
+  readMatching(before: string, scan: number, limit: number, filters: RowFilter[], floor = "") {
+    const below = `${this.#table} WHERE k < ? AND k >= ? ORDER BY k DESC LIMIT`;
+    const conditions = filters.map(conditionOf);
+    const where = ["1", ...conditions.map((condition) => condition.where)].join(" AND ");
+    const from = `(SELECT k, v FROM ${below} ?) WHERE ${where} ORDER BY k DESC LIMIT ?`;
+    const bound = conditions.flatMap((condition) => condition.bound);
+    const rows = this.#select(from, before, floor, scan, ...bound, limit + 1);
     if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]?.[0] ?? null };
-    const [last] = this.#select(`${below} 1 OFFSET ?`, before, scan - 1);
+    const [last] = this.#select(`${below} 1 OFFSET ?`, before, floor, scan - 1);
     return { rows, next: last?.[0] ?? null };
+  }
+
+  /**
+   * For each instant (a path in JSON) of each row whose key is below `before`: the row, if the instant is not
+   * before `since` and before `until`. At most `limit` of them, in the order of these instants. Reads the
+   * whole table, so call it rarely.
+   */
+  readWithin<Path extends string>(
+    paths: readonly Path[],
+    { since, until }: { since: Instant; until: Instant },
+    before: string,
+    limit: number,
+  ): { at: Instant; path: Path; row: Row }[] {
+    if (!this.#exists) return [];
+    const one = `SELECT k, v, ? AS path, json_extract(v, ?) AS at FROM ${this.#table} WHERE k < ?`;
+    const all = paths.map(() => one).join(" UNION ALL ");
+    const sql = `SELECT v, path, at FROM (${all}) WHERE at >= ? AND at < ? ORDER BY at, k LIMIT ?`;
+    const bound = paths.flatMap((path) => [path, path, before]);
+    const found = this.#sql.exec<{ v: string; path: Path; at: number }>(sql, ...bound, since, until, limit);
+    // Rows are JSON, as in `#select`.
+    return [...found].map(({ v, path, at }) => ({ at, path, row: JSON.parse(v) as Row }));
   }
 
   write(key: string, row: Row, live: boolean, _at: Instant): void {

@@ -37,6 +37,7 @@ import { openApiRoute } from "./openapi/openapi.ts";
 import { poolRoutes } from "./pools.ts";
 import { projectRoutes } from "./projects.ts";
 import { proofRoute } from "./proof.ts";
+import { poolHistoryRoutes } from "./query/pool-history.ts";
 import { runListRoutes } from "./query/run-lists.ts";
 import { referenceRoutes } from "./reference.ts";
 import { runAbortsRoute } from "./runs/run-aborts.ts";
@@ -105,6 +106,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   runEventRoutes(app);
   runLogRoutes(app);
   poolRoutes(app);
+  poolHistoryRoutes(app);
   workerRoutes(app);
   enrollmentRoutes(app);
   projectRoutes(app);

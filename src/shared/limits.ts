@@ -13,6 +13,8 @@ export const MAX_OPEN_BODY_BYTES = 64 * 1024;
 export const MAX_BATCH_RUNS = 1_000;
 /** How many labels one run can have, and therefore one query, too. */
 export const MAX_LABELS = 64;
+/** How many characters a text can have that a list of runs is searched for (api.md#finding). */
+export const MAX_SEARCH_CHARS = 256;
 /**
  * How many bytes (UTF-8) the names and values of all labels of a run can have. The same bound applies to the
  * `meta` of a run or task.

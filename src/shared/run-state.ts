@@ -20,5 +20,24 @@ export function isTerminal(state: RunState): state is EndState {
   return state !== "pending" && state !== "running";
 }
 
+/**
+ * Whether a run has failed, to people: its command ended with another code than 0, or it ended without an end
+ * of its command (api.md#finding). Who aborts a run wants its end, so an aborted run has not failed.
+ */
+export function hasFailed({ state, exitCode }: { state: RunState; exitCode: number | null }): boolean {
+  switch (state) {
+    case "complete":
+      return exitCode !== null && exitCode !== 0;
+    case "failed":
+    case "timedout":
+    case "unknown":
+      return true;
+    case "pending":
+    case "running":
+    case "aborted":
+      return false;
+  }
+}
+
 /** The states of a worker. */
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;

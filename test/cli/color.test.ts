@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { hasFailed } from "../../cli/run/failed.ts";
+import { hasFailed } from "../../src/shared/run-state.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { json, summaryOf } from "./support/control-plane.ts";
 import { atTerminal, HAS_TERMINAL, NEEDS_TERMINAL } from "./support/terminal.ts";

@@ -52,6 +52,12 @@ const answerOf = async (answer: Response) => {
 const renamed = (value: unknown, from: string, to: string) =>
   JSON.parse(JSON.stringify(value).replaceAll(from, to));
 
+test("the history of a shared pool has the caller's own runs only (projects.md#pools)", async () => {
+  const runsFor = async (caller: ReturnType<typeof as>) =>
+    (await caller.json(200, "GET", "/v1/pools/both/history")).items.map(({ run }: Json) => run);
+  expect([await runsFor(ml), await runsFor(web)]).toEqual([["ml.build"], ["web.build"]]);
+});
+
 describe("a thing of another project (projects.md#callers)", () => {
   const NAMES: Record<Exclude<Kind, "token" | "session">, (project: string) => string> = {
     run: (project) => `${project}.build`,

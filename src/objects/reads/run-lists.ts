@@ -1,12 +1,12 @@
 // How are the runs of a pool listed: newest first, filtered, in pages, and by id?
-import type { RunRow } from "../../core/pool/record.ts";
+import { type RunRow, runKey } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
 import { runSummary } from "../../core/run-summary.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
 import type { RunFilter } from "../rpc.ts";
-import type { SqlRowDisk } from "../store.ts";
+import type { RowFilter, SqlRowDisk } from "../store.ts";
 import { nameless, TOP } from "./nameless.ts";
-import { isMatch } from "./run-filter.ts";
+import { isMatch, lowerCase } from "./run-filter.ts";
 
 /** The most rows read for one answer: the search for a rare match must not block the object for long. */
 const SCAN_ROWS = 5_000;
@@ -55,7 +55,10 @@ export class RunLists {
     limit: number,
     cursor = TOP,
   ): { items: RunSummary[]; next: string | null } {
-    const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, sqlFilterOf(filter));
+    // Keys begin with the time of submission, so no row below this one is read.
+    const floor = filter.since === undefined ? "" : runKey(filter.since, "");
+    const filters = [...sqlFilterOf(filter), ...searchOf(filter)];
+    const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, filters, floor);
     const found = rows.filter(([, row]) => isMatch(row, filter));
     const items = found.map(([, row]) => runSummary(row, state.record.name));
     return { items, next: next === found.at(-1)?.[0] ? next : nameless(next, cursor) };
@@ -73,4 +76,25 @@ function sqlFilterOf({ states, labels, project }: RunFilter) {
     ...(project === undefined ? [] : [{ field: "$.project", values: [project] }]),
     ...plain.slice(0, SQL_LABELS).map(([name, value]) => ({ field: `$.labels."${name}"`, values: [value] })),
   ];
+}
+
+/** What people look for, as conditions in SQL: the same as in `isMatch`. */
+function searchOf({ prefix, by, text, failed }: RunFilter): RowFilter[] {
+  const found: RowFilter[] = [];
+  if (by !== undefined) found.push({ field: "$.by", values: [by] });
+  if (prefix !== undefined) {
+    found.push({ where: "substr(json_extract(v, '$.run'), 1, ?) = ?", bound: [prefix.length, prefix] });
+  }
+  // `isMatch` leaves out states in which no run has failed; `complete` needs the exit code.
+  if (failed === true) {
+    const ended = "ifnull(json_extract(v, '$.exitCode'), 0) <> 0";
+    found.push({ where: `(json_extract(v, '$.state') <> 'complete' OR ${ended})`, bound: [] });
+  }
+  if (text !== undefined) {
+    const has = (place: string) => `instr(lower(${place}), ?) > 0`;
+    const inLabel = `EXISTS (SELECT 1 FROM json_each(v, '$.labels') AS label WHERE ${has("label.value")})`;
+    const places = [has("json_extract(v, '$.run')"), has("json_extract(v, '$.command')"), inLabel];
+    found.push({ where: `(${places.join(" OR ")})`, bound: places.map(() => lowerCase(text)) });
+  }
+  return found;
 }

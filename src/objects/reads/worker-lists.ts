@@ -1,4 +1,5 @@
 // Which workers does a pool list?
+import { ownerOf } from "../../core/pool/projects.ts";
 import { listedWorkers } from "../../core/pool/read/lists.ts";
 import type { RunRow, WorkerRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
@@ -22,4 +23,10 @@ export function workersOf(
   const { rows, isAll } = runs.readHighestBy("worker", "finishedAt", SCAN_ROWS);
   const byWorker = new Map(rows.map((row) => [row.worker, row]));
   return listedWorkers(state, states, gone, { byWorker, isAll });
+}
+
+/** To which project a worker's machine belongs (projects.md#machines). Null also for an unknown worker. */
+export function ownerOfWorker({ record, workers }: Configured, worker: string): string | null {
+  const row = workers.get(worker);
+  return row === undefined ? null : ownerOf(record.config, row);
 }

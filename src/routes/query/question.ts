@@ -1,4 +1,5 @@
 // What does a query for runs ask, and what does it find at one moment?
+import type { RunSearch } from "../../objects/rpc.ts";
 import type { RunList, RunState, RunSummary } from "../../schema/run/run.ts";
 import type { Position } from "./cursor.ts";
 
@@ -8,6 +9,8 @@ export interface RunQuestion {
   ids?: string[] | undefined;
   states: RunState[];
   labels: Record<string, string>;
+  /** What people look for besides (api.md#finding). A query by ids has none. */
+  search?: RunSearch | undefined;
   /** The names of the pools to ask. */
   pools: readonly string[];
   /** Whether only runs of these pools can match. */

@@ -20,6 +20,7 @@ import {
 import { idsOf, limitsRuns } from "../walls/run-limits.ts";
 import { Cursor } from "./cursor.ts";
 import { answerQuery } from "./run-query.ts";
+import { searchFrom, searchParams } from "./run-search.ts";
 
 /**
  * The page size of `POST /v1/runs/query` with `allRuns`. A `GET` with the answer's `next` reads the next
@@ -53,6 +54,7 @@ const list = operation({
       state: repeatable(StateFilter).optional(),
       label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
       pool: Name.optional(),
+      ...searchParams,
       all: Flag.optional().meta({
         description: "`wait` waits until all selected runs are in one of the states",
       }),
@@ -80,7 +82,7 @@ const query = operation({
 /** Adds the two forms of the query (api.md#query). */
 export function runListRoutes(app: EdgeApp): void {
   app.openapi(list, async (c) => {
-    const { id, state, label, pool, all, wait, limit, cursor } = c.req.valid("query");
+    const { id, state, label, pool, all, wait, limit, cursor, ...looked } = c.req.valid("query");
     if (id !== undefined && cursor !== undefined) {
       throw invalid([
         { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
@@ -90,6 +92,7 @@ export function runListRoutes(app: EdgeApp): void {
       ids: id && idsOf(c.var.caller, id),
       states: statesOf(state ?? ["all"]),
       labels: labelsOf(label ?? []),
+      search: searchFrom(looked, c.var.caller, { hasIds: id !== undefined, all: isOn(all) }),
       pools: pool === undefined ? await c.var.pools.names() : [pool],
       onlyThesePools: pool !== undefined,
       all: isOn(all),

@@ -1,6 +1,7 @@
 // Which calls to a pool remain for a caller, and what do their answers show (access.md#walls)?
 import type { AuditFilter, PoolApi, RunFilter } from "../../objects/rpc.ts";
 import type { PoolChange, PoolEventList } from "../../schema/pool/changes.ts";
+import type { HistoryItem, PoolHistory } from "../../schema/pool/history.ts";
 import type { ListedWorker, PoolView, WorkerSummary } from "../../schema/pool.ts";
 import { projectOfRun } from "../../shared/access/project.ts";
 import { grants } from "../../shared/access/scopes.ts";
@@ -51,6 +52,10 @@ export function walledPool(
     events: async (after, waitMs) => {
       const seesWorkers = grants(scopes, "pools:read") && labels === undefined;
       return eventsOf({ api, caller, seesWorkers, seen }, after, waitMs);
+    },
+    history: async (span) => {
+      await whole();
+      return historyFor(project, await api.history(span));
     },
     metrics: async () => {
       const isOwn = (await whole()) === "own";
@@ -115,6 +120,14 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
   const shown = { ...worker, runs };
   if (!("lastRun" in worker) || worker.lastRun === null) return shown;
   return projectOfRun(worker.lastRun.run) === project ? shown : { ...shown, lastRun: null };
+}
+
+/** What happened in a pool as a project sees it: to its own runs, and to machines that are no other one's. */
+function historyFor(project: string | null, history: PoolHistory): PoolHistory {
+  if (project === null) return history;
+  const isShown = (item: HistoryItem) =>
+    item.project === project || (item.project === null && item.run === null);
+  return { ...history, items: history.items.filter(isShown) };
 }
 
 /** A pool as a project sees it: without what only the operator of a shared pool needs. */

@@ -69,10 +69,15 @@ export function problem(
   res: ServerResponse,
   status: number,
   code: string,
-  more: { detail?: string; errors?: { pointer: string; detail: string }[]; retryAfter?: string } = {},
+  more: {
+    detail?: string;
+    errors?: { pointer: string; detail: string }[];
+    retryAfter?: string;
+    runs?: string[];
+  } = {},
 ) {
   const temporary = status === 429 || status === 503;
-  const { detail = `it is ${code}`, errors, retryAfter } = more;
+  const { detail = `it is ${code}`, errors, retryAfter, runs } = more;
   const document = {
     type: "about:blank",
     title: code,
@@ -82,6 +87,7 @@ export function problem(
     code,
     temporary,
     errors,
+    runs,
   };
   const headers: Record<string, string> = { "content-type": "application/problem+json" };
   if (retryAfter !== undefined) headers["retry-after"] = retryAfter;

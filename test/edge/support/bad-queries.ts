@@ -20,6 +20,14 @@ export const BAD_QUERIES: BadRequest[] = [
     pointer: "?label",
     detail: "at most 64",
   },
+  {
+    name: "a history that ends before it begins",
+    method: "GET",
+    path: "/v1/pools/default/history?since=2026-11-21T08:00:00Z&until=2026-11-21T08:00:00Z",
+    ...invalid,
+    pointer: "?since",
+    detail: "before `until`",
+  },
   abort("more labels than a run can have", { labels: manyLabels }, "/labels", "at most 64"),
   abort("a limit beside ids", { ids: ["a"], limit: 1 }, "/limit", "cannot be combined with `ids`"),
 ];

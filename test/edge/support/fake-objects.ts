@@ -32,6 +32,7 @@ import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
 import { Vault } from "../../../src/objects/secrets/vault.ts";
 import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { AuditEntry } from "../../../src/schema/access/audit.ts";
+import type { HistoryItem } from "../../../src/schema/pool/history.ts";
 import { ListedWorker, type PoolConfig, type WorkerStatus } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { projectsServed } from "../../../src/shared/access/project.ts";
@@ -359,6 +360,10 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));
       return { items: items.slice(0, limit), queued: QUEUED.length, isLast: items.length <= limit };
     },
+    history: async ({ since }) => {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
+      return { items: historyFrom(world, name), next: null, completeSince: new Date(since).toISOString() };
+    },
     events: async (after, waitMs) => {
       const isGone = () => !world.pools.has(name);
       const all = [{ number: 7, worker: workerSummaryOf(`${name}-w1`, name) }];
@@ -670,4 +675,12 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
 /** Gives a run `count` events, numbered from `first`. */
 export function addEvents(run: FakeRun, count: number, first = 1): void {
   for (let seq = first; seq < first + count; seq += 1) run.events.push(eventOf(seq));
+}
+
+function historyFrom(world: FakeWorld, pool: string): HistoryItem[] {
+  return [...world.runs.values()].flatMap(({ row }) => {
+    if (row?.pool !== pool) return [];
+    const { id, project, submittedAt: at } = row;
+    return [{ at, what: "run_queued", run: id, worker: null, project, text: "" }];
+  });
 }

@@ -78,6 +78,7 @@ const LINES: Record<Kind, Line[]> = {
     ["deletePool", "DELETE /v1/pools/ID?drain=1"],
     ["deletePool", "DELETE /v1/pools/ID?force=1"],
     ["listQueue", "GET /v1/pools/ID/queue"],
+    ["getPoolHistory", "GET /v1/pools/ID/history"],
     ["listWorkers", "GET /v1/workers?pool=ID"],
     ["createEnrollment", "POST /v1/enrollments", { pool: "ID" }],
     ["getMetrics", "GET /metrics?pool=ID"],

@@ -54,9 +54,14 @@ export async function tellOf(
   version: number,
   labels: Record<string, string> = {},
 ): Promise<void> {
+  await tell(upsert(run, state, version, labels));
+}
+
+/** Sends a run to the pool, as its allocation would. */
+export async function tell(body: RunUpsert): Promise<void> {
   await runInDurableObject(pool(), async (instance) => {
     const mailbox = instance as unknown as Mailbox<"pool">; // the class implements it
-    await mailbox.deliver({ type: "run", body: upsert(run, state, version, labels) });
+    await mailbox.deliver({ type: "run", body });
   });
 }
 
