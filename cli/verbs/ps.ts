@@ -13,6 +13,7 @@ interface PsFlags {
   all?: boolean;
   state?: (typeof STATE_WORDS)[number][];
   label?: Record<string, string>;
+  array?: string;
   pool?: string;
   limit: number;
   json?: boolean;
@@ -42,6 +43,7 @@ export function addPs(program: Command, io: Io): void {
       words(STATE_WORDS),
     )
     .option("-l, --label <name=value>", "only runs with this label (repeatable: with all labels)", pair)
+    .option("--array <id>", "only runs of this array, as drover run --array or --matrix made it")
     .option("--pool <name>", "only runs of this pool")
     .option("--limit <number>", "at most this many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
@@ -50,7 +52,8 @@ export function addPs(program: Command, io: Io): void {
       const { client } = connect(io);
       const { runs, troubles } = await select(client, flags);
       const shown = runs.slice(0, flags.limit);
-      const isFiltered = flags.state !== undefined || flags.label !== undefined || flags.pool !== undefined;
+      const { state, label, array, pool } = flags;
+      const isFiltered = [state, label, array, pool].some((one) => one !== undefined);
       const empty = isFiltered ? "No runs match." : "No runs.";
       await io.stdout.write(flags.json ? `${asJson(shown)}\n` : view(shown, io, client.now(), empty));
       for (const trouble of troubles) await io.say(trouble);
@@ -62,7 +65,7 @@ export function addPs(program: Command, io: Io): void {
 /** The requested runs. If there are more runs than the limit, the selection exceeds the limit. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
-  const filter = { labels: flags.label, pool: flags.pool };
+  const filter = { labels: flags.label, array: flags.array, pool: flags.pool };
   if (flags.all || flags.state !== undefined) {
     return await readRuns(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
   }

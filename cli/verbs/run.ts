@@ -1,8 +1,8 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
-import { connect } from "../context.ts";
+import type { Client } from "../../client/client.ts";
+import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { readJsonObject } from "../json-file.ts";
 import {
   cpus,
   duration,
@@ -15,16 +15,19 @@ import {
   size,
   wholeNumber,
 } from "../options.ts";
+import { type ArrayFlags, arraySize, axis, makesArray, runsOfArray } from "../run/array.ts";
 import { submitted } from "../run/attended.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
+import { submittedMany } from "../run/many.ts";
 import { refusal } from "../run/refusal.ts";
-import { type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
+import { readRunFile } from "../run/run-file.ts";
+import { type NamedSpec, type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import { snapshotId } from "./snapshots.ts";
 
-interface RunFlags extends SpecFlags {
+interface RunFlags extends SpecFlags, ArrayFlags {
   detach?: boolean;
   file?: string;
   json?: boolean;
@@ -53,6 +56,12 @@ Values of --env are stored with the run in clear text: drover status --json show
 to everyone who has the token, for as long as the run is kept. Values of --secret are
 not shown to anybody, and are masked in the output: drover secrets set.
 
+--array, --matrix and a file with a list make many runs by one request. Their output is
+not shown: when all have ended, stdout has a table of them, and the exit code is 0 if
+every command ended with 0, and otherwise that of the first that did not. Ctrl-C aborts
+all of them. DROVER_ARRAY_INDEX counts from 0, DROVER_ARRAY_SIZE is the number of runs;
+with --id, the id of the array, each run has that id with its index.
+
 The command line reaches the command as written. Only Drover's own variables, such as
 \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; write $\${DROVER_RUN_ID} for
 the literal text. With a local Drover the command also gets this directory, umask and
@@ -73,6 +82,8 @@ Examples:
   drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
+  drover run --array 100 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
+  drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
 /**
@@ -87,7 +98,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .argument("[command...]", "the command and its arguments")
     .option(
       "-f, --file <path>",
-      "run what a JSON file describes, such as a group of tasks; - is standard input",
+      "run what a JSON file describes: one run, such as a group of tasks, or a list; - is standard input",
     )
     .option("-d, --detach", "print the run's id and exit")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
@@ -128,6 +139,12 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
+    .option("--array <number>", "run it this many times, each with its DROVER_ARRAY_INDEX", arraySize)
+    .option(
+      "--matrix <axis=value,value>",
+      "run it for each value, as DROVER_MATRIX_AXIS; repeatable: for each combination",
+      axis,
+    )
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "print neither what the run waits for nor that it has a result")
     .option("--json", "print the final status as JSON on stdout")
@@ -143,19 +160,48 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   if (flags.file === undefined && argv.length === 0) {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
+  const isArray = makesArray(flags);
   const { client, context } = connect(io);
-  const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
+  const content = flags.file === undefined ? undefined : await readRunFile(flags.file);
+  if (content?.isMany) refuseForMany(flags, isArray);
   const withFiles = await withInputs(io, client, flags);
-  const pool = flags.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
-  const { here, isRefused } = await hereFor(io, client, context, pool);
-  const spec = content === undefined ? specOf(argv, withFiles, here) : specOfFile(content, withFiles, here);
-  if (isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
-    await io.say(
-      `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
-        "an empty directory. To send this one along: --upload .",
-    );
-  }
-  const refused = (error: unknown) => refusal(error, spec, flags);
+  const build = specBuilder(io, client, context, withFiles);
+  const specs: NamedSpec[] = [];
+  for (const one of content?.runs ?? [undefined]) specs.push(await build(argv, one));
+  const [spec] = specs;
+  if (spec === undefined) throw new Error("a submission has a run");
   const { detach, quiet, json } = flags;
-  return submitted(io, client, context, spec, { detach, quiet, json, refusal: refused });
+  const runs = isArray ? runsOfArray(spec, flags) : specs;
+  const how = { detach, quiet, json, refusal: (error: unknown) => refusal(error, runs[0] ?? spec, flags) };
+  if (isArray || content?.isMany) return submittedMany(io, client, runs, how);
+  return submitted(io, client, context, spec, how);
+}
+
+/** Throws a `CliError` for flags that name or make one run, although the file has a list. */
+function refuseForMany({ id }: RunFlags, isArray: boolean): void {
+  const flag = isArray ? "--array and --matrix" : id === undefined ? undefined : "--id";
+  if (flag === undefined) return;
+  throw new CliError(`${flag} cannot be combined with a list of runs.`, [
+    isArray ? "Give a file with one run." : "Give each run in the file an id of its own.",
+  ]);
+}
+
+/** Returns a function that makes a submission of a command, or of what a file says of one run. */
+function specBuilder(io: Io, client: Client, context: Context, flags: RunFlags) {
+  const known = new Map<unknown, Promise<Awaited<ReturnType<typeof hereFor>>>>();
+  return async (argv: string[], content: object | undefined): Promise<NamedSpec> => {
+    const pool = flags.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
+    const asked = known.get(pool) ?? hereFor(io, client, context, pool);
+    const isFirst = !known.has(pool);
+    known.set(pool, asked);
+    const { here, isRefused } = await asked;
+    const spec = content === undefined ? specOf(argv, flags, here) : specOfFile(content, flags, here);
+    if (isFirst && isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
+      await io.say(
+        `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
+          "an empty directory. To send this one along: --upload .",
+      );
+    }
+    return spec;
+  };
 }

@@ -9,6 +9,8 @@ export interface RunFilter {
   ids?: readonly string[];
   states?: readonly StateFilter[];
   labels?: Record<string, string>;
+  /** Only the runs of this array. */
+  array?: string;
   pool?: string;
   /** With `waitMs`: wait until all selected runs are in one of the states. Default: wait for one such run. */
   all?: boolean;
@@ -33,9 +35,9 @@ export function runListsOf(target: Target) {
   const query = (body: RunQueryInput, options?: CallOptions) =>
     ask(target, "queryRuns", { body }, { ...options, repeatable: true });
   const checkAll = (filter: Omit<RunFilter, "all" | "cursor">, options?: CallOptions) => {
-    const { ids, labels, pool, states = ["done"] } = filter;
-    // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no labels and no pool.
-    const byIds = ids !== undefined && labels === undefined && pool === undefined;
+    const { ids, labels, array, pool, states = ["done"] } = filter;
+    // Many ids do not fit into a URL. `query` sends ids in the body, but it supports no other filter.
+    const byIds = ids !== undefined && labels === undefined && array === undefined && pool === undefined;
     return byIds
       ? query({ runs: [...ids], states: [...states], all: true }, options)
       : list({ ...filter, states, all: true }, options);
@@ -43,9 +45,9 @@ export function runListsOf(target: Target) {
 
   return {
     /**
-     * Waits until all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
-     * `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select the
-     * runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition can
+     * Waits until all runs selected by ids, labels, array and pool have ended or, with `states`, are in one
+     * of the `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select
+     * the runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition can
      * never be met: the wait ends, and `all.holds` is false.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
@@ -56,8 +58,8 @@ export function runListsOf(target: Target) {
     },
 
     /**
-     * Whether all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
-     * `states`, as `all` in the answer. With `waitMs`, the answer is held until they are, or until one of
+     * Whether all runs selected by ids, labels, array and pool have ended or, with `states`, are in one of
+     * the `states`, as `all` in the answer. With `waitMs`, the answer is held until they are, or until one of
      * them cannot be.
      */
     checkAll,

@@ -15,6 +15,7 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     priority: run.priority,
     command: run.command,
     ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
+    ...(run.array === undefined ? {} : { array: run.array }),
     exitCode: run.exitCode,
     worker: run.worker,
     submittedAt: iso(run.submittedAt),

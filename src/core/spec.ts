@@ -13,6 +13,7 @@ import {
 } from "../shared/policy.ts";
 import { resultTaskOf } from "../shared/result-task.ts";
 import { sizeBytes } from "../shared/size.ts";
+import { arrayEnvironment } from "./array.ts";
 import { NO_RESOURCES } from "./resources.ts";
 
 /** The part of a run's life in which a task runs (tasks.md#stages). */
@@ -99,7 +100,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   return {
     name: task.name,
     argv: task.argv,
-    env: { ...spec.env, ...task.env },
+    env: { ...arrayEnvironment(spec), ...spec.env, ...task.env },
     meta: { ...spec.meta, ...task.meta },
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
     ...(dir === undefined ? {} : { dir }),

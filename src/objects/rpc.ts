@@ -140,6 +140,8 @@ export interface RunFilter {
   ids?: string[];
   states: RunState[];
   labels: Record<string, string>;
+  /** Only the runs of this array. Absent: any. */
+  array?: string | undefined;
   /** Absent: the runs of all projects. */
   project?: string;
 }

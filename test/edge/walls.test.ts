@@ -197,6 +197,7 @@ describe("what a limited token submits (access.md#limits)", () => {
       expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/id" }] });
     }
     await mine.json(201, "POST", "/v1/runs", { id: newRunId(), argv: ["true"] });
+    await mine.json(201, "POST", "/v1/runs", { id: `${newRunId()}-7`, argv: ["true"] });
   });
 
   test("with the id of a hidden run tells nothing of that run (access.md#ids)", async () => {

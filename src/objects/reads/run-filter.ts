@@ -8,9 +8,9 @@ export function isMatch(row: RunRow, filter: RunFilter): boolean {
   return filter.states.includes(row.state) && isSelected(row, filter);
 }
 
-/** Whether a run is of the project of a filter and has its labels. Labels may change. */
-export function isSelected(row: RunRow, { labels, project = row.project }: RunFilter): boolean {
-  if (row.project !== project) return false;
+/** Whether a run is of the project and the array of a filter and has its labels. Labels may change. */
+export function isSelected(row: RunRow, { labels, array, project = row.project }: RunFilter): boolean {
+  if (row.project !== project || (array !== undefined && row.array?.id !== array)) return false;
   for (const name in labels) if (row.labels[name] !== labels[name]) return false;
   return true;
 }

@@ -8,6 +8,8 @@ export interface RunQuestion {
   ids?: string[] | undefined;
   states: RunState[];
   labels: Record<string, string>;
+  /** Only the runs of this array. Absent: any. */
+  array?: string | undefined;
   /** The names of the pools to ask. */
   pools: readonly string[];
   /** Whether only runs of these pools can match. */

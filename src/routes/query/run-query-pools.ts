@@ -11,8 +11,8 @@ import { listRuns, placeOf } from "./run-list.ts";
 
 /** Finds the matching runs of pools, newest first. */
 export function lookAtPools(objects: Objects, question: RunQuestion): () => Promise<Look> {
-  const { states, labels, pools, limit, position, hidesRuns } = question;
-  const filter = { states, labels };
+  const { states, labels, array, pools, limit, position, hidesRuns } = question;
+  const filter = { states, labels, array };
   return async () => {
     const { marks, ...answer } = await listRuns(objects, pools, filter, { limit, position, hidesRuns });
     return {
@@ -36,8 +36,8 @@ export function lookAtPools(objects: Objects, question: RunQuestion): () => Prom
  * answer has the runs that are in one of the states, and says whether these are all selected runs.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
-  const { states, labels, pools, limit, position, hidesRuns } = question;
-  const asked = { states, labels, all: true };
+  const { states, labels, array, pools, limit, position, hidesRuns } = question;
+  const asked = { states, labels, array, all: true };
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
     /**
@@ -64,7 +64,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
     const possible = !ended.missed && !counts.some(({ missed }) => missed);
     if (counts.length < missing.length || (open > 0 && possible && hold.leftMs > 0)) continue;
     const { marks: _, ...found } = await hold.ask(() =>
-      listRuns(objects, pools, { states, labels }, { limit, position, hidesRuns }),
+      listRuns(objects, pools, { states, labels, array }, { limit, position, hidesRuns }),
     );
     return { ...found, all: { holds: open === 0 && possible && ended.isSure, open, possible } };
   }
@@ -77,13 +77,13 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
  */
 async function lookAtEnded(
   objects: Objects,
-  { labels, pools, ...question }: RunQuestion,
+  { labels, array, pools, ...question }: RunQuestion,
   hold: Hold,
 ): Promise<{ missed: boolean; isSure: boolean; marks: Map<string, string> }> {
   const states = RUN_STATES.filter((state) => isTerminal(state) && !question.states.includes(state));
   if (states.length === 0) return { missed: false, isSure: true, marks: new Map() };
   return hold.ask(async (leftMs) => {
-    const { items, service, marks } = await listRuns(objects, pools, { states, labels }, { limit: 1 });
+    const { items, service, marks } = await listRuns(objects, pools, { states, labels, array }, { limit: 1 });
     const silent = service.find(({ initialized, healthy }) => initialized && !healthy);
     const missed = items.length > 0;
     if (!missed && silent !== undefined && leftMs > 0)

@@ -108,8 +108,8 @@ function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean)
   }
 }
 
-/** Ids that nobody guesses: as Drover and its client make them, by time and chance. */
-const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}$/;
+/** Ids that nobody guesses: made by time and chance, as Drover and its client do, with an index in arrays. */
+const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}(?:-\d{1,3})?$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer

@@ -1,6 +1,7 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
+import { RunArray } from "./array.ts";
 import { MachineAsks } from "./machine-asks.ts";
 import { addFaults } from "./spec-rules.ts";
 import {
@@ -67,6 +68,7 @@ const Fields = z.strictObject({
     .optional()
     .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
   rerunOf: RunId.optional().describe("the run that this one repeats, as people see it in lists"),
+  array: RunArray.optional().describe("the array to which the run belongs, and its place there"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

@@ -5,6 +5,7 @@ import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limi
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
+import { RunArray } from "./array.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
 
@@ -219,6 +220,7 @@ export const RunSummary = z
     priority: z.int(),
     command: z.string().describe("the beginning of the command line"),
     rerunOf: z.string().optional().describe("the run that it repeats"),
+    array: RunArray.optional(),
     exitCode: z.int().nullable(),
     worker: z.string().nullable(),
     submittedAt: InstantText,

@@ -51,10 +51,11 @@ export async function tellOf(
   state: RunState,
   version: number,
   labels: Record<string, string> = {},
+  more: Partial<RunUpsert> = {},
 ): Promise<void> {
   await runInDurableObject(pool(), async (instance) => {
     const mailbox = instance as unknown as Mailbox<"pool">; // the class implements it
-    await mailbox.deliver({ type: "run", body: upsert(run, state, version, labels) });
+    await mailbox.deliver({ type: "run", body: { ...upsert(run, state, version, labels), ...more } });
   });
 }
 
