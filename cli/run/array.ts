@@ -8,6 +8,7 @@ import type { NamedSpec } from "./spec.ts";
 export interface ArrayFlags {
   array?: number;
   matrix?: Matrix;
+  maxParallel?: number;
 }
 
 /** The values of each axis, in the order of the command line. */
@@ -53,7 +54,7 @@ export function axis(text: string, before: Matrix = []): Matrix {
 /**
  * Whether the flags make an array. Throws a `CliError` if they contradict each other or make too many runs.
  */
-export function makesArray({ array, matrix = [] }: ArrayFlags): boolean {
+export function makesArray({ array, matrix = [], maxParallel }: ArrayFlags): boolean {
   if (array !== undefined && matrix.length > 0) {
     throw new CliError("--array and --matrix cannot be combined.", [
       "A matrix is an array, too. For one more axis: --matrix n=1,2,3",
@@ -65,14 +66,20 @@ export function makesArray({ array, matrix = [] }: ArrayFlags): boolean {
       "Leave out values, or submit it in parts: one value of an axis at a time.",
     ]);
   }
-  return array !== undefined || matrix.length > 0;
+  const isArray = array !== undefined || matrix.length > 0;
+  if (maxParallel !== undefined && !isArray) {
+    throw new CliError("--max-parallel is about the runs of an array, and there is none.", [
+      "Combine it with --array or --matrix.",
+    ]);
+  }
+  return isArray;
 }
 
 /**
  * The runs of an array (api.md#arrays). The id of the submission becomes that of the array, and each run has
  * it with its index: so the same command line with the same `--id` finds the same runs again.
  */
-export function runsOfArray(spec: NamedSpec, { array, matrix = [] }: ArrayFlags): NamedSpec[] {
+export function runsOfArray(spec: NamedSpec, { array, matrix = [], maxParallel }: ArrayFlags): NamedSpec[] {
   const all = matrix.reduce<Record<string, string>[]>(
     (runs, [name, values]) => runs.flatMap((run) => values.map((value) => ({ ...run, [name]: value }))),
     Array.from({ length: array ?? 1 }, () => ({})),
@@ -81,6 +88,6 @@ export function runsOfArray(spec: NamedSpec, { array, matrix = [] }: ArrayFlags)
   return all.map((values, index) => ({
     ...spec,
     id: `${spec.id}-${index}`,
-    array: { id, index, size: all.length, ...(matrix.length > 0 ? { matrix: values } : {}) },
+    array: { id, index, size: all.length, ...(matrix.length > 0 ? { matrix: values } : {}), maxParallel },
   }));
 }

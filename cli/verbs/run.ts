@@ -1,6 +1,7 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
+import { MAX_ARRAY_RUNS } from "../../src/shared/limits.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import {
@@ -82,7 +83,7 @@ Examples:
   drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
-  drover run --array 100 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
+  drover run --array 100 --max-parallel 5 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
   drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
@@ -144,6 +145,11 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "--matrix <axis=value,value>",
       "run it for each value, as DROVER_MATRIX_AXIS; repeatable: for each combination",
       axis,
+    )
+    .option(
+      "--max-parallel <number>",
+      "with --array or --matrix: run at most this many of them at once",
+      wholeNumber(1, MAX_ARRAY_RUNS),
     )
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "print neither what the run waits for nor that it has a result")

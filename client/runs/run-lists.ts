@@ -47,8 +47,8 @@ export function runListsOf(target: Target) {
     /**
      * Waits until all runs selected by ids, labels, array and pool have ended or, with `states`, are in one
      * of the `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select
-     * the runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition can
-     * never be met: the wait ends, and `all.holds` is false.
+     * the runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition
+     * can never be met: the wait ends, and `all.holds` is false.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
       return untilDone(options, async () => {

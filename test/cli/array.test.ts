@@ -73,6 +73,12 @@ describe("each run of an array", () => {
     ]);
   });
 
+  test("says how many of them may run at once", async () => {
+    serve(() => 0);
+    await bench.run(["run", "--id", "a", "--array", "2", "--max-parallel", "1", "--", "make"]);
+    expect(sent().map((run) => run.array?.maxParallel)).toEqual([1, 1]);
+  });
+
   test("of a matrix has one of the combinations, and the table shows it", async () => {
     serve((index) => index);
     const axes = ["--matrix", "os=a,b", "--matrix", "Node=20,x=y"];
@@ -187,6 +193,8 @@ describe("what makes no array is an error that says what to do, before anything 
       ["--matrix", `a=${ten}`, "--matrix", `b=${ten}`],
       /1600 runs.*at most 1000.*in parts/s,
     ],
+    ["a limit for no array", ["--max-parallel", "2"], /there is none.*Combine it with --array or --matrix/s],
+    ["a limit of 0", ["--array", "2", "--max-parallel", "0"], /whole number from 1 to 1000/],
     ["both flags", ["--array", "2", "--matrix", "os=a"], /cannot be combined.*--matrix n=1,2,3/s],
   ])("%s", async (_what, flags, words) => {
     const refused = await bench.run(["run", ...flags, "--", "true"]);

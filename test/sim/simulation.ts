@@ -22,6 +22,7 @@ import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
 import { ENDPOINT, SETTINGS } from "./receiver.ts";
+import { related } from "./relations.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL, poolOf } from "./workload.ts";
@@ -244,7 +245,7 @@ class Simulation {
     };
     void this.#world.retrying(() => this.#objects.webhook.serve((actor) => void actor.apply(follow)));
     this.#audit.events.begin();
-    const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
+    const submitted = this.#options.jobs ?? related(jobs(this.#options.runs, chance), this.#options.seed);
     this.#audit.submitted = submitted.length;
     for (const made of submitted) {
       const job = { ...made, id: runIdIn(this.#projectOfNext(), made.id) };

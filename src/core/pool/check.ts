@@ -61,6 +61,17 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     if (machine === undefined || isOpenTo(record.config, row.project, machine)) return undefined;
     return `it is of project ${row.project}, and its machine of ${machine.project}`;
   }),
+  ofRows("pool.md#arrays", runs, (before, row, { memo }) => {
+    const most = row.array?.maxParallel;
+    if (most === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;
+    let placed = 0;
+    for (const on of memo.index.placed.values())
+      for (const one of on.values())
+        if (one.project === row.project && one.array?.id === row.array?.id) placed += 1;
+    return placed > most
+      ? `it is placed as one of ${placed} of its array, and at most ${most} may be`
+      : undefined;
+  }),
   ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
     before?.phase === "gone" && phase !== "gone" && instance === null
       ? `it was gone, and is ${phase}`

@@ -27,6 +27,12 @@ export const RunArray = z
       .max(MAX_ARRAY_RUNS - 1),
     size: z.int().min(1).max(MAX_ARRAY_RUNS),
     matrix: Matrix.optional().describe("its values, by the axes of a matrix"),
+    maxParallel: z
+      .int()
+      .min(1)
+      .max(MAX_ARRAY_RUNS)
+      .optional()
+      .describe("the run is placed only while fewer runs than this of its array are placed in its pool"),
   })
   .refine(({ index, size }) => index < size, {
     path: ["index"],

@@ -106,6 +106,12 @@ const SPECS: BadRequest[] = [
     "letters, digits and underscores",
   ),
   post(
+    "an array of which none may run",
+    { argv, array: { id: "a", index: 0, size: 1, maxParallel: 0 } },
+    "/array/maxParallel",
+    "at least 1",
+  ),
+  post(
     "two axes with one variable",
     { argv, array: { id: "a", index: 0, size: 1, matrix: { os: "x", OS: "y" } } },
     "/array/matrix",

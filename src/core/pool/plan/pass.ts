@@ -52,6 +52,7 @@ export type WaitCode =
   | "no_type"
   | "project_not_served"
   | "project_quota"
+  | "max_parallel"
   | "budget";
 
 /**

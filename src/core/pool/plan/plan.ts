@@ -148,8 +148,9 @@ function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
   if (worker !== null) pass.awaited.add(worker);
 }
 
-/** Why a run waits that a quota or a budget holds back. */
+/** Why a run waits that a quota, a budget or the limit of its array holds back. */
 function heldWait(held: Held): Wait {
+  if (held.limit === "maxParallel") return { code: "max_parallel", held };
   return { code: held.limit === "budget" ? "budget" : "project_quota", held };
 }
 

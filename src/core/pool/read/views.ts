@@ -181,6 +181,7 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
   project_not_served: ["place", "place it once the pool serves its project again", "operator"],
   project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
+  max_parallel: ["place", "place it as soon as another run of its array has ended", "command"],
   budget: ["place", "place it as soon as runs of the same payer cost less", "command"],
 };
 
@@ -242,6 +243,7 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
     case "project_not_served":
       return `the pool no longer serves its project, "${run.project}"`;
     case "project_quota":
+    case "max_parallel":
     case "budget":
       return heldText(wait.held, run);
   }
