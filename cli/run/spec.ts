@@ -34,6 +34,8 @@ export interface SpecFlags {
   /** The command may ask for tokens that say which run it is. */
   identity?: boolean;
   secret?: SecretUses;
+  /** Earlier runs with the same key are ended before it starts. */
+  replace?: string;
 }
 
 /** Secrets by the names that the command has for them. */
@@ -72,6 +74,7 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     outputs: flags.out,
     stdin: flags.input,
     identity: flags.identity,
+    replace: flags.replace,
     resources: unlessEmpty({ vcpus: flags.cpus, memory: flags.memory, gpus: flags.gpus }),
     machine: unlessEmpty({
       spot: flags.spot,
@@ -158,6 +161,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/outputs", "--out", "out"],
   ["/stdin", "--stdin", "stdin"],
   ["/identity", "--identity", "identity"],
+  ["/replace", "--replace", "replace"],
   ["/id", "--id", "id"],
 ];
 

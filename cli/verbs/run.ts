@@ -151,6 +151,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "with --array or --matrix: run at most this many of them at once",
       wholeNumber(1, MAX_ARRAY_RUNS),
     )
+    .option("--replace <key>", "end earlier runs with this key, and start once they have ended")
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "print neither what the run waits for nor that it has a result")
     .option("--json", "print the final status as JSON on stdout")
@@ -184,12 +185,13 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
 }
 
 /** Throws a `CliError` for flags that name or make one run, although the file has a list. */
-function refuseForMany({ id }: RunFlags, isArray: boolean): void {
-  const flag = isArray ? "--array and --matrix" : id === undefined ? undefined : "--id";
-  if (flag === undefined) return;
-  throw new CliError(`${flag} cannot be combined with a list of runs.`, [
-    isArray ? "Give a file with one run." : "Give each run in the file an id of its own.",
-  ]);
+function refuseForMany({ id, replace }: RunFlags, isArray: boolean): void {
+  const refuse = (flag: string, advice: string) => {
+    throw new CliError(`${flag} cannot be combined with a list of runs.`, [advice]);
+  };
+  if (isArray) refuse("--array and --matrix", "Give a file with one run.");
+  if (id !== undefined) refuse("--id", "Give each run in the file an id of its own.");
+  if (replace !== undefined) refuse("--replace", "Give each run in the file a `replace` of its own.");
 }
 
 /** Returns a function that makes a submission of a command, or of what a file says of one run. */

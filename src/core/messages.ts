@@ -323,10 +323,15 @@ export interface Configure {
 /** How a pool is deleted. */
 export type Removal = "empty" | "drained" | "forced";
 
-/** Pool → Allocation: your pool is deleted by force, so end at once. Answered like `Place`. */
+/**
+ * Pool → Allocation: end, since your pool is deleted by force or another run replaces you. Answered like
+ * `Place`.
+ */
 export interface EndRun extends RunRef {
   reason: string;
   by: string;
+  /** End as after an abort, with all grace. Absent: end at once. */
+  graceful?: boolean;
 }
 export type ConfigureAnswer =
   /** `removed`: the pool is to be deleted, and nothing is left in it. */

@@ -38,6 +38,8 @@ export interface RunUpsert {
   rerunOf?: string;
   /** Its place in an array (api.md#arrays). Absent: it belongs to none. */
   array?: RunArray;
+  /** It replaces earlier runs with the same key (pool.md#replacing). Absent: it replaces none. */
+  replace?: string;
   resources: Resources;
   /** What it asks of its machine besides room. Absent: nothing. */
   asks?: MachineAsks;

@@ -102,6 +102,12 @@ describe("each run of an array", () => {
   });
 });
 
+test("--replace is a field of the run, or of each run of an array", async () => {
+  serve(() => 0);
+  await bench.run(["run", "--array", "2", "--replace", "deploy", "--", "true"]);
+  expect(sent().map(({ replace }) => replace)).toEqual(["deploy", "deploy"]);
+});
+
 test("--detach prints the ids, and how to wait for them", async () => {
   serve(() => 0);
   const left = await bench.run(["run", "-d", "--id", "a", "--array", "2", "--", "true"]);
@@ -217,6 +223,12 @@ describe("what makes no array is an error that says what to do, before anything 
       [{ argv: ["true"] }],
       ["--array", "2"],
       /--array and --matrix cannot be combined/,
+    ],
+    [
+      "a list and a key",
+      [{ argv: ["true"] }],
+      ["--replace", "x"],
+      /--replace cannot be combined with a list/,
     ],
     ["a list and an id", [{ argv: ["true"] }], ["--id", "x"], /--id cannot be combined with a list/],
   ])("in a file: %s", async (_what, content, flags, words) => {

@@ -4,9 +4,12 @@ import type { Job } from "./workload.ts";
 /** Of so many stories one is about runs that know of each other. */
 const RELATED_IN = 3;
 
+/** The keys of some runs: of two with the same one at most one is left (pool.md#replacing). */
+const KEYS = ["deploy", "docs"];
+
 /**
- * Makes arrays of some of the jobs, of which at most so many are placed at once. That they are not more is an
- * invariant of the pool (pool.md#arrays).
+ * Makes arrays of some of the jobs, of which at most so many are placed at once, and lets others replace each
+ * other. That no more are placed is an invariant of the pool (pool.md#arrays).
  */
 export function related(jobs: readonly Job[], seed: number): Job[] {
   // Apart from the chance of everything else, so that all else is the same with relations and without.
@@ -14,8 +17,8 @@ export function related(jobs: readonly Job[], seed: number): Job[] {
   if (chance.between(1, RELATED_IN) !== 1) return [...jobs];
   const maxParallel = chance.between(1, 2);
   return jobs.map((job, index) => {
-    if (!chance.chance(0.5)) return job;
     const array = { id: "many", index, size: jobs.length, maxParallel };
-    return { ...job, spec: { ...job.spec, array } };
+    const more = chance.pick([{}, { array }, { array }, { replace: chance.pick(KEYS) }]);
+    return { ...job, spec: { ...job.spec, ...more } };
   });
 }

@@ -2,6 +2,7 @@ import { isAccepted } from "../../src/core/allocation/placements/placed.ts";
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { isRepeated } from "../../src/core/allocation/user/idempotency.ts";
 import { whyRefused } from "../../src/core/allocation/user/requests.ts";
+import { replaceKey } from "../../src/core/pool/record.ts";
 import { groupOf } from "../../src/core/spec.ts";
 import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
@@ -252,6 +253,8 @@ class Simulation {
       this.#jobs.set(job.id, job);
       this.#audit.groups.set(job.id, groupOf(job.spec));
       if (job.spec.sticky) this.#audit.sticky.add(job.id);
+      const key = replaceKey({ project: projectOfRun(job.id), replace: job.spec.replace });
+      if (key !== undefined) this.#audit.keys.set(job.id, key);
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
       for (const plea of job.pleas) time.after(plea.atMs, () => void this.#plead(job, plea));

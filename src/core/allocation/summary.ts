@@ -57,6 +57,7 @@ export function upsertOf(state: Existing): RunUpsert {
     command: commandOf(spec).slice(0, COMMAND_CHARS),
     ...(spec.rerunOf === undefined ? {} : { rerunOf: spec.rerunOf }),
     ...(spec.array === undefined ? {} : { array: spec.array }),
+    ...(spec.replace === undefined ? {} : { replace: spec.replace }),
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),

@@ -4,6 +4,7 @@ import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
 import { isOpenTo, SEVERAL_PROJECTS } from "./projects.ts";
 import { isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
+import { runToOutlive } from "./rows/replaced.ts";
 import type { PoolState } from "./state.ts";
 
 const ofPool = ofRecord<PoolRecord>;
@@ -71,6 +72,11 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     return placed > most
       ? `it is placed as one of ${placed} of its array, and at most ${most} may be`
       : undefined;
+  }),
+  ofRows("pool.md#replacing", runs, (before, row, state) => {
+    if (row.replace === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;
+    const other = row.replacedBy === undefined ? runToOutlive(state, row) : row;
+    return other && `it is placed although it is replaced, or ${other.run} has not ended`;
   }),
   ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
     before?.phase === "gone" && phase !== "gone" && instance === null

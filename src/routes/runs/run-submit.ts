@@ -113,16 +113,18 @@ const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}(?:-\d{1,3})?$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
- * would tell whether a hidden run has this id (access.md#ids).
+ * would tell whether a hidden run has this id, or belongs to this array (access.md#ids).
  */
 function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: boolean): void {
   if (!limitsRuns(limits)) return;
-  const index = specs.findIndex(({ id }) => id !== undefined && !MADE_BY_CHANCE.test(id));
+  const isGuessable = (id: string | undefined) => id !== undefined && !MADE_BY_CHANCE.test(id);
+  const index = specs.findIndex(({ id, array }) => isGuessable(id) || isGuessable(array?.id));
   if (index < 0) return;
+  const field = isGuessable(specs[index]?.id) ? "id" : "array/id";
   const detail =
-    "cannot be a name with this token, which is limited to some runs: leave it out, or send an " +
-    "Idempotency-Key";
-  throw beyond(`${batch ? `/runs/${index}` : ""}/id`, detail);
+    "cannot be a name with this token, which is limited to some runs: leave it out, or let the client " +
+    "choose it";
+  throw beyond(`${batch ? `/runs/${index}` : ""}/${field}`, detail);
 }
 
 /**

@@ -69,6 +69,14 @@ const Fields = z.strictObject({
     .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
   rerunOf: RunId.optional().describe("the run that this one repeats, as people see it in lists"),
   array: RunArray.optional().describe("the array to which the run belongs, and its place there"),
+  replace: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      "ends earlier runs of its project and pool with the same value here, and starts once they have ended",
+    ),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

@@ -111,6 +111,8 @@ const SPECS: BadRequest[] = [
     "/array/maxParallel",
     "at least 1",
   ),
+  post("an empty key", { argv, replace: "" }, "/replace", "at least 1"),
+  post("a key of 129 characters", { argv, replace: "k".repeat(129) }, "/replace", "at most 128"),
   post(
     "two axes with one variable",
     { argv, array: { id: "a", index: 0, size: 1, matrix: { os: "x", OS: "y" } } },
