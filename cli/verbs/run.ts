@@ -151,6 +151,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "with --array or --matrix: run at most this many of them at once",
       wholeNumber(1, MAX_ARRAY_RUNS),
     )
+    .option("--after <run>", "start when this run has ended with 0 (repeatable: when all have)", several)
     .option("--replace <key>", "end earlier runs with this key, and start once they have ended")
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "print neither what the run waits for nor that it has a result")

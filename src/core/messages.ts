@@ -56,6 +56,27 @@ export interface Place extends PlacementTerms {
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
+/** Allocation → Allocation: how have you ended, and will you tell me when you do? */
+export interface AwaitEnd {
+  run: string;
+  /** The run that asks. */
+  follower: RunRef;
+}
+/** `goes_on`: it has not ended. `tells`: it will tell the run that asks. */
+export type AwaitAnswer = { kind: "goes_on"; tells: boolean } | { kind: "run_end"; end: RunEnd } | NoSuch;
+
+/**
+ * How a run has ended, for those that start after it. `text` follows the name of the run. `cause`: the run
+ * whose end kept this one from starting.
+ */
+export type RunEnd = { well: true } | { well: false; text: string; cause?: { run: string; text: string } };
+
+/** Allocation → Allocation: the run `of`, which you await, has ended. */
+export interface RunEnded extends RunRef {
+  of: string;
+  end: RunEnd;
+}
+
 /** A run, and the time of the submission that is meant, since its id may be used again. */
 export interface RunRef {
   run: string;

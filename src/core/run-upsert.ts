@@ -56,6 +56,8 @@ export interface RunUpsert {
   restarts: number;
   oomKills: number;
   wants: "place" | "nothing";
+  /** It wants a place only after other runs have ended well (api.md#after). Absent: it awaits none. */
+  deferred?: boolean;
   /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
   avoid: string[];
   /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */

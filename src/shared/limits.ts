@@ -15,6 +15,8 @@ export const MAX_BATCH_RUNS = 1_000;
 export const MAX_ARRAY_RUNS = MAX_BATCH_RUNS;
 /** How many axes the matrix of an array can have. */
 export const MAX_MATRIX_AXES = 16;
+/** How many runs one run can follow (api.md#after). */
+export const MAX_AFTER = 100;
 /** How many labels one run can have, and therefore one query, too. */
 export const MAX_LABELS = 64;
 /**

@@ -108,6 +108,14 @@ test("--replace is a field of the run, or of each run of an array", async () => 
   expect(sent().map(({ replace }) => replace)).toEqual(["deploy", "deploy"]);
 });
 
+test("--after may be repeated, and an unknown run is named as on the command line", async () => {
+  const errors = [{ pointer: "/after/1", detail: 'names run "b", which does not exist: submit it first' }];
+  bench.plane.on("POST", /^\/v1\/runs$/, (_seen, res) => problem(res, 404, "unknown_run", { errors }));
+  const refused = await bench.run(["run", "--after", "a", "--after", "b", "--", "true"]);
+  expect(bench.plane.seen[0]?.body).toMatchObject({ after: ["a", "b"] });
+  expect(refused).toMatchObject({ code: 125, stderr: expect.stringContaining("--after b: names run") });
+});
+
 test("--detach prints the ids, and how to wait for them", async () => {
   serve(() => 0);
   const left = await bench.run(["run", "-d", "--id", "a", "--array", "2", "--", "true"]);

@@ -26,7 +26,8 @@ afterAll(async () => {
 function played(runFor = "1ms", exitCode = 0): Partial<RunSpecInput> {
   const resources = { vcpus: 0, memory: "1MiB" };
   const fake = { runFor, exitCode };
-  return { tasks: [{ name: "main", argv: ["play"], driver: "fake", fake, resources }] };
+  const once = { restart: { attempts: 0 }, reschedule: { attempts: 0 } };
+  return { tasks: [{ name: "main", argv: ["play"], driver: "fake", fake, resources }], ...once };
 }
 
 const read = (id: string): Promise<RunStatus> => objects.allocation(id).read();
@@ -40,6 +41,46 @@ async function crash(id: string): Promise<void> {
   for (const stub of [bindings.ALLOCATION.getByName(id), bindings.POOL.getByName("default")])
     await runInDurableObject(stub, (_, state) => state.abort("reset by a test")).catch(() => undefined);
 }
+
+describe("a run that starts after others (api.md#after)", () => {
+  test("starts when the last of them has ended well, also if what they remember is lost", async () => {
+    await submit("build", played("3s"));
+    await submit("lint", played());
+    await submit("deploy", { ...played(), after: ["build", "lint"] });
+    expect(await read("deploy")).toMatchObject({ state: "pending" });
+    await crash("build");
+    const deploy = await inState("deploy", "complete");
+    const build = await inState("build", "complete");
+    expect(Date.parse(deploy.startedAt ?? "")).toBeGreaterThanOrEqual(Date.parse(build.finishedAt ?? ""));
+  });
+
+  test("ends if one of them does not, and so does what follows it: both name the first cause", async () => {
+    await submit("test", played("100ms", 3));
+    await submit("image", { ...played(), after: ["test"] });
+    await submit("release", { ...played(), after: ["image"] });
+    const release = await inState("release", "failed");
+    expect((await read("image")).failure).toMatchObject({
+      code: "predecessor_failed",
+      text: "run test, after which it was to start, ended with exit code 3",
+    });
+    expect(release.failure?.text).toBe(
+      "run image, after which it was to start, did not start, since run test ended with exit code 3",
+    );
+    expect(release.startedAt).toBeNull();
+  });
+
+  test("can be in another pool than they are, and a deferred run is checked at once", async () => {
+    await makePool({ allowFakeDriver: true, maxInstances: 0 }, "other");
+    await submit("elsewhere", { ...played(), pool: "other" });
+    await submit("here", { ...played(), after: ["elsewhere"] });
+    await objects.allocation("elsewhere").abort({ reason: "enough", by: "ann", waitMs: 0 });
+    expect((await inState("here", "failed")).failure?.text).toContain("run elsewhere, after which");
+    const huge = { ...played(), tasks: [{ name: "main", argv: ["x"], resources: { vcpus: 99 } }] };
+    await expect(submit("huge", { ...huge, after: ["here"] })).rejects.toMatchObject({
+      code: "unsatisfiable",
+    });
+  });
+});
 
 describe("a run that replaces others (pool.md#replacing)", () => {
   test("of three in a row the last is left, and starts when the others have ended", async () => {

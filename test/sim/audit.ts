@@ -63,6 +63,8 @@ export class Audit implements ObjectsAudit {
   /** What was submitted, by run. */
   readonly groups = new Map<string, Group>();
   readonly sticky = new Set<string>();
+  /** By run: those after which it starts. */
+  readonly follows = new Map<string, readonly string[]>();
   /** By run: the key under which it replaces others. */
   readonly keys = new Map<string, string>();
   /** Whether runs may be placed on a host that lies. */
@@ -201,6 +203,7 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(text, process.run, process.worker, other.worker);
     }
     this.#isAlone(process);
+    this.#isAfter(process);
     this.#isNotEarly(process);
     this.#isAmongItsOwn(process);
     this.#mayBeHere(process, others);
@@ -217,6 +220,16 @@ export class Audit implements ObjectsAudit {
       const text = `R3: ${id} starts while ${other.id} lives, and one of them replaces the other`;
       this.#world.violated(text, run, other.run, worker);
     }
+  }
+
+  /** Nothing of a run starts before all that it follows have ended well. */
+  #isAfter({ id, run, worker }: Process): void {
+    const early = this.follows.get(run)?.find((one) => {
+      const { state, exitCode, signal } = this.ended.get(one)?.outcome ?? {};
+      return state !== "complete" || (exitCode ?? 0) !== 0 || signal !== null;
+    });
+    if (early !== undefined)
+      this.#world.violated(`2: ${id} starts before ${early} has ended well`, run, early, worker);
   }
 
   /** A restart delay is waited for, by whomever (restart.md#row-11). */

@@ -32,6 +32,14 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.pool.apply(state, withoutKey(event), now),
     },
   },
+  /** The allocation takes the end of a run that it follows for a good one, whatever it was (api.md#after). */
+  "every end is a good one": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, withGoodEnd(event), now),
+    },
+  },
   /** The pool lets all projects on all machines, though nobody said that they share them. */
   "machines of everybody": {
     ...REAL_MACHINES,
@@ -291,4 +299,11 @@ function withoutKey(event: PoolEvent): PoolEvent {
   if (event.type !== "run") return event;
   const { replace: _, ...body } = event.body;
   return { ...event, body };
+}
+
+function withGoodEnd(event: AllocationEvent): AllocationEvent {
+  const end = { well: true } as const;
+  if (event.type === "run_ended") return { ...event, body: { ...event.body, end } };
+  if (event.type !== "await_end_answered" || event.answer.kind !== "run_end") return event;
+  return { ...event, answer: { kind: "run_end", end } };
 }

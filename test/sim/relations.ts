@@ -8,8 +8,9 @@ const RELATED_IN = 3;
 const KEYS = ["deploy", "docs"];
 
 /**
- * Makes arrays of some of the jobs, of which at most so many are placed at once, and lets others replace each
- * other. That no more are placed is an invariant of the pool (pool.md#arrays).
+ * Makes arrays of some of the jobs, of which at most so many are placed at once, lets others replace each
+ * other, and others follow earlier ones (api.md#after). That no more are placed is an invariant of the pool
+ * (pool.md#arrays).
  */
 export function related(jobs: readonly Job[], seed: number): Job[] {
   // Apart from the chance of everything else, so that all else is the same with relations and without.
@@ -18,7 +19,9 @@ export function related(jobs: readonly Job[], seed: number): Job[] {
   const maxParallel = chance.between(1, 2);
   return jobs.map((job, index) => {
     const array = { id: "many", index, size: jobs.length, maxParallel };
-    const more = chance.pick([{}, { array }, { array }, { replace: chance.pick(KEYS) }]);
+    const after = jobs.slice(0, index).flatMap(({ id }) => (chance.chance(0.3) ? [id] : []));
+    const follows = after.length > 0 ? { after } : {};
+    const more = chance.pick([{}, { array }, { replace: chance.pick(KEYS) }, follows, { array, ...follows }]);
     return { ...job, spec: { ...job.spec, ...more } };
   });
 }

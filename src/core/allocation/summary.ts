@@ -38,6 +38,10 @@ function storedBytesOf({ ended, logs }: AllocationRecord): number {
   return streams.reduce((sum, { stored }) => sum + stored, 0);
 }
 
+function wantsPlace({ stopRequest, outcome, placeAt, awaits }: AllocationRecord): boolean {
+  return stopRequest === null && outcome === null && placeAt === undefined && awaits === undefined;
+}
+
 /** The run as it describes itself to its pool. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
@@ -67,8 +71,8 @@ export function upsertOf(state: Existing): RunUpsert {
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
     ...mishapsOf(record),
-    wants:
-      record.stopRequest === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
+    wants: wantsPlace(record) ? "place" : "nothing",
+    ...(record.awaits === undefined ? {} : { deferred: true }),
     avoid: avoidedWorkers(record),
     prefer: spec.sticky ? preferredWorker(record) : null,
     epoch: openPlacement(state)?.epoch ?? 0,

@@ -12,8 +12,9 @@ import { asDroverError } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
-import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
+import { beyond, idsOf, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
 import { type Candidate, candidates } from "./submission.ts";
+import { checkAfter } from "./submission-after.ts";
 import { checkSecrets } from "./submission-secrets.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
@@ -31,6 +32,7 @@ const submit = operation({
     "idempotency_mismatch",
     "expired_run",
     "unknown_pool",
+    "unknown_run",
     "unknown_snapshot",
     "unknown_secret",
     "no_bucket",
@@ -71,7 +73,7 @@ export function submitRoutes(app: EdgeApp): void {
     const raw = await c.req.json();
     const batch = "runs" in body;
     const key = c.req.valid("header")["idempotency-key"];
-    const specs = batch ? body.runs : [body];
+    const specs = (batch ? body.runs : [body]).map((spec) => withFullIds(spec, c.var.caller));
     refuseBeyond(specs, c.var.caller, batch);
     const runs = await candidates({
       specs,
@@ -84,6 +86,7 @@ export function submitRoutes(app: EdgeApp): void {
     const who = submitterOf(c.var.caller);
     await checkSnapshots(c.var.objects, runs, { batch, ...who });
     await checkSecrets(c.var.objects, runs, { batch, ...who });
+    await checkAfter(c.var.objects, runs, { batch, ...who });
     const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, who });
     const [first] = stored;
     const answer =
@@ -95,6 +98,11 @@ export function submitRoutes(app: EdgeApp): void {
     c.header("Idempotency-Replayed", "true");
     return c.json(answer, 200);
   });
+}
+
+/** The spec with the full ids of the runs that it follows (projects.md#runs). */
+function withFullIds(spec: RunSpec, caller: Caller): RunSpec {
+  return spec.after === undefined ? spec : { ...spec, after: idsOf(caller, spec.after) };
 }
 
 /** Throws if any of the specs is beyond the caller's limits, before one is stored (access.md#limits). */

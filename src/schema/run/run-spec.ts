@@ -1,5 +1,6 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
+import { MAX_AFTER } from "../../shared/limits.ts";
 import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
 import { RunArray } from "./array.ts";
 import { MachineAsks } from "./machine-asks.ts";
@@ -77,6 +78,12 @@ const Fields = z.strictObject({
     .describe(
       "ends earlier runs of its project and pool with the same value here, and starts once they have ended",
     ),
+  after: z
+    .array(RunId)
+    .min(1)
+    .max(MAX_AFTER)
+    .optional()
+    .describe("it starts when these runs have ended well, which means with exit code 0"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

@@ -111,6 +111,14 @@ const SPECS: BadRequest[] = [
     "/array/maxParallel",
     "at least 1",
   ),
+  post("nobody to follow", { argv, after: [] }, "/after", "at least 1"),
+  post(
+    "too many to follow",
+    { argv, after: Array.from({ length: 101 }, () => "a") },
+    "/after",
+    "at most 100",
+  ),
+  post("one to follow with odd characters", { argv, after: ["A b"] }, "/after/0", "lower-case letters"),
   post("an empty key", { argv, replace: "" }, "/replace", "at least 1"),
   post("a key of 129 characters", { argv, replace: "k".repeat(129) }, "/replace", "at most 128"),
   post(

@@ -31,6 +31,7 @@ export interface ReadonlyIndex {
   readonly unacknowledged: ReadonlyMap<string, RunRow>;
   readonly unwanted: ReadonlyMap<string, RunRow>;
   readonly replaced: ReadonlyMap<string, RunRow>;
+  readonly deferred: ReadonlyMap<string, RunRow>;
   withKeyOf(row: RunRow): Iterable<RunRow>;
   readonly lastHeard: ReadonlyLastHeard;
   readonly queueRate: Pick<QueueRate, "retryAfterMs">;
@@ -50,6 +51,8 @@ export class RunIndex implements ReadonlyIndex {
   readonly unacknowledged = new Map<string, RunRow>();
   /** Runs that a user deletes (`forget`). */
   readonly unwanted = new Map<string, RunRow>();
+  /** Runs that want a placement only once other runs have ended. */
+  readonly deferred = new Map<string, RunRow>();
   /** Runs that another run replaces, and whose allocations do not know yet that they must end. */
   readonly replaced = new Map<string, RunRow>();
   readonly lastHeard = new LastHeard();
@@ -142,6 +145,7 @@ export class RunIndex implements ReadonlyIndex {
       worker !== null && this.#acknowledged.get(after?.run ?? "") !== after?.opened,
     );
     setIf(this.unwanted, key, after, after?.forget === true);
+    setIf(this.deferred, key, after, after?.deferred === true && !isTerminal(after.state));
     const { replacedBy } = after ?? {};
     const mustEnd = replacedBy !== undefined && replacedBy.confirmed !== true;
     setIf(this.replaced, key, after, mustEnd && after !== undefined && !isTerminal(after.state));

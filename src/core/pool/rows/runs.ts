@@ -77,11 +77,12 @@ function refusal(
  */
 function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
   const { config } = record;
-  const { queue } = memo.index;
+  // Those that wait for other runs will come into the queue, too.
+  const waiting = [...memo.index.queue, ...memo.index.deferred.values()];
   const { length: served } = projectsServed(config);
   const part = Math.max(1, Math.floor(config.maxQueue / served));
-  if (served > 1 && queue.length >= part) {
-    const own = queue.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
+  if (served > 1 && waiting.length >= part) {
+    const own = waiting.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
     if (own >= part) {
       return (
         `project "${project}" has as many runs in the pool's queue as it may (${part} of ` +
@@ -89,7 +90,7 @@ function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert)
       );
     }
   }
-  if (queue.length < config.maxQueue) return null;
+  if (waiting.length < config.maxQueue) return null;
   return `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
 }
 
@@ -128,11 +129,12 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   const key = runKey(upsert.submittedAt, upsert.run);
   const row = state.runs.get(key);
   if (row === undefined) {
-    if (upsert.wants === "place" && refusal(state, upsert, now) !== null) return state;
+    const isNew = upsert.wants === "place" || upsert.deferred === true;
+    if (isNew && refusal(state, upsert, now) !== null) return state;
     const fresh = { ...view(state, upsert, 0, now), ...submitted(state, upsert, now) };
     const made: RunRow = { ...fresh, opened: upsert.ended, worker: null, heardAt: now };
     state.runs.set(key, made, now);
-    if (upsert.wants === "place") markReplaced(state, made, now);
+    if (isNew) markReplaced(state, made, now);
     state.audit.note(state.memo.changes.latest);
     return state;
   }
