@@ -52,6 +52,13 @@ const answerOf = async (answer: Response) => {
 const renamed = (value: unknown, from: string, to: string) =>
   JSON.parse(JSON.stringify(value).replaceAll(from, to));
 
+test("a run follows runs of its project, whose ids need not say that (api.md#after)", async () => {
+  const run = await ml.json(201, "POST", "/v1/runs", { argv: ["true"], pool: "both", after: ["build"] });
+  expect(run.spec.after).toEqual(["ml.build"]);
+  const other = { argv: ["true"], pool: "both", after: ["web.build"] };
+  expect(await ml.json(404, "POST", "/v1/runs", other)).toMatchObject({ code: "unknown_run" });
+});
+
 describe("a thing of another project (projects.md#callers)", () => {
   const NAMES: Record<Exclude<Kind, "token" | "session">, (project: string) => string> = {
     run: (project) => `${project}.build`,

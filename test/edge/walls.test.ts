@@ -209,6 +209,14 @@ describe("what a limited token submits (access.md#limits)", () => {
     expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/replace" }] });
   });
 
+  test("follows no hidden run: for it there is none (api.md#after)", async () => {
+    const hidden = newRunId();
+    await edge.json(201, "POST", "/v1/runs", { id: hidden, argv: ["true"] });
+    const problem = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], after: [hidden] });
+    expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer: "/after/0" }] });
+    await mine.json(201, "POST", "/v1/runs", { argv: ["true"], after: ["mine"] });
+  });
+
   test("with the id of a hidden run tells nothing of that run (access.md#ids)", async () => {
     const id = newRunId();
     await edge.json(201, "POST", "/v1/runs", { id, argv: ["secret"], env: { A: "1" } });
