@@ -46,17 +46,17 @@ describe("the state filter (api.md#state-filter)", () => {
 });
 
 describe("the runs of an array (api.md#arrays)", () => {
-  function edgeWithArrays(): Edge {
+  function edgeWithArrays(state: "running" | "complete" = "complete"): Edge {
     const edge = createEdge();
     for (const [id, index] of [
       ["a", 0],
       ["a", 1],
       ["b", 0],
     ] as const) {
-      const { status } = edge.addRun(`${id}-${index}`, { state: "complete" });
+      const { status } = edge.addRun(`${id}-${index}`, { state });
       Object.assign(status.spec, { array: { id, index, size: 2 } });
     }
-    edge.addRun("lone", { state: "complete" });
+    edge.addRun("lone", { state });
     return edge;
   }
 
@@ -67,6 +67,12 @@ describe("the runs of an array (api.md#arrays)", () => {
     ["/v1/runs?array=other", []],
   ])("%s", async (path, expected) => {
     expect(await idsOf(edgeWithArrays(), path)).toEqual(expected);
+  });
+
+  test("are aborted by its id, and no others", async () => {
+    const edge = edgeWithArrays("running");
+    const { items } = await edge.json(200, "POST", "/v1/runs/abort", { array: "a" });
+    expect(items.map(({ id }: Json) => id).sort()).toEqual(["a-0", "a-1"]);
   });
 });
 
