@@ -1,8 +1,10 @@
 // How does `drover run` submit many runs at once, and stay with them until the last has ended?
 import type { Client } from "../../client/client.ts";
+import { ApiError, UnreachableError } from "../../client/errors.ts";
+import { CliError } from "../errors.ts";
 import { listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
-import { asJson, counted } from "../terminal/text.ts";
+import { asJson, counted, printable } from "../terminal/text.ts";
 import { type Attending, submitPatiently } from "./attended.ts";
 import { endsOf, showEnds } from "./ends.ts";
 import { PATIENCE } from "./patience.ts";
@@ -24,7 +26,7 @@ export async function submittedMany(
   const ids = runs.map(({ id }) => id);
   if (how.detach === true) {
     const made = await submit(client, runs, how);
-    await io.stdout.write(how.json ? `${asJson(made)}\n` : ids.map((id) => `${id}\n`).join(""));
+    await io.stdout.write(how.json ? `${asJson(made)}\n` : made.map(({ id }) => `${id}\n`).join(""));
     if (how.quiet !== true) await io.say(`${counted(ids.length, "run")} submitted. ${waitAgain(runs)}`);
     return 0;
   }
@@ -42,8 +44,12 @@ export async function submittedMany(
   const left = Promise.race([interrupts.second, interrupts.detach.then((it) => accepted.then(() => it))]);
   const toTheEnd = async () => {
     await accepted;
-    const ended = (await endsOf(io, client, { ids }, { quiet: how.quiet, signal: leaving.signal })) ?? [];
-    const exitCode = await showEnds(io, client, ended, { json: how.json });
+    const ended = await endsOf(io, client, { ids }, { quiet: how.quiet, signal: leaving.signal }).catch(
+      (error) => {
+        throw outOfSight(error, runs);
+      },
+    );
+    const exitCode = await showEnds(io, client, ended ?? [], { json: how.json });
     return abortedAs ?? exitCode;
   };
   try {
@@ -63,9 +69,30 @@ export async function submittedMany(
 function submit(client: Client, runs: readonly NamedSpec[], how: Attending, signal?: AbortSignal) {
   return submitPatiently((options) => client.runs.submitBatch(runs, { signal, ...options })).catch(
     (error) => {
-      throw how.refusal(error);
+      throw refused(error, runs, how);
     },
   );
+}
+
+/** The error of a submission that failed as a whole, in words. */
+function refused(error: unknown, runs: readonly NamedSpec[], how: Attending): unknown {
+  if (error instanceof ApiError && error.code === "run_exists")
+    return new CliError(printable(error.detail), [
+      "Choose other ids, or look at those runs: drover ps --all",
+    ]);
+  if (error instanceof UnreachableError && !error.neverSent) {
+    return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
+      "It may have received the runs, so the same command line with other ids would make others.",
+      waitAgain(runs),
+    ]);
+  }
+  return how.refusal(error);
+}
+
+/** Explains a failure after the runs were accepted: the user must know that they may go on. */
+function outOfSight(error: unknown, runs: readonly NamedSpec[]): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new CliError(`Lost sight of the runs, which may go on: ${error.message}.`, [waitAgain(runs)]);
 }
 
 /** How to come back to these runs. */

@@ -187,6 +187,28 @@ test("a field that is not accepted is named once for all runs of an array, as it
   });
 });
 
+test("ids that other runs have are named, and nothing is waited for", async () => {
+  const detail = 'there is another run "a-0", which differs';
+  const errors = [{ pointer: "/runs/0", detail }];
+  const taken = { detail, errors };
+  bench.plane.on("POST", /^\/v1\/runs$/, (_seen, res) => problem(res, 409, "run_exists", taken));
+  const refused = await bench.run(["run", "--id", "a", "--array", "2", "--", "true"]);
+  expect(refused).toMatchObject({
+    code: 125,
+    stderr: expect.stringMatching(/another run "a-0".*Choose other ids.*drover ps --all/s),
+  });
+});
+
+test("Ctrl-\\ leaves the runs alone, and says how to come back to them (131)", async () => {
+  serve(() => 0, Number.POSITIVE_INFINITY);
+  const running = bench.start(["run", "--id", "a", "--array", "2", "--", "true"]);
+  await bench.plane.requests("POST", /query$/);
+  running.child.kill("SIGQUIT");
+  const left = await running.ended;
+  expect(left).toMatchObject({ code: 131, stderr: expect.stringContaining("drover wait --array a\n") });
+  expect(bench.plane.seen.some(({ path }) => path.endsWith("/abort"))).toBe(false);
+});
+
 describe("what makes no array is an error that says what to do, before anything is sent (125)", () => {
   const ten = Array.from({ length: 40 }, (_, index) => index).join(",");
   test.each<[string, string[], RegExp]>([
