@@ -40,10 +40,10 @@ const SAID = {
 } as const;
 
 /** A pool of 1,000 machines of 8 vCPUs and 16 GiB, each with `onEach` runs of 3 vCPUs, and a queue. */
-function poolOf(config: PoolConfig, onEach: number, queued: number): Configured {
+function poolOf(config: PoolConfig, onEach: number, queued: number, make = waiting): Configured {
   const runs: RunRow[] = [];
   for (let n = 0; n < WORKERS * onEach; n += 1) runs.push(placed(n, `w${n % WORKERS}`));
-  for (let n = 0; n < queued; n += 1) runs.push(waiting(n));
+  for (let n = 0; n < queued; n += 1) runs.push(make(n));
   const workers = Array.from({ length: WORKERS }, (_, n) => machine(`w${n}`, config));
   const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, exported: nothingExported(T0), followers: {} };
   const record = { name: "p", revision: 1, config, seed: "s", ...fresh };
@@ -78,6 +78,12 @@ function waiting(n: number): RunRow {
   };
   const priority = 1 + ((n * 31) % 20);
   return { ...rowOf(`q${n}`, n), resources, priority };
+}
+
+/** One of a thousand runs of an array. */
+function inArray(n: number): RunRow {
+  const index = n % 1_000;
+  return { ...waiting(n), array: { id: `a${Math.floor(n / 1_000)}`, index, size: 1_000, maxParallel: 3 } };
 }
 
 function placed(n: number, worker: string): RunRow {
@@ -190,9 +196,11 @@ export function measurePlanning(): Row[] {
   const now = T0 + QUEUED + 1;
   const full = poolOf(config, 2, QUEUED);
   const empty = poolOf(config, 0, QUEUED);
+  const arrays = poolOf(config, 2, QUEUED, inArray);
   const rows = [
     timed("full plan, 1,000 machines nearly full", 50, "20 ms", () => plan(full, now)),
     timed("full plan, 1,000 empty machines", 50, "20 ms", () => plan(empty, now)),
+    timed("full plan, ten arrays that may run three at once", 50, "20 ms", () => plan(arrays, now)),
   ];
   let state = decide(full, { type: "tick" }, now);
   // All placements are acknowledged first, so that only the decision about one more run is measured.

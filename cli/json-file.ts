@@ -7,9 +7,19 @@ import { printable } from "./terminal/text.ts";
 
 /** Reads one JSON object from a file, or from standard input for `-`. `what` names the object in errors. */
 export async function readJsonObject(file: string, what: string): Promise<object> {
-  const value = parseJson(file, await contentOf(file));
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  const value = await readJson(file);
+  if (isObject(value)) return value;
   throw new CliError(`${file} must hold one JSON object: ${what}.`);
+}
+
+/** Reads any JSON value from a file, or from standard input for `-`. */
+export async function readJson(file: string): Promise<unknown> {
+  return parseJson(file, await contentOf(file));
+}
+
+/** Whether a JSON value is an object, and no list. */
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The pool in a file: its name, `default` if the file has none, and the rest, which nobody has checked. */

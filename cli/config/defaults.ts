@@ -3,7 +3,7 @@ import type { SpecFlags } from "../run/spec.ts";
 import type { Defaults } from "./config.ts";
 
 /** The flags of a run, and the content of its file if it has one. */
-interface Given<Flags> {
+export interface Given<Flags> {
   flags: Flags;
   content: object | undefined;
 }

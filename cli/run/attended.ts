@@ -2,6 +2,7 @@
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
 import { UnreachableError } from "../../client/errors.ts";
+import type { CallOptions } from "../../client/transport/http.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Context } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
@@ -16,7 +17,7 @@ import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
 
 /** What becomes of a submission. `refusal` puts the error of one that was refused into words. */
-interface Attending {
+export interface Attending {
   /** Print the id of the run, and leave it. */
   detach?: boolean | undefined;
   quiet?: boolean | undefined;
@@ -55,9 +56,11 @@ async function attended(
   const leaving = new AbortController();
   const leave = leaving.signal;
   const progress = how.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
-  const accepted = submitPatiently(client, spec, leave).catch((error) => {
-    throw how.refusal(error);
-  });
+  const accepted = submitPatiently((more) => client.runs.submit(spec, { signal: leave, ...more })).catch(
+    (error) => {
+      throw how.refusal(error);
+    },
+  );
   const abortState: AbortState = { isRequested: false, isConfirmed: false };
   const leftAs = async ({ exitCode }: Interrupt) => {
     await progress.stop();
@@ -116,16 +119,18 @@ async function toTheEnd(
 }
 
 /**
- * Submits a run whose end this command waits for. If nothing listens, the submission fails soon. If Drover
- * may have received the run but has not answered, the same submission is repeated for `PATIENCE`.
+ * Submits what this command waits for. If nothing listens, the submission fails soon. If Drover may have
+ * received it but has not answered, the same submission is repeated for `PATIENCE`.
  */
-async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<unknown> {
+export async function submitPatiently<Made>(
+  submit: (options: Pick<CallOptions, "patience">) => Promise<Made>,
+): Promise<Made> {
   try {
-    return await client.runs.submit(spec, { signal: leave });
+    return await submit({});
   } catch (error) {
     if (!(error instanceof UnreachableError) || error.neverSent) throw error;
   }
-  return await client.runs.submit(spec, { signal: leave, patience: PATIENCE });
+  return await submit({ patience: PATIENCE });
 }
 
 /** Explains a failure after the run was accepted: the user must know that the run may go on. */

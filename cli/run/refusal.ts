@@ -5,8 +5,9 @@ import { printable } from "../terminal/text.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags } from "./spec.ts";
 
 /**
- * Puts a failed submission into words, with fields named as on the command line or in the file. `context`:
- * the name of the context that has added something to it.
+ * Puts a failed submission into words, with fields named as on the command line or in the file. The runs of
+ * an array differ in nothing that a user wrote, so an error of several of them is told once. `context`: the
+ * name of the context that has added something to it.
  */
 export function refusal(
   error: unknown,
@@ -16,11 +17,15 @@ export function refusal(
 ): unknown {
   const added = context === undefined ? [] : [`The context ${context} adds to each run: drover context show`];
   const named = (pointer: string) =>
-    flagOfPointer(pointer, spec, flags.file === undefined ? undefined : flags);
+    flagOfPointer(
+      spec.array === undefined ? pointer : pointer.replace(/^\/runs\/\d+/, ""),
+      spec,
+      flags.file === undefined ? undefined : flags,
+    );
   if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
   if (error instanceof ApiError && error.errors.length > 0) {
-    const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);
-    return new CliError("This run is not accepted.", [...wrong.map(printable), ...added]);
+    const wrong = new Set(error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`));
+    return new CliError("This run is not accepted.", [...[...wrong].map(printable), ...added]);
   }
   if (error instanceof ApiError && error.code === "unknown_pool") {
     return new CliError(printable(error.detail), ["Choose one of: drover pools", ...added]);

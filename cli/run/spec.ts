@@ -35,6 +35,10 @@ export interface SpecFlags {
   /** The command may ask for tokens that say which run it is. */
   identity?: boolean;
   secret?: SecretUses;
+  /** The runs that must have ended well before it starts. */
+  after?: string[];
+  /** Earlier runs with the same key are ended before it starts. */
+  replace?: string;
 }
 
 /** A submission with an id that this command has chosen. */
@@ -70,6 +74,8 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     outputs: flags.out,
     stdin: flags.input,
     identity: flags.identity,
+    replace: flags.replace,
+    after: flags.after,
     resources: unlessEmpty({ vcpus: flags.cpus, memory: flags.memory, gpus: flags.gpus }),
     machine: unlessEmpty({
       spot: flags.spot,
@@ -156,6 +162,8 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/outputs", "--out", "out"],
   ["/stdin", "--stdin", "stdin"],
   ["/identity", "--identity", "identity"],
+  ["/replace", "--replace", "replace"],
+  ["/after", "--after", "after"],
   ["/id", "--id", "id"],
 ];
 
@@ -175,6 +183,7 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
     if (rest === "") return name;
     const lists: Record<string, readonly string[] | undefined> = {
       "/outputs": spec.outputs,
+      "/after": spec.after,
       "/machine/zones": spec.machine?.zones,
     };
     const glob = lists[prefix]?.[Number(rest)];

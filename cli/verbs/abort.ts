@@ -16,6 +16,7 @@ interface AbortFlags {
   reason?: string;
   wait: boolean;
   label?: Record<string, string>;
+  array?: string;
   pool?: string;
   all?: boolean;
   force?: boolean;
@@ -46,6 +47,7 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .description("Ends runs: asks their commands to stop, and kills those that outlast their kill timeout.")
     .argument("[run...]", RUNS_TEXT)
     .option("-l, --label <name=value>", "all runs with this label (repeatable: with all labels)", pair)
+    .option("--array <id>", "all runs of this array, as drover run --array or --matrix made it")
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs")
     .option("--reason <text>", "the reason, kept with the run")
@@ -65,17 +67,19 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
 }
 
 /** Whether runs are chosen by a filter. Throws unless they are chosen in exactly one way. */
-function isOfMany(ids: readonly string[], { label, pool, all }: AbortFlags): boolean {
-  const isMany = label !== undefined || pool !== undefined || all === true;
-  if (isMany === (ids.length === 0) && !(all && label !== undefined)) return isMany;
+function isOfMany(ids: readonly string[], { label, array, pool, all }: AbortFlags): boolean {
+  const isChosen = label !== undefined || array !== undefined;
+  const isMany = isChosen || pool !== undefined || all === true;
+  if (isMany === (ids.length === 0) && !(all && isChosen)) return isMany;
   throw new CliError("It is not clear which runs to end.", [
-    "Name them, choose them with --label or --pool, or end all runs with --all.",
+    "Name them, choose them with --label, --array or --pool, or end all runs with --all.",
   ]);
 }
 
 /** Aborts the chosen runs page by page, then prints how each has ended. */
-async function abortMany(io: Io, client: Client, { label, pool, all, reason, force, wait }: AbortFlags) {
-  const which = { labels: label, pool, all, reason, force, limit: ABORTS_PER_REQUEST };
+async function abortMany(io: Io, client: Client, { label, wait, ...flags }: AbortFlags) {
+  const { array, pool, all, reason, force } = flags;
+  const which = { labels: label, array, pool, all, reason, force, limit: ABORTS_PER_REQUEST };
   const pages = await readPages(Number.POSITIVE_INFINITY, async ({ cursor }) => {
     const page = await client.runs.abortMany({ ...which, cursor });
     for (const { id, detail } of page.failed) await io.say(`${id}: ${detail}`);

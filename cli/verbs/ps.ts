@@ -18,6 +18,7 @@ interface PsFlags {
   all?: boolean;
   state?: (typeof STATE_WORDS)[number][];
   label?: Record<string, string>;
+  array?: string;
   pool?: string;
   failed?: boolean;
   since?: string;
@@ -62,6 +63,7 @@ export function addPs(program: Command, io: Io): void {
       words(STATE_WORDS),
     )
     .option("-l, --label <name=value>", "only runs with this label (repeatable: with all labels)", pair)
+    .option("--array <id>", "only runs of this array, as drover run --array or --matrix made it")
     .option("--pool <name>", "only runs of this pool")
     .option("--failed", "only runs that have failed")
     .option("--since <duration>", "only runs submitted in the last 2h, 1d and so on", positiveDuration)
@@ -88,16 +90,16 @@ export function addPs(program: Command, io: Io): void {
 }
 
 /** The filter that the flags name. */
-function filterOf({ state, label, pool, failed, since, search }: PsFlags, now: number): RunFilter {
+function filterOf({ state, label, array, pool, failed, since, search }: PsFlags, now: number): RunFilter {
   const from = since === undefined ? undefined : new Date(now - durationMs(since)).toISOString();
-  return given({ states: state, labels: label, pool, failed, since: from, search });
+  return given({ states: state, labels: label, array, pool, failed, since: from, search });
 }
 
 /** The requested runs. If there are more runs than are wanted, the selection exceeds their number. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = (flags.sort === undefined ? flags.limit : SORTED_RUNS) + 1;
   const filter = filterOf(flags, client.now());
-  const { labels: _labels, pool: _pool, ...looked } = filter;
+  const { labels: _labels, array: _array, pool: _pool, ...looked } = filter;
   if (flags.all || Object.keys(looked).length > 0) {
     return await readRuns(client, { states: ["all"], ...filter }, wanted);
   }

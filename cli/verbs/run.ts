@@ -1,9 +1,10 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
-import { withDefaults } from "../config/defaults.ts";
-import { connect } from "../context.ts";
+import type { Client } from "../../client/client.ts";
+import { MAX_ARRAY_RUNS } from "../../src/shared/limits.ts";
+import { type Given, withDefaults } from "../config/defaults.ts";
+import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { readJsonObject } from "../json-file.ts";
 import {
   cpus,
   duration,
@@ -19,13 +20,16 @@ import {
 import { submitted } from "../run/attended.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
+import { type ArrayFlags, arraySize, axis, makesArray, runsOfArray } from "../run/many/array.ts";
+import { readRunFile } from "../run/many/run-file.ts";
+import { submittedMany } from "../run/many/submitted-many.ts";
 import { refusal } from "../run/refusal.ts";
-import { type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
+import { type NamedSpec, type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
 import { type Io, quietly } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import { snapshotId } from "./snapshots.ts";
 
-interface RunFlags extends SpecFlags {
+interface RunFlags extends SpecFlags, ArrayFlags {
   detach?: boolean;
   file?: string;
   json?: boolean;
@@ -55,6 +59,12 @@ Values of --env are stored with the run in clear text: drover status --json show
 to everyone who has the token, for as long as the run is kept. Values of --secret are
 not shown to anybody, and are masked in the output: drover secrets set.
 
+--array, --matrix and a file with a list make many runs by one request. Their output is
+not shown: when all have ended, stdout has a table of them, and the exit code is 0 if
+every command ended with 0, and otherwise that of the first that did not. Ctrl-C aborts
+all of them. DROVER_ARRAY_INDEX counts from 0, DROVER_ARRAY_SIZE is the number of runs;
+with --id, the id of the array, each run has that id with its index.
+
 The command line reaches the command as written. Only Drover's own variables, such as
 \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; write $\${DROVER_RUN_ID} for
 the literal text. With a local Drover the command also gets this directory, umask and
@@ -78,6 +88,8 @@ Examples:
   drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
+  drover run --array 100 --max-parallel 5 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
+  drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
 /**
@@ -92,7 +104,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .argument("[command...]", "the command and its arguments")
     .option(
       "-f, --file <path>",
-      "run what a JSON file describes, such as a group of tasks; - is standard input",
+      "run what a JSON file describes: one run, such as a group of tasks, or a list; - is standard input",
     )
     .option("-d, --detach", "print the run's id and exit")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
@@ -133,6 +145,19 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
+    .option("--array <number>", "run it this many times, each with its DROVER_ARRAY_INDEX", arraySize)
+    .option(
+      "--matrix <axis=value,value>",
+      "run it for each value, as DROVER_MATRIX_AXIS; repeatable: for each combination",
+      axis,
+    )
+    .option(
+      "--max-parallel <number>",
+      "with --array or --matrix: run at most this many of them at once",
+      wholeNumber(1, MAX_ARRAY_RUNS),
+    )
+    .option("--after <run>", "start when this run has ended with 0 (repeatable: when all have)", several)
+    .option("--replace <key>", "end earlier runs with this key, and start once they have ended")
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
     .option("--json", "print the final status as JSON on stdout")
@@ -148,23 +173,54 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   if (flags.file === undefined && argv.length === 0) {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
+  const isArray = makesArray(flags);
   const { client, context } = connect(io);
-  const file = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
-  const given = withDefaults({ flags, content: file }, context.defaults);
-  const { content } = given;
+  const file = flags.file === undefined ? undefined : await readRunFile(flags.file);
+  if (file?.isMany) refuseForMany(flags, isArray);
   const notes = flags.quiet ? quietly(io) : io;
-  const withFiles = await withInputs(notes, client, given.flags);
-  const pool = withFiles.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
-  const { here, isRefused } = await hereFor(io, client, context, pool);
-  const spec = content === undefined ? specOf(argv, withFiles, here) : specOfFile(content, withFiles, here);
-  if (isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
-    await notes.say(
-      `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
-        "an empty directory. To send this one along: --upload .",
-    );
+  const withFiles = await withInputs(notes, client, flags);
+  const build = specBuilder(notes, client, context);
+  const specs: NamedSpec[] = [];
+  for (const content of file?.runs ?? [undefined]) {
+    specs.push(await build(argv, withDefaults({ flags: withFiles, content }, context.defaults)));
   }
-  const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
-  const refused = (error: unknown) => refusal(error, spec, withFiles, adding);
+  const [spec] = specs;
+  if (spec === undefined) throw new Error("a submission has a run");
   const { detach, quiet, json } = flags;
-  return submitted(io, client, context, spec, { detach, quiet, json, refusal: refused });
+  const runs = isArray ? runsOfArray(spec, flags) : specs;
+  const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
+  const refused = (error: unknown) => refusal(error, runs[0] ?? spec, withFiles, adding);
+  const how = { detach, quiet, json, refusal: refused };
+  if (isArray || file?.isMany) return submittedMany(io, client, runs, how);
+  return submitted(io, client, context, spec, how);
+}
+
+/** Throws a `CliError` for flags that name or make one run, although the file has a list. */
+function refuseForMany({ id, replace }: RunFlags, isArray: boolean): void {
+  const refuse = (flag: string, advice: string) => {
+    throw new CliError(`${flag} cannot be combined with a list of runs.`, [advice]);
+  };
+  if (isArray) refuse("--array and --matrix", "Give a file with one run.");
+  if (id !== undefined) refuse("--id", "Give each run in the file an id of its own.");
+  if (replace !== undefined) refuse("--replace", "Give each run in the file a `replace` of its own.");
+}
+
+/** Returns a function that makes a submission of a command, or of what a file says of one run. */
+function specBuilder(io: Io, client: Client, context: Context) {
+  const known = new Map<unknown, Promise<Awaited<ReturnType<typeof hereFor>>>>();
+  return async (argv: string[], { flags, content }: Given<RunFlags>): Promise<NamedSpec> => {
+    const pool = flags.pool ?? (content !== undefined && "pool" in content ? content.pool : undefined);
+    const asked = known.get(pool) ?? hereFor(io, client, context, pool);
+    const isFirst = !known.has(pool);
+    known.set(pool, asked);
+    const { here, isRefused } = await asked;
+    const spec = content === undefined ? specOf(argv, flags, here) : specOfFile(content, flags, here);
+    if (isFirst && isRefused && !(spec.dir || spec.snapshot || spec.tasks)) {
+      await io.say(
+        `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
+          "an empty directory. To send this one along: --upload .",
+      );
+    }
+    return spec;
+  };
 }

@@ -39,6 +39,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
     ["Command", quoteArgv(run.spec.argv ?? [])],
     ["Repeats", run.spec.rerunOf ?? ""],
+    ["After", run.spec.after?.join(", ") ?? ""],
     ["Snapshot", run.spec.snapshot ?? ""],
     ["Directory", run.spec.dir ?? ""],
     ["Labels", labels.join(" ")],

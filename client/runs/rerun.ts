@@ -8,13 +8,14 @@ export type RerunChanges = Partial<Omit<RunSpec, "rerunOf">>;
 
 /**
  * The spec of a run as it is now, to be submitted as another run: with its snapshots, which are named by
- * their content, and with `changes`.
+ * their content, and with `changes`. It follows no other
+ * run: who submits a run again wants it to start.
  */
 export function specAgain(
   { id: rerunOf, spec }: Pick<RunStatus, "id" | "spec">,
   changes: RerunChanges,
 ): RunSpec {
-  const { id: _, ...same } = spec;
+  const { id: _id, after: _after, ...same } = spec;
   return { ...same, ...changes, rerunOf };
 }
 

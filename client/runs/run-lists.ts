@@ -9,6 +9,8 @@ export interface RunFilter {
   ids?: readonly string[];
   states?: readonly StateFilter[];
   labels?: Record<string, string>;
+  /** Only the runs of this array. */
+  array?: string;
   pool?: string;
   /** Only runs whose id begins like this. */
   prefix?: string;
@@ -58,10 +60,10 @@ export function runListsOf(target: Target) {
 
   return {
     /**
-     * Waits until all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
-     * `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select the
-     * runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition can
-     * never be met: the wait ends, and `all.holds` is false.
+     * Waits until all runs selected by ids, labels, array and pool have ended or, with `states`, are in one
+     * of the `states`. The wait has no time limit. Resolves with one page of these runs. If only ids select
+     * the runs, resolves with all of them (up to 10,000). If a run has ended in another state, the condition
+     * can never be met: the wait ends, and `all.holds` is false.
      */
     waitAll(filter: Omit<RunFilter, "all" | "cursor"> = {}, options: Omit<CallOptions, "waitMs"> = {}) {
       return untilDone(options, async () => {
@@ -71,8 +73,8 @@ export function runListsOf(target: Target) {
     },
 
     /**
-     * Whether all runs selected by ids, labels and pool have ended or, with `states`, are in one of the
-     * `states`, as `all` in the answer. With `waitMs`, the answer is held until they are, or until one of
+     * Whether all runs selected by ids, labels, array and pool have ended or, with `states`, are in one of
+     * the `states`, as `all` in the answer. With `waitMs`, the answer is held until they are, or until one of
      * them cannot be.
      */
     checkAll,

@@ -13,6 +13,9 @@ export interface Inboxes {
     end_run: [messages.EndRun, messages.PlaceAnswer];
     /** The run ended and its retention is over. */
     forget: [messages.RunRef, messages.ForgetAnswer];
+    /** From a run that starts only after this one has ended well (api.md#after). */
+    await_end: [messages.AwaitEnd, messages.AwaitAnswer];
+    run_ended: [messages.RunEnded, messages.EndedAnswer];
     observed: [messages.Observed, messages.ObservedAnswer];
     ended: [messages.Ended, messages.EndedAnswer];
   };

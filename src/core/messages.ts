@@ -6,75 +6,19 @@ import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../sc
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import type { InstanceType, LeftBehind, PoolConfig } from "../schema/pool.ts";
 import type { Instance } from "../schema/provider.ts";
-import type { MachineAsks } from "../schema/run/machine-asks.ts";
-import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import type { OwedEntry } from "./audit/entry.ts";
-import type { Via } from "./audit/via.ts";
 import type { Counts } from "./histogram.ts";
-import type { Mishaps } from "./mishaps.ts";
 import type { ProviderFailure } from "./provider-answers.ts";
+import type { RunUpsert } from "./run/run-upsert.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
+export type { Budget, RunUpsert } from "./run/run-upsert.ts";
 
 /** The object does not exist, or no longer exists. Nothing was written (rule R6). */
 export interface NoSuch {
   kind: "no_such";
-}
-
-/** What the placed runs of one payer may cost per hour together (projects.md#budgets-of-tokens). */
-export interface Budget {
-  /** The id of the token whose budget it is. */
-  payer: string;
-  perHour: number;
-}
-
-/** Allocation → Pool: the run as its allocation sees it, and what the run wants. */
-export interface RunUpsert extends Mishaps {
-  run: string;
-  submittedAt: Instant;
-  /** Who submitted it. */
-  by: string;
-  /** By which request, for the audit log. Absent: unknown. */
-  via?: Via;
-  /** The project to which it belongs (projects.md#runs). */
-  project: string;
-  /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
-  budget: Budget | null;
-  /** The bytes of output that are stored of it. 0 until it has ended (projects.md#stored-bytes). */
-  storedBytes: number;
-  version: number;
-  state: RunState;
-  priority: number;
-  labels: Record<string, string>;
-  /** The beginning of the command line, for display. */
-  command: string;
-  /** The run that it repeats. Absent: none. */
-  rerunOf?: string;
-  resources: Resources;
-  /** What it asks of its machine besides room. Absent: nothing. */
-  asks?: MachineAsks;
-  /** The run uses an absolute directory, which some pools forbid. */
-  hostPaths: boolean;
-  /** A task of the run uses the fake driver, which some pools forbid. */
-  fakes: boolean;
-  /** The lowest protocol version that a host must have to run it as intended (compat.md#hosts). */
-  protocol: number;
-  exitCode: number | null;
-  startedAt: Instant | null;
-  finishedAt: Instant | null;
-  wants: "place" | "nothing";
-  /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
-  avoid: string[];
-  /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */
-  prefer: string | null;
-  /** The epoch that the allocation believes to be open; 0: none. */
-  epoch: number;
-  /** The highest epoch that has ended. Higher epochs that the pool has opened count as used (rule R3). */
-  ended: number;
-  /** Entries of the audit log that the pool has not confirmed (audit.md#outbox). Absent: none. */
-  audit?: OwedEntry[];
 }
 
 /** Terms of a placement, from its worker and pool. */
@@ -110,6 +54,27 @@ export interface Place extends PlacementTerms {
   submittedAt: Instant;
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
+
+/** Allocation → Allocation: how have you ended, and will you tell me when you do? */
+export interface AwaitEnd {
+  run: string;
+  /** The run that asks. */
+  follower: RunRef;
+}
+/** `goes_on`: it has not ended. `tells`: it will tell the run that asks. */
+export type AwaitAnswer = { kind: "goes_on"; tells: boolean } | { kind: "run_end"; end: RunEnd } | NoSuch;
+
+/**
+ * How a run has ended, for those that start after it. `text` follows the name of the run. `cause`: the run
+ * whose end kept this one from starting.
+ */
+export type RunEnd = { well: true } | { well: false; text: string; cause?: { run: string; text: string } };
+
+/** Allocation → Allocation: the run `of`, which you await, has ended. */
+export interface RunEnded extends RunRef {
+  of: string;
+  end: RunEnd;
+}
 
 /** A run, and the time of the submission that is meant, since its id may be used again. */
 export interface RunRef {
@@ -382,10 +347,15 @@ export interface Configure {
 /** How a pool is deleted. */
 export type Removal = "empty" | "drained" | "forced";
 
-/** Pool → Allocation: your pool is deleted by force, so end at once. Answered like `Place`. */
+/**
+ * Pool → Allocation: end, since your pool is deleted by force or another run replaces you. Answered like
+ * `Place`.
+ */
 export interface EndRun extends RunRef {
   reason: string;
   by: string;
+  /** End as after an abort, with all grace. Absent: end at once. */
+  graceful?: boolean;
 }
 export type ConfigureAnswer =
   /** `removed`: the pool is to be deleted, and nothing is left in it. */

@@ -14,6 +14,7 @@ import {
 import { resultTaskOf } from "../shared/result-task.ts";
 import { sizeBytes } from "../shared/size.ts";
 import { NO_RESOURCES } from "./resources.ts";
+import { arrayEnvironment } from "./run/array.ts";
 
 /** The part of a run's life in which a task runs (tasks.md#stages). */
 export type Hook = "prestart" | "main" | "poststart" | "poststop";
@@ -99,7 +100,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   return {
     name: task.name,
     argv: task.argv,
-    env: { ...spec.env, ...task.env },
+    env: { ...arrayEnvironment(spec), ...spec.env, ...task.env },
     meta: { ...spec.meta, ...task.meta },
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
     ...(dir === undefined ? {} : { dir }),

@@ -20,7 +20,7 @@ import {
 } from "../core/pool/record.ts";
 import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
-import { runSummary } from "../core/run-summary.ts";
+import { runSummary } from "../core/run/run-summary.ts";
 import type { ListedWorker, PoolView, WorkerStateName } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";

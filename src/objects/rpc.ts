@@ -162,6 +162,8 @@ export interface RunFilter extends RunSearch {
   ids?: string[];
   states: RunState[];
   labels: Record<string, string>;
+  /** Only the runs of this array. Absent: any. */
+  array?: string | undefined;
   /** Absent: the runs of all projects. */
   project?: string;
 }

@@ -145,6 +145,7 @@ export const FAILURE_CODES = [
   "outputs_failed",
   "task_failed",
   "queue_timeout",
+  "predecessor_failed",
   "machine_lost",
   "status_lost",
   "unkillable",

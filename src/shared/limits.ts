@@ -11,6 +11,12 @@ export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 export const MAX_OPEN_BODY_BYTES = 64 * 1024;
 /** How many runs one batch can have (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;
+/** How many runs one array can have: as many as one submission (api.md#arrays). */
+export const MAX_ARRAY_RUNS = MAX_BATCH_RUNS;
+/** How many axes the matrix of an array can have. */
+export const MAX_MATRIX_AXES = 16;
+/** How many runs one run can follow (api.md#after). */
+export const MAX_AFTER = 100;
 /** How many labels one run can have, and therefore one query, too. */
 export const MAX_LABELS = 64;
 /** How many characters a text can have that a list of runs is searched for (api.md#finding). */

@@ -35,6 +35,12 @@ function twoPages(): void {
   bench.plane.on("POST", QUERY, (seen, res) => waitedFor(seen, res, "aborted"));
 }
 
+test("all runs of an array are ended", async () => {
+  twoPages();
+  expect((await bench.run(["abort", "--array", "n"])).code).toBe(0);
+  expect(paths(MANY)[0]?.body).toMatchObject({ array: "n" });
+});
+
 test("all runs with a label are ended, page after page, and waited for", async () => {
   twoPages();
   const ended = await bench.run(["abort", "--label", "set=a", "--pool", "p", "--reason", "enough"]);

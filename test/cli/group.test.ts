@@ -151,7 +151,7 @@ test.each<[string, string | object, RegExp]>([
     /is not valid JSON: Bad control character .*\(line 1, column 10\)/,
   ],
   ["with a wrong word far inside", `{"a": "${"x".repeat(200)}",\n "b": nope}`, /'o' \(line 2, column 8\)/],
-  ["that is a list", "[]", /group\.json must hold one JSON object: a run\./],
+  ["that is a list of no runs", '["a"]', /group\.json must hold one run as a JSON object, or a list/],
   ["that is empty", "", /group\.json is not valid JSON: .*line 1, column 1/],
 ])("a file %s is said with its place, and nothing is sent", async (_what, text, stderr) => {
   writeSpec(text);

@@ -61,6 +61,14 @@ describe("one run", () => {
     ]);
   });
 
+  test("keeps its place in an array and its key, but follows no other run: it starts at once", async () => {
+    const array = { id: "n", index: 1, size: 2 };
+    known("n-1", { array, replace: "deploy", after: ["gone"] });
+    await bench.run(["rerun", "--detach", "n-1"]);
+    expect(submitted()).toMatchObject([{ rerunOf: "n-1", array, replace: "deploy" }]);
+    expect(submitted()[0]).not.toHaveProperty("after");
+  });
+
   test("that is a group keeps the resources of its tasks", async () => {
     known("r1", { argv: undefined, tasks: [{ name: "web", argv: ["serve"] }] });
     const refused = await bench.run(["rerun", "--cpus", "2", "r1"]);

@@ -85,7 +85,7 @@ test("prints the runs as JSON", async () => {
 
 describe("what cannot be waited for is an error (125)", () => {
   test.each<[string, string[], RegExp]>([
-    ["no run at all", ["wait"], /not clear which runs to wait for.*--label or --pool/s],
+    ["no run at all", ["wait"], /not clear which runs to wait for.*--label, --array or --pool/s],
     ["ids and a label", ["wait", "r1", "-l", "a=b"], /not clear which runs/],
     ["a label that no run has", ["wait", "-l", "set=typo"], /No run matches\.\n.*drover ps -a/],
     ["a run that is unknown", ["wait", "nobody"], /there is no run "nobody"/],

@@ -245,6 +245,34 @@ describe("the invariants of a pool (shell.md#assertions)", () => {
       },
     ],
     [
+      "more runs of an array are placed than may be",
+      "pool.md#arrays",
+      () => {
+        const array = { id: "n", index: 0, size: 2, maxParallel: 1 };
+        const before = [ofPool.placed("a", "w1", { array }), ofPool.waiting("b", { array })];
+        const state = ofPool.configured({}, before, [ofPool.workerRow("w1")]);
+        const row = ofPool.placed("b", "w1", { array });
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
+      "a run is placed that another one replaces",
+      "pool.md#replacing",
+      () => {
+        const replace = "deploy";
+        const old = { ...ofPool.placed("a", "w1", { replace }), replacedBy: { run: "b", by: "user" } };
+        const state = ofPool.configured(
+          {},
+          [old, ofPool.waiting("b", { replace })],
+          [ofPool.workerRow("w1")],
+        );
+        const row = ofPool.placed("b", "w1", { replace });
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
       "a worker is ready that was gone, and has no machine",
       "workers.md#transitions",
       machine([ofPool.workerRow("w1", "gone")], ofPool.workerRow("w1", "ready", { instance: null })),

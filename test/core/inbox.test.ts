@@ -146,6 +146,14 @@ describe("what does not exist is not brought about by a message (rule R6)", () =
     });
     expect(owed(ended, T0 + 1).order?.attempts).toMatchObject([{ want: "stop", signal: "SIGKILL" }]);
   });
+
+  test("a run that another one replaces ends with all its grace (pool.md#replacing)", () => {
+    const body = { ...REF, reason: "run b replaces it", by: "ann", graceful: true };
+    const ended = runAt(started(), T0 + 1, { type: "end_run", body });
+    expect(ended.record).toMatchObject({ stopRequest: { state: "aborted", reason: "run b replaces it" } });
+    expect(ended.record?.forced).toBeUndefined();
+    expect(owed(ended, T0 + 1).order?.attempts).toMatchObject([{ want: "stop", signal: "SIGTERM" }]);
+  });
 });
 
 test("what is said of two placements of one run is under way at the same time (R7)", () => {

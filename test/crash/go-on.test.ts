@@ -55,6 +55,12 @@ function talker(name: string, exitCode: number): string[] {
   return ["sh", "-c", script];
 }
 
+/** An array of which one run is placed at a time. Each notes its attempt, and ends with its index. */
+const MANY = [
+  ...["--id", "many", "--array", "3", "--max-parallel", "1", "--cpus", "0", "--", "sh", "-c"],
+  'echo "$DROVER_ATTEMPT_ID" >>"effects/$DROVER_RUN_ID"; sleep 1; exit "$DROVER_ARRAY_INDEX"',
+];
+
 const enough = (name: string) => join(home, `${name}.enough`);
 const isBegun = (name: string) => readdirSync(effects).includes(name);
 
@@ -79,9 +85,15 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   const following = drover(home, ["logs", "-f", "followed"]);
   await until("both have begun", () => isBegun("attached") && isBegun("followed"));
   const waiting = drover(home, ["wait", "--json", "attached", "followed"]);
+  const many = drover(home, ["run", "--json", "--pool", POOL, ...MANY]);
+  await until("one of the array has begun", () =>
+    readdirSync(effects).some((name) => name.startsWith("many-")),
+  );
+  await submit("after-none", ["true"], { after: ["followed"] });
   await submit("timed", ["sleep", "1000"], { timeout: "4s" });
   // There is one machine, and it has no room for these until all others have ended.
   await submit("queued", ["true"], { resources: { vcpus: 4 } });
+  await submit("after-all", ["true"], { after: ["many-0", "queued"], resources: { vcpus: 0 } });
   await submit("hopeless", ["true"], { resources: { vcpus: 4 }, queueTimeout: "3s" });
 
   for (let round = 1; round <= ROUNDS; round += 1) {
@@ -98,7 +110,7 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
 
   // Output that was written after the last crash must arrive as well.
   for (const name of ["attached", "followed"]) mkdirSync(enough(name));
-  const [ran, logs, waited] = await Promise.all([attached, following, waiting]);
+  const [ran, logs, waited, all] = await Promise.all([attached, following, waiting, many]);
   const problem = `seed ${SEED}: ${ran.stderr.slice(-300)}`;
   expect(ran.code, problem).toBe(7);
   expect(ran.stdout.toString() === linesOf("attached", "attached"), problem).toBe(true);
@@ -108,8 +120,14 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   expect(logs.stderr === linesOf("followed", "err")).toBe(true);
   expect(waited.code, waited.stderr.slice(-300)).toBe(7);
   expect(JSON.parse(waited.stdout.toString())).toMatchObject([{ exitCode: 7 }, { exitCode: 3 }]);
+  expect(all.code, all.stderr.slice(-300)).toBe(1);
+  expect(JSON.parse(all.stdout.toString())).toMatchObject(
+    [0, 1, 2].map((index) => ({ id: `many-${index}`, exitCode: index, array: { id: "many", index } })),
+  );
 
   const ends = {
+    "after-all": ["complete", 0],
+    "after-none": ["failed", null],
     attached: ["complete", 7],
     followed: ["complete", 3],
     queued: ["complete", 0],
@@ -119,7 +137,7 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   for (const [id, [state, exitCode]] of Object.entries(ends)) {
     const status = await up.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
     expect(status, `${id}, seed ${SEED}`).toMatchObject({ state });
-    expect(status.placements.length).toBe(id === "hopeless" ? 0 : 1);
+    expect(status.placements.length).toBe(["hopeless", "after-none"].includes(id) ? 0 : 1);
     if (exitCode !== null) expect(status.exitCode).toBe(exitCode);
   }
   // Nothing was started twice, and no machine was taken for lost or bought in another's place.

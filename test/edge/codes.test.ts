@@ -340,6 +340,11 @@ const FAILURES: Record<FailureCode, (() => Promise<Json>) | Excuse> = {
     const id = await submitted({ pool: "nowhere", queueTimeout: "50ms" });
     return server.json(200, "GET", `/v1/runs/${id}?wait=30s`);
   },
+  predecessor_failed: async () => {
+    const first = await submitted({ pool: "nowhere", queueTimeout: "50ms" });
+    const id = await submitted({ after: [first] });
+    return server.json(200, "GET", `/v1/runs/${id}?wait=30s`);
+  },
   machine_lost: async () =>
     host.end(await running(), { state: "exited", exit: CLEAN_EXIT, stopped: "lease" }),
   status_lost: async () => host.end(await running(), { state: "gone" }),

@@ -58,6 +58,13 @@ test("the history of a shared pool has the caller's own runs only (projects.md#p
   expect([await runsFor(ml), await runsFor(web)]).toEqual([["ml.build"], ["web.build"]]);
 });
 
+test("a run follows runs of its project, whose ids need not say that (api.md#after)", async () => {
+  const run = await ml.json(201, "POST", "/v1/runs", { argv: ["true"], pool: "both", after: ["build"] });
+  expect(run.spec.after).toEqual(["ml.build"]);
+  const other = { argv: ["true"], pool: "both", after: ["web.build"] };
+  expect(await ml.json(404, "POST", "/v1/runs", other)).toMatchObject({ code: "unknown_run" });
+});
+
 describe("a thing of another project (projects.md#callers)", () => {
   const NAMES: Record<Exclude<Kind, "token" | "session">, (project: string) => string> = {
     run: (project) => `${project}.build`,

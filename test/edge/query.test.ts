@@ -45,6 +45,37 @@ describe("the state filter (api.md#state-filter)", () => {
   });
 });
 
+describe("the runs of an array (api.md#arrays)", () => {
+  function edgeWithArrays(state: "running" | "complete" = "complete"): Edge {
+    const edge = createEdge();
+    for (const [id, index] of [
+      ["a", 0],
+      ["a", 1],
+      ["b", 0],
+    ] as const) {
+      const { status } = edge.addRun(`${id}-${index}`, { state });
+      Object.assign(status.spec, { array: { id, index, size: 2 } });
+    }
+    edge.addRun("lone", { state });
+    return edge;
+  }
+
+  test.each([
+    ["/v1/runs?array=a", ["a-1", "a-0"]],
+    ["/v1/runs?array=a&state=done&all=1&wait=60s", ["a-1", "a-0"]],
+    ["/v1/runs?array=a&id=b-0&id=a-0", ["a-0"]],
+    ["/v1/runs?array=other", []],
+  ])("%s", async (path, expected) => {
+    expect(await idsOf(edgeWithArrays(), path)).toEqual(expected);
+  });
+
+  test("are aborted by its id, and no others", async () => {
+    const edge = edgeWithArrays("running");
+    const { items } = await edge.json(200, "POST", "/v1/runs/abort", { array: "a" });
+    expect(items.map(({ id }: Json) => id).sort()).toEqual(["a-0", "a-1"]);
+  });
+});
+
 describe("a query by ids (api.md#query)", () => {
   test("1: any id that does not exist fails the whole query, and all such ids are named", async () => {
     const edge = createEdge();

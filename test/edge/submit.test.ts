@@ -80,6 +80,47 @@ describe("one run", () => {
   });
 });
 
+describe("a run that follows others (api.md#after)", () => {
+  test("is taken if they exist for the caller, and has their ids", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    edge.addRun("b", { state: "complete" });
+    const run = await edge.json(201, "POST", "/v1/runs", { argv, after: ["a", "b"] });
+    expect(run.spec.after).toEqual(["a", "b"]);
+  });
+
+  test.each([
+    ["is unknown", "/after/1", { argv, after: ["a", "nobody"] }],
+    [
+      "is submitted with it",
+      "/runs/1/after/0",
+      {
+        runs: [
+          { argv, id: "x" },
+          { argv, after: ["x"] },
+        ],
+      },
+    ],
+    ["is itself", "/after/0", { argv, id: "x", after: ["x"] }],
+  ])("is refused, and nothing is stored, if one of them %s", async (_what, pointer, body) => {
+    const edge = createEdge();
+    edge.addRun("a");
+    const problem = await edge.json(404, "POST", "/v1/runs", body);
+    expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer }] });
+    expect(problem.detail).toContain("submit it first");
+    expect(edge.runs.size).toBe(1);
+  });
+
+  test("is found again by its id when they have been deleted", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    const spec = { argv, id: "b", after: ["a"] };
+    await edge.json(201, "POST", "/v1/runs", spec);
+    edge.runs.delete("a");
+    expect((await edge.json(200, "POST", "/v1/runs", spec)).id).toBe("b");
+  });
+});
+
 describe("a batch", () => {
   test("is answered in its order", async () => {
     const edge = createEdge();

@@ -197,6 +197,24 @@ describe("what a limited token submits (access.md#limits)", () => {
       expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/id" }] });
     }
     await mine.json(201, "POST", "/v1/runs", { id: newRunId(), argv: ["true"] });
+    await mine.json(201, "POST", "/v1/runs", { id: `${newRunId()}-7`, argv: ["true"] });
+    const array = { id: "guess", index: 0, size: 1 };
+    const problem = await mine.json(403, "POST", "/v1/runs", { argv: ["true"], array });
+    expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/array/id" }] });
+    await mine.json(201, "POST", "/v1/runs", { argv: ["true"], array: { ...array, id: newRunId() } });
+  });
+
+  test("has no key that might end a hidden run (pool.md#replacing)", async () => {
+    const problem = await mine.json(403, "POST", "/v1/runs", { argv: ["true"], replace: "deploy" });
+    expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/replace" }] });
+  });
+
+  test("follows no hidden run: for it there is none (api.md#after)", async () => {
+    const hidden = newRunId();
+    await edge.json(201, "POST", "/v1/runs", { id: hidden, argv: ["true"] });
+    const problem = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], after: [hidden] });
+    expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer: "/after/0" }] });
+    await mine.json(201, "POST", "/v1/runs", { argv: ["true"], after: ["mine"] });
   });
 
   test("with the id of a hidden run tells nothing of that run (access.md#ids)", async () => {

@@ -19,6 +19,21 @@ describe("a query by labels (api.md#query)", () => {
   });
 });
 
+test("the runs of an array are listed, and waited for, by its id (api.md#arrays)", async () => {
+  await makePool({ maxInstances: 0 });
+  const place = (id: string, index: number) => ({ array: { id, index, size: 2 } });
+  await tellOf("a-0", "complete", 1, {}, place("a", 0));
+  await tellOf("a-1", "running", 1, {}, place("a", 1));
+  await tellOf("b-0", "running", 1, {}, place("b", 0));
+  const answer = answerQuery(objects, question({ array: "a", all: true }));
+  await eventually(async () => ((await waiting()) === 1 ? true : undefined));
+  await tellOf("a-1", "complete", 2, {}, place("a", 1));
+  const { items, all } = await answer;
+  expect(items.map(({ id }) => id).sort()).toEqual(["a-0", "a-1"]);
+  expect(items.map(({ array }) => array?.size)).toEqual([2, 2]);
+  expect(all).toEqual({ holds: true, open: 0, possible: true });
+});
+
 describe("a wait for all of a label (api.md#wait-for-all)", () => {
   const all = { labels: { set: "x" }, all: true };
 

@@ -63,6 +63,10 @@ export class Audit implements ObjectsAudit {
   /** What was submitted, by run. */
   readonly groups = new Map<string, Group>();
   readonly sticky = new Set<string>();
+  /** By run: those after which it starts. */
+  readonly follows = new Map<string, readonly string[]>();
+  /** By run: the key under which it replaces others. */
+  readonly keys = new Map<string, string>();
   /** Whether runs may be placed on a host that lies. */
   liarHasRoom = false;
   /** Runs that were placed on a host that lies: what it says of them counts. */
@@ -198,11 +202,34 @@ export class Audit implements ObjectsAudit {
       const text = `2: ${process.id} starts on ${process.worker} while ${other.id} lives on ${other.worker}`;
       this.#world.violated(text, process.run, process.worker, other.worker);
     }
+    this.#isAlone(process);
+    this.#isAfter(process);
     this.#isNotEarly(process);
     this.#isAmongItsOwn(process);
     this.#mayBeHere(process, others);
     this.#mayStart(process, others);
     this.#findsItsData(process, others);
+  }
+
+  /** Of two runs that replace each other, nothing of one starts before all of the other has ended. */
+  #isAlone({ id, run, worker }: Process): void {
+    const key = this.keys.get(run);
+    if (key === undefined) return;
+    for (const other of this.#alive) {
+      if (!other.alive || other.run === run || this.keys.get(other.run) !== key) continue;
+      const text = `R3: ${id} starts while ${other.id} lives, and one of them replaces the other`;
+      this.#world.violated(text, run, other.run, worker);
+    }
+  }
+
+  /** Nothing of a run starts before all that it follows have ended well. */
+  #isAfter({ id, run, worker }: Process): void {
+    const early = this.follows.get(run)?.find((one) => {
+      const { state, exitCode, signal } = this.ended.get(one)?.outcome ?? {};
+      return state !== "complete" || (exitCode ?? 0) !== 0 || signal !== null;
+    });
+    if (early !== undefined)
+      this.#world.violated(`2: ${id} starts before ${early} has ended well`, run, early, worker);
   }
 
   /** A restart delay is waited for, by whomever (restart.md#row-11). */

@@ -24,6 +24,22 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.pool.apply(state, asIfEnded(state, event), now),
     },
   },
+  /** The pool does not see that a run replaces others, and places it beside them (pool.md#replacing). */
+  "replacements that do not wait": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply: (state, event, now) => REAL_MACHINES.pool.apply(state, withoutKey(event), now),
+    },
+  },
+  /** The allocation takes the end of a run that it follows for a good one, whatever it was (api.md#after). */
+  "every end is a good one": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, withGoodEnd(event), now),
+    },
+  },
   /** The pool lets all projects on all machines, though nobody said that they share them. */
   "machines of everybody": {
     ...REAL_MACHINES,
@@ -277,4 +293,17 @@ function asIfUnneeded(event: WorkerEvent): WorkerEvent {
 function forgetIfEnded(state: WorkerState, { run, epoch }: Order): void {
   const key = placementKey(run, epoch);
   if (state.placements.get(key)?.state === "ended") state.placements.delete(key);
+}
+
+function withoutKey(event: PoolEvent): PoolEvent {
+  if (event.type !== "run") return event;
+  const { replace: _, ...body } = event.body;
+  return { ...event, body };
+}
+
+function withGoodEnd(event: AllocationEvent): AllocationEvent {
+  const end = { well: true } as const;
+  if (event.type === "run_ended") return { ...event, body: { ...event.body, end } };
+  if (event.type !== "await_end_answered" || event.answer.kind !== "run_end") return event;
+  return { ...event, answer: { kind: "run_end", end } };
 }

@@ -2,6 +2,7 @@ import { isAccepted } from "../../src/core/allocation/placements/placed.ts";
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { isRepeated } from "../../src/core/allocation/user/idempotency.ts";
 import { whyRefused } from "../../src/core/allocation/user/requests.ts";
+import { replaceKey } from "../../src/core/pool/record.ts";
 import { groupOf } from "../../src/core/spec.ts";
 import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
@@ -22,6 +23,7 @@ import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
 import { ENDPOINT, SETTINGS } from "./receiver.ts";
+import { related } from "./relations.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL, poolOf } from "./workload.ts";
@@ -244,13 +246,18 @@ class Simulation {
     };
     void this.#world.retrying(() => this.#objects.webhook.serve((actor) => void actor.apply(follow)));
     this.#audit.events.begin();
-    const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
+    const { seed, runs } = this.#options;
+    const made = this.#options.jobs ?? jobs(runs, chance);
+    const named = made.map((job) => ({ ...job, id: runIdIn(this.#projectOfNext(), job.id) }));
+    const submitted = this.#options.jobs === undefined ? related(named, seed) : named;
     this.#audit.submitted = submitted.length;
-    for (const made of submitted) {
-      const job = { ...made, id: runIdIn(this.#projectOfNext(), made.id) };
+    for (const job of submitted) {
       this.#jobs.set(job.id, job);
       this.#audit.groups.set(job.id, groupOf(job.spec));
       if (job.spec.sticky) this.#audit.sticky.add(job.id);
+      const key = replaceKey({ project: projectOfRun(job.id), replace: job.spec.replace });
+      if (key !== undefined) this.#audit.keys.set(job.id, key);
+      this.#audit.follows.set(job.id, job.spec.after ?? []);
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
       for (const plea of job.pleas) time.after(plea.atMs, () => void this.#plead(job, plea));
@@ -333,6 +340,8 @@ class Simulation {
 
   /** A client that goes on until it is told that its run is stored. */
   async #submit({ id, spec }: Job): Promise<void> {
+    // As the edge: a run is taken only if those that it follows exist (api.md#after).
+    while (spec.after?.some((one) => !this.#audit.acknowledged.has(one))) await this.#world.time.sleep(1_000);
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {

@@ -6,6 +6,8 @@ import { type Caused, viaField } from "../audit/via.ts";
 import { type Answered, foldMessage, type Letter, type Message } from "../inbox.ts";
 import type { Budget } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
+import { asksEndAt, foldEndAnswer, questionsOf } from "./after/awaiting.ts";
+import { foldFollowerTold, newsToFollowers } from "./after/followers.ts";
 import { noteAudit, type UserEvent } from "./audit.ts";
 import { allocationInvariants } from "./check.ts";
 import { changed, type RunDraft } from "./draft.ts";
@@ -64,10 +66,12 @@ export type AllocationEvent =
   | { type: "logs_cleared" }
   | Message<"allocation">
   | Answered<"pool", "run">
+  | Answered<"allocation", "await_end" | "run_ended">
   | Answered<"worker", "order">;
 
 export type AllocationMessage =
   | Letter<"pool", "run">
+  | Letter<"allocation", "await_end" | "run_ended">
   | Letter<"worker", "order">
   | (Envelope & { kind: "clear_logs" });
 
@@ -98,6 +102,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
       const body = upsertOf(state);
       owed.push({ object: "pool", to: record.spec.pool, kind: "run", repeatedBy: "self", body });
     }
+    owed.push(...questionsOf(state, now), ...newsToFollowers(state));
     if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
     const order = record.ended ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
@@ -117,6 +122,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
         return earliest(logsUntil(state), state.memo.askAt);
       case "withdrawing":
         return undefined;
+      case "awaiting":
+        return asksEndAt(state);
       case "waiting":
         return earliest(phase.until, deadlineOf(record, null));
       case "rescheduling":
@@ -181,6 +188,10 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
         if (audit !== run.record.audit) run.set({ audit });
       });
     }
+    case "await_end_answered":
+      return change((run) => foldEndAnswer(run, event));
+    case "run_ended_answered":
+      return foldFollowerTold(state, event, now);
     case "order_answered":
       return change((run) => foldOrderAnswer(run, event.sent, event.answer));
     default:
@@ -205,6 +216,7 @@ function submit(
     project,
     budget,
     waitingSince: now,
+    ...(spec.after === undefined ? {} : { awaits: [...new Set(spec.after)] }),
     firstPlacedAt: null,
     placements: [],
     endedEpoch: 0,
@@ -243,16 +255,16 @@ export function isDecided(state: AllocationState): boolean {
 }
 
 /**
- * Gives the run a new version after each change that readers can see: new log bytes and what it owes the
- * audit log are none. The pool is told
+ * Gives the run a new version after each change that readers can see: new log bytes, and what it owes the
+ * audit log and the runs that await its end, are none. The pool is told
  * of a change only if the pool's row of the run shows the change, since each upsert writes a row. The pool is
  * also told of each request to stop, since a run without a placement may end only after the pool has
  * confirmed the request.
  */
 function numberChange(run: RunDraft, before: Existing): void {
   const { record } = run;
-  const { logs: _before, audit: _owed, ...old } = before.record;
-  const { logs: _after, audit: _owes, ...rest } = record;
+  const { logs: _before, audit: _owed, followers: _told, ...old } = before.record;
+  const { logs: _after, audit: _owes, followers: _tells, ...rest } = record;
   const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // the keys of both
   if (keys.every((key) => rest[key] === old[key])) return;
   const version = old.version + 1;

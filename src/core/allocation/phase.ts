@@ -19,6 +19,8 @@ import { queueDeadline } from "./time/time-limits.ts";
 
 /** The run has no placement. */
 type Unplaced =
+  /** It wants no placement before these runs have ended well. */
+  | { kind: "awaiting"; runs: readonly string[] }
   /** It wants a placement, and fails if it has none at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
   /** Its placement was lost or failed, and it wants another placement from `at` on. */
@@ -54,8 +56,9 @@ export function phaseOf(state: Existing): RunPhase {
 }
 
 function unplaced(state: Existing): Unplaced {
-  const { stopRequest, placeAt } = state.record;
+  const { stopRequest, placeAt, awaits } = state.record;
   if (stopRequest !== null) return { kind: "withdrawing", request: stopRequest };
+  if (awaits !== undefined) return { kind: "awaiting", runs: awaits };
   if (placeAt !== undefined) return { kind: "rescheduling", at: placeAt };
   return { kind: "waiting", until: queueDeadline(state) };
 }

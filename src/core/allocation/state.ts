@@ -6,7 +6,7 @@ import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { Outbox } from "../audit/outbox.ts";
 import type { Via } from "../audit/via.ts";
-import type { Budget, LossCause } from "../messages.ts";
+import type { Budget, LossCause, RunRef } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
@@ -240,6 +240,12 @@ export interface AllocationRecord {
   reschedules: RescheduleEvent[];
   /** A sticky run's stored data, or why its latest data were not stored. */
   saved?: SavedData;
+  /** The runs whose good end it awaits before it wants a placement (api.md#after). Absent: none. */
+  awaits?: string[] | undefined;
+  /** The run whose end kept it from starting, and how that one ended. Absent: none did. */
+  firstCause?: { run: string; text: string };
+  /** The runs that it must tell of its end. Absent: none. */
+  followers?: RunRef[] | undefined;
   /** The run wants no placement before this time. */
   placeAt?: Instant;
   /** When its first attempt started. */
@@ -278,6 +284,8 @@ export interface AllocationMemo {
   keepLogsMs?: Millis | undefined;
   /** When to ask the pool for `keepLogsMs` again: when an alarm fires that was set before the load. */
   askAt?: Instant | undefined;
+  /** By run whose end it awaits: when to ask that run again. Absent: now. */
+  askEndAt: Readonly<Record<string, Instant>>;
   /** Why the pool refused the run. The record is gone then. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
@@ -305,6 +313,7 @@ export const EMPTY_MEMO: AllocationMemo = {
   placement: null,
   workerHas: "",
   handledUpTo: 0,
+  askEndAt: {},
   refusal: null,
 };
 

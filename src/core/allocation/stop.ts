@@ -20,9 +20,12 @@ export function foldAbort(run: RunDraft, { reason, by, force = false }: Abort): 
   if (force) forceKill(run, by);
 }
 
-/** Ends the run at once because its pool is being deleted by force. Ignored if another run now has the id. */
-export function foldEndRun(run: RunDraft, { submittedAt, reason, by }: EndRun): void {
-  if (run.record.submittedAt === submittedAt) foldAbort(run, { reason, by, force: true });
+/**
+ * Ends the run because its pool is being deleted by force, or because another run replaces it. Ignored if
+ * another run now has the id.
+ */
+export function foldEndRun(run: RunDraft, { submittedAt, reason, by, graceful = false }: EndRun): void {
+  if (run.record.submittedAt === submittedAt) foldAbort(run, { reason, by, force: !graceful });
 }
 
 /**

@@ -4,8 +4,8 @@ import { protocolOf } from "../../shared/compat.ts";
 import { owedField } from "../audit/outbox.ts";
 import { viaField } from "../audit/via.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
-import { type Mishaps, NO_MISHAPS } from "../mishaps.ts";
-import { runSummary } from "../run-summary.ts";
+import { type Mishaps, NO_MISHAPS } from "../run/mishaps.ts";
+import { runSummary } from "../run/run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
@@ -55,6 +55,10 @@ function storedBytesOf({ ended, logs }: AllocationRecord): number {
   return streams.reduce((sum, { stored }) => sum + stored, 0);
 }
 
+function wantsPlace({ stopRequest, outcome, placeAt, awaits }: AllocationRecord): boolean {
+  return stopRequest === null && outcome === null && placeAt === undefined && awaits === undefined;
+}
+
 /** The run as it describes itself to its pool. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
@@ -73,6 +77,8 @@ export function upsertOf(state: Existing): RunUpsert {
     labels: spec.labels,
     command: commandOf(spec).slice(0, COMMAND_CHARS),
     ...(spec.rerunOf === undefined ? {} : { rerunOf: spec.rerunOf }),
+    ...(spec.array === undefined ? {} : { array: spec.array }),
+    ...(spec.replace === undefined ? {} : { replace: spec.replace }),
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
@@ -82,8 +88,8 @@ export function upsertOf(state: Existing): RunUpsert {
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
     ...mishapsOf(record),
-    wants:
-      record.stopRequest === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
+    wants: wantsPlace(record) ? "place" : "nothing",
+    ...(record.awaits === undefined ? {} : { deferred: true }),
     avoid: avoidedWorkers(record),
     prefer: spec.sticky ? preferredWorker(record) : null,
     epoch: openPlacement(state)?.epoch ?? 0,

@@ -4,6 +4,7 @@ import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
 import { isOpenTo, SEVERAL_PROJECTS } from "./projects.ts";
 import { isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
+import { runToOutlive } from "./rows/replaced.ts";
 import type { PoolState } from "./state.ts";
 
 const ofPool = ofRecord<PoolRecord>;
@@ -60,6 +61,22 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     const machine = all.get(row.worker ?? "");
     if (machine === undefined || isOpenTo(record.config, row.project, machine)) return undefined;
     return `it is of project ${row.project}, and its machine of ${machine.project}`;
+  }),
+  ofRows("pool.md#arrays", runs, (before, row, { memo }) => {
+    const most = row.array?.maxParallel;
+    if (most === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;
+    let placed = 0;
+    for (const on of memo.index.placed.values())
+      for (const one of on.values())
+        if (one.project === row.project && one.array?.id === row.array?.id) placed += 1;
+    return placed > most
+      ? `it is placed as one of ${placed} of its array, and at most ${most} may be`
+      : undefined;
+  }),
+  ofRows("pool.md#replacing", runs, (before, row, state) => {
+    if (row.replace === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;
+    const other = row.replacedBy === undefined ? runToOutlive(state, row) : row;
+    return other && `it is placed although it is replaced, or ${other.run} has not ended`;
   }),
   ofRows("workers.md#transitions", workers, (before, { phase, instance }) =>
     before?.phase === "gone" && phase !== "gone" && instance === null

@@ -28,6 +28,7 @@ import { logWakesAt, trimLog } from "./rows/deleted-log.ts";
 import { foldNewsAnswer, newsAt, newsOwed } from "./rows/followers.ts";
 import { dueForgets, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { askForWorker, foldInvite, intentOf, nextWorkerName } from "./rows/new-workers.ts";
+import { replacedToEnd } from "./rows/replaced.ts";
 import { acknowledge, foldRunAnswer, openEpoch, type RunAnswered, termsOn } from "./rows/runs.ts";
 import { foldWorkerAnswer, type WorkerAnswered } from "./rows/workers.ts";
 import {
@@ -229,7 +230,7 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
     const body = { run: row.run, submittedAt: row.submittedAt };
     owed.push({ object, to: row.run, kind: "poke_run", repeatedBy: "peer", body });
   }
-  for (const body of runsToEnd(state)) {
+  for (const body of [...runsToEnd(state), ...replacedToEnd(state)]) {
     owed.push({ object, to: body.run, kind: "end_run", repeatedBy: "self", body });
   }
   return owed;

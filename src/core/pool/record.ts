@@ -36,6 +36,11 @@ export interface RunRow extends Omit<RunUpsert, "audit"> {
   worker: string | null;
   heardAt: Instant;
   /**
+   * The run that replaces it, who submitted that one, and whether the allocation has confirmed that it must
+   * end (pool.md#replacing). Absent: none does.
+   */
+  replacedBy?: { run: string; by: string; confirmed?: true };
+  /**
    * The allocation has confirmed that its run must end, because its pool is deleted by force. Absent: it has
    * not.
    */
@@ -236,6 +241,16 @@ export function runKey(submittedAt: Instant, run: string): string {
 /** Whether an epoch of the run is open: only an open epoch uses capacity (rule R3). */
 export function isOpen(row: RunRow): boolean {
   return row.opened > row.ended;
+}
+
+/** The key under which runs of one project replace each other. Undefined: the run replaces none. */
+export function replaceKey({ project, replace }: Pick<RunRow, "project" | "replace">): string | undefined {
+  return replace === undefined ? undefined : `${project} ${replace}`;
+}
+
+/** Whether anything of the run may be left: only its end lets another run take its place. */
+export function isLeft(row: RunRow): boolean {
+  return !isTerminal(row.state) || isOpen(row);
 }
 
 /** Whether a run's row stays in memory: it has not ended, uses capacity, or is being deleted. */

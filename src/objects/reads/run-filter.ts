@@ -9,10 +9,11 @@ export function isMatch(row: RunRow, filter: RunFilter): boolean {
   return filter.states.includes(row.state) && isSelected(row, filter);
 }
 
-/** Whether a run is of the project of a filter, has its labels, and is looked for. Labels may change. */
+/** Whether a run is of the project and the array of a filter, has its labels, and is looked for. */
 export function isSelected(row: RunRow, filter: RunFilter): boolean {
   const { labels, project = row.project, by = row.by, prefix = "", since = row.submittedAt } = filter;
   if (row.project !== project || row.by !== by || row.submittedAt < since) return false;
+  if (filter.array !== undefined && row.array?.id !== filter.array) return false;
   if (!row.run.startsWith(prefix)) return false;
   for (const name in labels) if (row.labels[name] !== labels[name]) return false;
   return filter.text === undefined || hasText(row, filter.text);

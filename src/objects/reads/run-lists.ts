@@ -1,7 +1,7 @@
 // How are the runs of a pool listed: newest first, filtered, in pages, and by id?
 import { type RunRow, runKey } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
-import { runSummary } from "../../core/run-summary.ts";
+import { runSummary } from "../../core/run/run-summary.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
 import type { RunFilter } from "../rpc.ts";
 import type { RowFilter, SqlRowDisk } from "../store.ts";
@@ -69,11 +69,12 @@ export class RunLists {
  * The part of a filter that SQL can check. The rest is left to `isMatch`: label names that need escaping
  * in a JSON path, and more labels than fit into one statement.
  */
-function sqlFilterOf({ states, labels, project }: RunFilter) {
+function sqlFilterOf({ states, labels, array, project }: RunFilter) {
   const plain = Object.entries(labels).filter(([name]) => /^[\w.-]+$/.test(name));
   return [
     { field: "$.state", values: states },
     ...(project === undefined ? [] : [{ field: "$.project", values: [project] }]),
+    ...(array === undefined ? [] : [{ field: "$.array.id", values: [array] }]),
     ...plain.slice(0, SQL_LABELS).map(([name, value]) => ({ field: `$.labels."${name}"`, values: [value] })),
   ];
 }

@@ -224,14 +224,17 @@ function* changesSince(
   }
 }
 
-function topicsOfRow({ run, labels }: RunRow): string[] {
+function topicsOfRow({ run, labels, array }: RunRow): string[] {
   const pairs = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
-  return ["all", `run ${run}`, ...pairs];
+  return ["all", `run ${run}`, ...pairs, ...(array === undefined ? [] : [`array ${array.id}`])];
 }
 
 /** With several labels the first pair is enough: a run that has all these labels has the first one, too. */
-function topicsOfQuestion({ ids, labels }: RunWait): string[] {
+function topicsOfQuestion({ ids, labels, array }: RunWait): string[] {
   const [pair] = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
   const names = Object.keys(labels).map((name) => `label ${name}`);
-  return [...(ids?.map((id) => `run ${id}`) ?? [pair ?? "all"]), ...names];
+  return [
+    ...(ids?.map((id) => `run ${id}`) ?? [pair ?? (array === undefined ? "all" : `array ${array}`)]),
+    ...names,
+  ];
 }

@@ -11,6 +11,8 @@ export interface RunQuestion {
   labels: Record<string, string>;
   /** What people look for besides (api.md#finding). A query by ids has none. */
   search?: RunSearch | undefined;
+  /** Only the runs of this array. Absent: any. */
+  array?: string | undefined;
   /** The names of the pools to ask. */
   pools: readonly string[];
   /** Whether only runs of these pools can match. */

@@ -46,13 +46,14 @@ const list = operation({
   description:
     "Without `id` the query is about all runs. With ids the answer has no pages, and 404 `unknown_run` " +
     "names the ids that do not exist. With `wait` the answer is held until a run matches; with `wait` and " +
-    "`all`, until all runs that the ids, labels and pool select are in one of the states. `all` in the " +
-    "answer says whether they are.",
+    "`all`, until all runs that the ids, labels, array and pool select are in one of the states. `all` in " +
+    "the answer says whether they are.",
   request: {
     query: z.strictObject({
       id: repeatable(RunId).pipe(z.array(RunId).max(MAX_QUERY_IDS)).optional(),
       state: repeatable(StateFilter).optional(),
       label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
+      array: Name.optional().meta({ description: "only the runs of this array" }),
       pool: Name.optional(),
       ...searchParams,
       all: Flag.optional().meta({
@@ -82,7 +83,7 @@ const query = operation({
 /** Adds the two forms of the query (api.md#query). */
 export function runListRoutes(app: EdgeApp): void {
   app.openapi(list, async (c) => {
-    const { id, state, label, pool, all, wait, limit, cursor, ...looked } = c.req.valid("query");
+    const { id, state, label, array, pool, all, wait, limit, cursor, ...looked } = c.req.valid("query");
     if (id !== undefined && cursor !== undefined) {
       throw invalid([
         { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
@@ -92,6 +93,7 @@ export function runListRoutes(app: EdgeApp): void {
       ids: id && idsOf(c.var.caller, id),
       states: statesOf(state ?? ["all"]),
       labels: labelsOf(label ?? []),
+      array,
       search: searchFrom(looked, c.var.caller, { hasIds: id !== undefined, all: isOn(all) }),
       pools: pool === undefined ? await c.var.pools.names() : [pool],
       onlyThesePools: pool !== undefined,

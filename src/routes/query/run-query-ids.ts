@@ -46,10 +46,12 @@ export function lookAtIds(
 }
 
 /**
- * Whether a run has the right labels, which may change, and the right pool. The run's state does not matter.
+ * Whether a run has the right labels, which may change, and the right array and pool. The run's state does
+ * not matter.
  */
-function isSelected(run: RunSummary, { labels, pools, onlyThesePools }: RunQuestion): boolean {
+function isSelected(run: RunSummary, { labels, array, pools, onlyThesePools }: RunQuestion): boolean {
   if (onlyThesePools && !pools.includes(run.pool)) return false;
+  if (array !== undefined && run.array?.id !== array) return false;
   return Object.entries(labels).every(([name, value]) => run.labels[name] === value);
 }
 
@@ -68,7 +70,7 @@ function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
  */
 function waitsFor(
   objects: Objects,
-  { states, labels, all }: RunQuestion,
+  { states, labels, array, all }: RunQuestion,
   { open, found, summaries }: { open: RunSummary[]; found: Found; summaries: Map<string, RunSummary> },
 ): Wait[][] {
   const { inPools, known, marks } = found;
@@ -85,7 +87,7 @@ function waitsFor(
   const byPool = Map.groupBy(isAlone ? [] : known.values(), ({ pool }) => pool);
   const ofPools = [...byPool].flatMap(([name, runs]): Wait[][] => {
     const mark = marks.get(name);
-    const asked = { ids: runs.map(({ id }) => id), states, labels, all };
+    const asked = { ids: runs.map(({ id }) => id), states, labels, array, all };
     return mark === undefined ? [] : [[(leftMs) => objects.pool(name).wait(asked, leftMs, mark)]];
   });
   // With `all`, looking again makes sense only when every run that its own allocation watches has changed.

@@ -11,8 +11,8 @@ import { listRuns, placeOf } from "./run-list.ts";
 
 /** Finds the matching runs of pools, newest first. */
 export function lookAtPools(objects: Objects, question: RunQuestion): () => Promise<Look> {
-  const { states, labels, search, pools, limit, position, hidesRuns } = question;
-  const filter = { ...search, states, labels };
+  const { states, labels, array, search, pools, limit, position, hidesRuns } = question;
+  const filter = { ...search, states, labels, array };
   return async () => {
     const { marks, ...answer } = await listRuns(objects, pools, filter, { limit, position, hidesRuns });
     return {
@@ -36,8 +36,8 @@ export function lookAtPools(objects: Objects, question: RunQuestion): () => Prom
  * answer has the runs that are in one of the states, and says whether these are all selected runs.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
-  const { states, labels, search, pools, limit, position, hidesRuns } = question;
-  const filter = { ...search, states, labels };
+  const { states, labels, array, search, pools, limit, position, hidesRuns } = question;
+  const filter = { ...search, states, labels, array };
   const asked = { ...filter, all: true };
   for (;;) {
     const ended = await lookAtEnded(objects, question, hold);
@@ -78,7 +78,7 @@ export async function queryAllOf(objects: Objects, question: RunQuestion, hold: 
  */
 async function lookAtEnded(
   objects: Objects,
-  { labels, search, pools, ...question }: RunQuestion,
+  { labels, array, search, pools, ...question }: RunQuestion,
   hold: Hold,
 ): Promise<{ missed: boolean; isSure: boolean; marks: Map<string, string> }> {
   const states = RUN_STATES.filter((state) => isTerminal(state) && !question.states.includes(state));
@@ -87,7 +87,7 @@ async function lookAtEnded(
     const { items, service, marks } = await listRuns(
       objects,
       pools,
-      { ...search, states, labels },
+      { ...search, states, labels, array },
       { limit: 1 },
     );
     const silent = service.find(({ initialized, healthy }) => initialized && !healthy);

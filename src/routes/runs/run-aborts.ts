@@ -24,8 +24,8 @@ const abortMany = operation({
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
   description:
-    "Aborts runs that match all of `ids`, `labels` and `pool` and have not ended; if none of the three is " +
-    "given, `all` must be true. Idempotent. One call aborts at most `limit` runs; to abort the others, " +
+    "Aborts runs that match all of `ids`, `labels`, `array` and `pool` and have not ended; if none of them " +
+    "is given, `all` must be true. Idempotent. One call aborts at most `limit` runs; to abort the others, " +
     "call again with `next` as the `cursor`.",
   request: { body: jsonBody(AbortManyRequest) },
   responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList) },
@@ -48,12 +48,13 @@ type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["fa
 
 /** The runs to abort in this call. */
 async function select(c: EdgeContext, filter: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
-  const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = filter;
+  const { ids, labels, array, pool, states, cursor, limit = MOST_AT_ONCE } = filter;
   const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
   const { objects } = c.var;
   return answerQuery(objects, {
     ids: ids === undefined ? undefined : [...new Set(idsOf(c.var.caller, ids))],
     labels,
+    array,
     states: live,
     pools: pool === undefined ? await c.var.pools.names() : [pool],
     onlyThesePools: pool !== undefined,

@@ -12,8 +12,9 @@ import { asDroverError } from "../http/problem.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
-import { beyond, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
+import { beyond, idsOf, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
 import { type Candidate, candidates } from "./submission.ts";
+import { checkAfter } from "./submission-after.ts";
 import { checkSecrets } from "./submission-secrets.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
@@ -31,6 +32,7 @@ const submit = operation({
     "idempotency_mismatch",
     "expired_run",
     "unknown_pool",
+    "unknown_run",
     "unknown_snapshot",
     "unknown_secret",
     "no_bucket",
@@ -71,7 +73,7 @@ export function submitRoutes(app: EdgeApp): void {
     const raw = await c.req.json();
     const batch = "runs" in body;
     const key = c.req.valid("header")["idempotency-key"];
-    const specs = batch ? body.runs : [body];
+    const specs = (batch ? body.runs : [body]).map((spec) => withFullIds(spec, c.var.caller));
     refuseBeyond(specs, c.var.caller, batch);
     const runs = await candidates({
       specs,
@@ -84,6 +86,7 @@ export function submitRoutes(app: EdgeApp): void {
     const who = submitterOf(c.var.caller);
     await checkSnapshots(c.var.objects, runs, { batch, ...who });
     await checkSecrets(c.var.objects, runs, { batch, ...who });
+    await checkAfter(c.var.objects, runs, { batch, ...who });
     const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, who });
     const [first] = stored;
     const answer =
@@ -97,6 +100,11 @@ export function submitRoutes(app: EdgeApp): void {
   });
 }
 
+/** The spec with the full ids of the runs that it follows (projects.md#runs). */
+function withFullIds(spec: RunSpec, caller: Caller): RunSpec {
+  return spec.after === undefined ? spec : { ...spec, after: idsOf(caller, spec.after) };
+}
+
 /** Throws if any of the specs is beyond the caller's limits, before one is stored (access.md#limits). */
 function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean): void {
   refuseChosenIds(specs, caller, batch);
@@ -108,21 +116,23 @@ function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean)
   }
 }
 
-/** Ids that nobody guesses: as Drover and its client make them, by time and chance. */
-const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}$/;
+/** Ids that nobody guesses: made by time and chance, as Drover and its client do, with an index in arrays. */
+const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}(?:-\d{1,3})?$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
- * would tell whether a hidden run has this id (access.md#ids).
+ * would tell whether a hidden run has this id, or belongs to this array (access.md#ids).
  */
 function refuseChosenIds(specs: readonly RunSpec[], { limits }: Caller, batch: boolean): void {
   if (!limitsRuns(limits)) return;
-  const index = specs.findIndex(({ id }) => id !== undefined && !MADE_BY_CHANCE.test(id));
+  const isGuessable = (id: string | undefined) => id !== undefined && !MADE_BY_CHANCE.test(id);
+  const index = specs.findIndex(({ id, array }) => isGuessable(id) || isGuessable(array?.id));
   if (index < 0) return;
+  const field = isGuessable(specs[index]?.id) ? "id" : "array/id";
   const detail =
-    "cannot be a name with this token, which is limited to some runs: leave it out, or send an " +
-    "Idempotency-Key";
-  throw beyond(`${batch ? `/runs/${index}` : ""}/id`, detail);
+    "cannot be a name with this token, which is limited to some runs: leave it out, or let the client " +
+    "choose it";
+  throw beyond(`${batch ? `/runs/${index}` : ""}/${field}`, detail);
 }
 
 /**

@@ -46,11 +46,12 @@ export function limitsRuns({ pools, labels }: TokenLimits): boolean {
 /**
  * Adds the labels that a token's limits force on a spec (access.md#limits). `pointer`: where the spec stands
  * in the request. Throws `unknown_pool` for a pool that does not exist for the token, and `beyond_limits` for
- * another value of a forced label, or for too high a priority.
+ * another value of a forced label, for too high a priority, or for a key that may end runs beyond the limits.
  */
 export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): RunSpec {
   if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);
-  const { maxPriority, labels: forced = {} } = limits;
+  const { maxPriority, labels } = limits;
+  const forced = labels ?? {};
   if (maxPriority !== undefined && spec.priority > maxPriority) {
     throw beyond(
       `${pointer}/priority`,
@@ -64,6 +65,12 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): 
       `${pointer}/labels/${name}`,
       `is "${own}", and every run of this token has "${value}" there`,
     );
+  }
+  if (spec.replace !== undefined && labels !== undefined) {
+    const detail =
+      "cannot be used with this token, which is limited to labels: it might end runs that the token must " +
+      "not see";
+    throw beyond(`${pointer}/replace`, detail);
   }
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }

@@ -1,6 +1,8 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
+import { MAX_AFTER } from "../../shared/limits.ts";
 import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
+import { RunArray } from "./array.ts";
 import { MachineAsks } from "./machine-asks.ts";
 import { addFaults } from "./spec-rules.ts";
 import {
@@ -67,6 +69,21 @@ const Fields = z.strictObject({
     .optional()
     .describe("also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`"),
   rerunOf: RunId.optional().describe("the run that this one repeats, as people see it in lists"),
+  array: RunArray.optional().describe("the array to which the run belongs, and its place there"),
+  replace: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      "ends earlier runs of its project and pool with the same value here, and starts once they have ended",
+    ),
+  after: z
+    .array(RunId)
+    .min(1)
+    .max(MAX_AFTER)
+    .optional()
+    .describe("it starts when these runs have ended well, which means with exit code 0"),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

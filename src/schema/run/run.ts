@@ -5,6 +5,7 @@ import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limi
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
+import { RunArray } from "./array.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
 
@@ -219,6 +220,7 @@ export const RunSummary = z
     priority: z.int(),
     command: z.string().describe("the beginning of the command line"),
     rerunOf: z.string().optional().describe("the run that it repeats"),
+    array: RunArray.optional(),
     exitCode: z.int().nullable(),
     worker: z.string().nullable(),
     submittedAt: InstantText,
@@ -271,11 +273,14 @@ const StateWords = z
   )
   .default(["all"]);
 
+const hasEntries = (map: object) => Object.keys(map).length > 0;
+
 /** Which runs to abort. Without a filter, `all` must be true. */
 export const AbortManyRequest = z
   .strictObject({
     ids: z.array(RunId).max(1_000).optional(),
     labels: TextMap.default({}).describe("only runs with all of these labels"),
+    array: Name.optional().describe("only runs of this array"),
     pool: Name.optional(),
     states: StateWords.describe("only runs in one of these states; ended runs are left as they are"),
     all: z.boolean().default(false).describe("all runs"),
@@ -284,13 +289,13 @@ export const AbortManyRequest = z
     limit: z.int().min(1).max(1_000).optional().describe("1000 if absent"),
     cursor: z.string().max(16_384).optional().describe("the `next` of an earlier answer"),
   })
-  .refine(({ all, ids, labels, pool }) => all || ids || pool || Object.keys(labels).length > 0, {
+  .refine(({ all, ids, labels, array, pool }) => all || ids || array || pool || hasEntries(labels), {
     path: ["all"],
-    error: "must be true to abort all runs; otherwise choose them by `labels`, `pool` or `ids`",
+    error: "must be true to abort all runs; otherwise choose them by `labels`, `array`, `pool` or `ids`",
   })
-  .refine(({ all, ids, labels }) => !all || (ids === undefined && Object.keys(labels).length === 0), {
+  .refine(({ all, ids, array, labels }) => !all || !(ids || array || hasEntries(labels)), {
     path: ["all"],
-    error: "cannot be combined with `ids` or `labels`: choose runs, or all of them",
+    error: "cannot be combined with `ids`, `array` or `labels`: choose runs, or all of them",
   })
   .superRefine(({ ids, ...page }, context) => {
     if (ids === undefined) return;

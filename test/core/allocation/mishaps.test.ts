@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
-import { NO_MISHAPS } from "../../../src/core/mishaps.ts";
+import { NO_MISHAPS } from "../../../src/core/run/mishaps.ts";
 import { GroupStory, group, poststop, prestart, task } from "../support/group.ts";
 
 const told = ({ run }: GroupStory) => {

@@ -31,10 +31,18 @@ const run: fc.Arbitrary<RunRow> = fc
     later: fc.nat(3),
     avoid: fc.constantFrom<string[]>([], [], ["w1"], ["w2", "w3"]),
     prefer: fc.constantFrom(null, null, "w1", "w4"),
+    array: fc.constantFrom(
+      undefined,
+      undefined,
+      { id: "a", index: 0, size: 9 },
+      { id: "a", index: 0, size: 9, maxParallel: 1 },
+      { id: "a", index: 0, size: 9, maxParallel: 2 },
+      { id: "b", index: 0, size: 9, maxParallel: 2 },
+    ),
     on: fc.constantFrom<(string | null)[]>(null, null, null, "w1", "w2", "w3"),
   })
-  .map(({ id, later, on, ...more }) => {
-    const said = { ...more, submittedAt: T0 + later };
+  .map(({ id, later, on, array, ...more }) => {
+    const said = { ...more, submittedAt: T0 + later, ...(array === undefined ? {} : { array }) };
     return on === null ? waiting(id, said) : placed(id, on, said);
   });
 

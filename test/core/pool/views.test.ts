@@ -3,7 +3,7 @@ import { type LastRuns, listedWorkers, queuePage } from "../../../src/core/pool/
 import { explainRun, poolView, runsByWorker, workerSummary } from "../../../src/core/pool/read/views.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import type { QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
-import { runSummary } from "../../../src/core/run-summary.ts";
+import { runSummary } from "../../../src/core/run/run-summary.ts";
 import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary } from "../../../src/schema/run/run.ts";
 import { Why } from "../../../src/schema/why.ts";

@@ -44,6 +44,8 @@ const ownMachine = {
   }),
   resources: { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 },
 };
+const arrayOf = (index: number) => ({ array: { id: "n", index, size: 2, maxParallel: 1 } });
+const key = { replace: "deploy" };
 const MIB = 2 ** 20;
 const lessMemory = () => {
   const state = configured({}, [waiting("a", { resources: { ...NEED, memoryBytes: 950 * MIB } })]);
@@ -153,6 +155,25 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
         [workerRow("w1")],
       ),
       ["project_quota", /`maxRuns` = 1; placed, or about to be: 1/, "place", null, "command"],
+    ],
+    [
+      "as many runs of its array are placed as it allows",
+      configured({}, [placed("x", "w1", arrayOf(0)), waiting("a", arrayOf(1))], [workerRow("w1")]),
+      ["max_parallel", /1 of 1 runs of its array, "n", that may run at once/, "place", null, "command"],
+    ],
+    [
+      "it replaces a run that has not ended",
+      configured(
+        {},
+        [{ ...placed("x", "w1", key), replacedBy: { run: "a", by: "u" } }, waiting("a", key)],
+        [workerRow("w1")],
+      ),
+      ["replacing", /replaces run x, and starts only when/, "place", null, "command"],
+    ],
+    [
+      "another run replaces it",
+      configured({}, [{ ...waiting("a", key), replacedBy: { run: "b", by: "u" } }], [workerRow("w1")]),
+      ["replaced", /run b replaces it, and so it is being ended/, "end", null, "command"],
     ],
     [
       "its budget allows less than any machine costs",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run/run.ts";
 import { MAX_TASKS } from "../../../src/schema/run/task.ts";
-import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/shared/limits.ts";
+import { MAX_AFTER, MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/shared/limits.ts";
 
 /** The pointers of what is wrong with a spec; none if it is taken. */
 function faults(more: Record<string, unknown>): string[] {
@@ -53,6 +53,8 @@ describe("a spec is taken", () => {
     ["a directory below the task's own", { dir: "a/../b/./c" }],
     ["the task's own directory", { dir: "." }],
     ["an absolute directory, which the pool decides on", { dir: "/srv/../etc" }],
+    ["the longest key", { replace: "k".repeat(128) }],
+    ["as many as it can follow", { after: Array.from({ length: MAX_AFTER }, (_, i) => `r${i}`) }],
     ["a trace", { trace: { jobId: "j" } }],
     ["time limits", { timeout: "1ms", queueTimeout: "36500d" }],
   ])("%s", (_what, more) => {

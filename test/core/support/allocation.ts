@@ -160,6 +160,10 @@ function answerTo(message: AllocationMessage, known: AllocationState): Allocatio
     const answer: OrderAnswer = { kind: "accepted", revision: message.body.revision };
     return { type: "order_answered", sent: message.body, answer };
   }
+  if (message.kind === "await_end")
+    return { type: "await_end_answered", sent: message.body, answer: { kind: "goes_on", tells: true } };
+  if (message.kind === "run_ended")
+    return { type: "run_ended_answered", sent: message.body, answer: { kind: "noted" } };
   const { version, wants } = message.body;
   const open = openPlacement(known);
   if (open !== null) return pool(version, placedOn(open.worker, open.epoch));
@@ -173,6 +177,8 @@ export function owed(
 ): {
   run?: Extract<AllocationMessage, { kind: "run" }>["body"];
   order?: Extract<AllocationMessage, { kind: "order" }>["body"];
+  await_end?: Extract<AllocationMessage, { kind: "await_end" }>["body"];
+  run_ended?: Extract<AllocationMessage, { kind: "run_ended" }>["body"];
   clear_logs?: true;
 } {
   const due = allocationMachine.due(state, now);

@@ -117,6 +117,14 @@ class ObviousPlan {
       this.#said.waits[run.run] = "project_not_served";
       return;
     }
+    const { array } = run;
+    const ofArray = this.#counted().filter(
+      (one) => one.project === run.project && one.array?.id === array?.id,
+    );
+    if (array?.maxParallel !== undefined && ofArray.length >= array.maxParallel) {
+      this.#said.waits[run.run] = "max_parallel";
+      return;
+    }
     const { maxRuns = Number.POSITIVE_INFINITY } = this.#quota(run);
     if (this.#counted().filter(({ project }) => project === run.project).length >= maxRuns) {
       this.#said.waits[run.run] = "project_quota";

@@ -332,12 +332,13 @@ async function readLog(run: () => FakeRun, request: LogRequest, until: Until): P
 }
 
 function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
-  const rows = ({ ids, states, labels, project }: RunFilter) => {
+  const rows = ({ ids, states, labels, array, project }: RunFilter) => {
     if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     return [...world.runs.values()]
       .flatMap(({ row }) => row ?? [])
       .filter((row) => row.pool === name && states.includes(row.state))
       .filter((row) => ids === undefined || ids.includes(row.id))
+      .filter((row) => array === undefined || row.spec.array?.id === array)
       .filter((row) => project === undefined || row.project === project)
       .filter((row) => Object.entries(labels).every(([key, value]) => row.labels[key] === value))
       .map(summaryOf)
@@ -396,9 +397,10 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const more = behind.length > limit && last !== undefined;
       return { items, next: more ? `${last.submittedAt} ${last.id}` : null, mark: markOf() };
     },
-    async wait({ ids, states, labels, project, all }, waitMs, mark) {
+    async wait({ ids, states, labels, array, project, all }, waitMs, mark) {
       const which = {
         labels,
+        array,
         ...(project === undefined ? {} : { project }),
         ...(ids === undefined ? {} : { ids }),
       };

@@ -73,7 +73,8 @@ export function changed(run: RunStatus, patch: RunPatch): RunStatus {
 /** A run as it appears in a pool's list. */
 export function summaryOf(status: RunStatus): RunSummary {
   const { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
-  const rest = { priority: 50, command: "true", worker: null };
+  const { array } = status.spec;
+  const rest = { priority: 50, command: "true", worker: null, ...(array === undefined ? {} : { array }) };
   return { id, state, version, project, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
 }
 

@@ -53,8 +53,9 @@ export async function tellOf(
   state: RunState,
   version: number,
   labels: Record<string, string> = {},
+  more: Partial<RunUpsert> = {},
 ): Promise<void> {
-  await tell(upsert(run, state, version, labels));
+  await tell({ ...upsert(run, state, version, labels), ...more });
 }
 
 /** Sends a run to the pool, as its allocation would. */

@@ -15,7 +15,7 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
-import { reasonOf, whyStopped } from "./why-stopped.ts";
+import { reasonOf, runsText, whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
@@ -199,6 +199,8 @@ function describe(record: AllocationRecord, phase: RunPhase): string {
   switch (phase.kind) {
     case "ended":
       return describeEnd(record, phase.outcome);
+    case "awaiting":
+      return `waiting for ${runsText(phase.runs)} to end well`;
     case "waiting":
     case "rescheduling":
       return "waiting for a place on a machine";

@@ -10,7 +10,7 @@ import type { AllocationRecord, Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 import { deadlineOf } from "../time/time-limits.ts";
 import { statusOf } from "./status.ts";
-import { beingStopped } from "./why-stopped.ts";
+import { beingStopped, runsText } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
@@ -18,6 +18,7 @@ import { restartWait, stopWait } from "./why-stopping.ts";
  * are also shown as reasons (`docs/operating.md` says what to do about each code).
  */
 export const RUN_REASONS = [
+  "awaiting",
   "waiting",
   "starting",
   "running",
@@ -66,6 +67,15 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
     case "ended": {
       const code = phase.outcome.failure?.code ?? "ended";
       return because(code, context.description, nextBy("nothing", "nothing: it has ended", null));
+    }
+    case "awaiting": {
+      const text = `it starts when ${runsText(phase.runs)} has ended well (with exit code 0)`;
+      const next = nextBy(
+        "place",
+        "ask its pool for a place then, or end it if that run ends otherwise",
+        "command",
+      );
+      return because("awaiting", text, next);
     }
     case "waiting": {
       const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };

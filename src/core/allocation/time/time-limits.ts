@@ -33,7 +33,7 @@ export function isTimedByHost(attempt: AttemptRecord | undefined): boolean {
 export function queueDeadline(state: AllocationState): Instant | undefined {
   const { record } = state;
   if (record?.spec.queueTimeout === undefined || openPlacement(state) !== null) return undefined;
-  if (record.placeAt !== undefined) return undefined;
+  if (record.placeAt !== undefined || record.awaits !== undefined) return undefined;
   return record.waitingSince + durationMs(record.spec.queueTimeout);
 }
 

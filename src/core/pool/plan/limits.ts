@@ -9,9 +9,9 @@ import { type PoolRecord, providedWorkers, type RunRow, type WorkerRow } from ".
 import type { ReadonlyIndex } from "../rows/run-index.ts";
 import type { Machine } from "./packing.ts";
 
-/** A quota or a budget that holds a run back. */
+/** A quota, a budget or the limit of an array that holds a run back. */
 export interface Held {
-  limit: "maxRuns" | "maxInstances" | "maxCostPerHour" | "budget";
+  limit: "maxRuns" | "maxInstances" | "maxCostPerHour" | "budget" | "maxParallel";
   /** What the limit allows, and how much of this is used. */
   most: number;
   used: number;
@@ -34,6 +34,8 @@ export interface Usage {
   unpriced: Map<string, number>;
   /** The cost per hour of a payer's placed runs. */
   spent: Map<string, number>;
+  /** Placed runs by array (`arrayKey`). */
+  arrays: Map<string, number>;
 }
 
 /** Counts what is in use, from the rows (invariant 6). */
@@ -48,12 +50,14 @@ export function usageOf(state: {
     cost: new Map(),
     unpriced: new Map(),
     spent: new Map(),
+    arrays: new Map(),
   };
   const isApart = keepsMachinesApart(state.record.config);
   for (const [worker, on] of state.memo.index.placed) {
     const row = state.workers.get(worker);
-    for (const { project, budget, resources } of on.values()) {
+    for (const { project, budget, resources, array } of on.values()) {
       add(usage.runs, project, 1);
+      if (array !== undefined) add(usage.arrays, arrayKey(project, array), 1);
       const rate = row === undefined ? 0 : rateOf(resources, row);
       if (!isApart) addCost(usage, project, rate);
       if (budget !== null) add(usage.spent, budget.payer, rate ?? 0);
@@ -84,6 +88,18 @@ export class Limits {
 
   /** What keeps the run off every machine. Null: nothing does. */
   heldBack(run: RunRow): Held | null {
+    return this.#heldByArray(run) ?? this.#heldByProject(run);
+  }
+
+  /** Whether as many runs of its array are placed as the run allows (pool.md#arrays). */
+  #heldByArray({ project, array }: RunRow): Held | null {
+    const most = array?.maxParallel;
+    if (array === undefined || most === undefined) return null;
+    const used = countOf(this.#used.arrays, arrayKey(project, array));
+    return used >= most ? { limit: "maxParallel", most, used, adds: 1 } : null;
+  }
+
+  #heldByProject(run: RunRow): Held | null {
     const most = this.#quotas.get(run.project)?.maxRuns;
     const used = most === undefined ? 0 : countOf(this.#used.runs, run.project);
     return most !== undefined && used >= most ? { limit: "maxRuns", most, used, adds: 1 } : null;
@@ -115,13 +131,15 @@ export class Limits {
    * Notes that the run is placed, or counts, on the machine, which belongs to the run's project from then on.
    */
   take(machine: Ground, run: RunRow): void {
-    const { project, budget, resources } = run;
+    const { project, budget, resources, array } = run;
     const isNew = this.#isApart && machine.project === null;
     if (isNew) machine.project = project;
-    const usage = this.#usage;
-    // Nothing was counted before: no run before this one has a limit.
+    // Nothing was counted before: no run before this one has a limit. A run that comes later may have the
+    // limit of the array, although this one has not.
+    const usage = array === undefined ? this.#usage : this.#used;
     if (usage === undefined) return;
     add(usage.runs, project, 1);
+    if (array !== undefined) add(usage.arrays, arrayKey(project, array), 1);
     const rate = rateOn(resources, machine);
     if (budget !== null) add(usage.spent, budget.payer, rate ?? 0);
     if (!this.#isApart) addCost(usage, project, rate);
@@ -194,6 +212,11 @@ function addCost(usage: Usage, project: string, price: number | null): void {
 
 function add(counts: Map<string, number>, name: string, value: number): void {
   counts.set(name, countOf(counts, name) + value);
+}
+
+/** The key of an array: two projects may use the same id. */
+function arrayKey(project: string, { id }: { id: string }): string {
+  return `${project} ${id}`;
 }
 
 /** The value under a name; 0: there is none. */

@@ -52,6 +52,9 @@ export type WaitCode =
   | "no_type"
   | "project_not_served"
   | "project_quota"
+  | "max_parallel"
+  | "replacing"
+  | "replaced"
   | "budget";
 
 /**
@@ -61,6 +64,8 @@ export type WaitCode =
 export interface Wait extends Omit<Blocked, "code"> {
   code: WaitCode;
   worker?: string;
+  /** The run whose end it awaits, or that replaces it. */
+  run?: string;
   type?: string;
   /** The limit that holds the run back, if one does. */
   held?: Held;
@@ -95,6 +100,8 @@ export interface Pass {
   readonly packing: Packing;
   /** What projects and payers may use. */
   limits: Limits;
+  /** The run whose end a run awaits before it may take its place. */
+  toOutlive: (run: RunRow) => RunRow | undefined;
   gate: Gate;
   offers: Offer[];
   /** The types whose machines have less memory than advertised, with their advertised resources. */

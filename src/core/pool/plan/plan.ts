@@ -11,6 +11,7 @@ import { isOpenTo, isOutOfUse, keepsMachinesApart } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
+import { runToOutlive } from "../rows/replaced.ts";
 import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { asksKey, suits } from "./asks.ts";
@@ -67,6 +68,7 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
       return packing;
     },
     limits,
+    toOutlive: (run) => runToOutlive(state, run),
     gate: openGate(state, now),
     offers,
     undersized: undersizedTypes(state.record),
@@ -130,6 +132,9 @@ function walk(pass: Pass, queue: RunRow[]): Plan {
 
 function placeOrWait(pass: Pass, run: RunRow): Verdict {
   if (!servesProject(pass.config, run.project)) return { wait: { code: "project_not_served" } };
+  if (run.replacedBy !== undefined) return { wait: { code: "replaced", run: run.replacedBy.run } };
+  const before = pass.toOutlive(run);
+  if (before !== undefined) return { wait: { code: "replacing", run: before.run } };
   const held = pass.limits.heldBack(run);
   if (held !== null) return { wait: heldWait(held) };
   const found = pass.packing.bestFitting(run);
@@ -148,8 +153,9 @@ function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
   if (worker !== null) pass.awaited.add(worker);
 }
 
-/** Why a run waits that a quota or a budget holds back. */
+/** Why a run waits that a quota, a budget or the limit of its array holds back. */
 function heldWait(held: Held): Wait {
+  if (held.limit === "maxParallel") return { code: "max_parallel", held };
   return { code: held.limit === "budget" ? "budget" : "project_quota", held };
 }
 

@@ -2,8 +2,8 @@
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { type Counts, callCounts, growthOf, timeCounts } from "../../histogram.ts";
-import { HOOKS } from "../../mishaps.ts";
 import type { ReadonlyRows } from "../../rows.ts";
+import { HOOKS } from "../../run/mishaps.ts";
 import { spentSince } from "../read/money.ts";
 import { type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 

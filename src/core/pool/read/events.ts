@@ -1,6 +1,6 @@
 // Which rows of a pool have changed, for `GET /v1/pools/{pool}/events`?
 import type { PoolChange, PoolEventList } from "../../../schema/pool/changes.ts";
-import { runSummary } from "../../run-summary.ts";
+import { runSummary } from "../../run/run-summary.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import { runsByWorker, workerSummary } from "./views.ts";

@@ -8,9 +8,10 @@ export function isBeyondReach({ adds, most }: Held): boolean {
 }
 
 /**
- * Why a limit holds the run back: the limit, what uses it, and what the run would add (projects.md#quotas).
+ * Why a limit holds the run back: the limit, what uses it, and what the run would add (projects.md#quotas,
+ * pool.md#arrays).
  */
-export function heldText(held: Held | undefined, { project }: RunRow): string {
+export function heldText(held: Held | undefined, { project, array }: RunRow): string {
   if (held === undefined) return "a limit of its project or its token holds it back";
   const { limit, most, used, adds } = held;
   const whose = `its project, "${project}",`;
@@ -26,6 +27,11 @@ export function heldText(held: Held | undefined, { project }: RunRow): string {
       return (
         `${whose} costs ${money(used)} per hour in this pool; with this run it would cost at least ` +
         `${money(used + (adds ?? 0))}, and \`maxCostPerHour\` is ${money(most)}`
+      );
+    case "maxParallel":
+      return (
+        `${used} of ${most} runs of its array, "${array?.id}", that may run at once are placed, ` +
+        "or about to be (`maxParallel`)"
       );
     case "budget":
       return budgetText(held);

@@ -14,7 +14,7 @@ import {
   histogramOf,
   TIMED_CALLS,
 } from "../../histogram.ts";
-import { HOOKS } from "../../mishaps.ts";
+import { HOOKS } from "../../run/mishaps.ts";
 import { asksKey } from "../plan/asks.ts";
 import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";

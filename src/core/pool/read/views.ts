@@ -22,12 +22,14 @@ import { isInForce } from "../provider/hold-offs.ts";
 import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
 import {
   capacityOfRow,
+  isOpen,
   isUnmade,
   type PoolRecord,
   type RunRow,
   undestroyed,
   type WorkerRow,
 } from "../record.ts";
+import { runToOutlive } from "../rows/replaced.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
@@ -159,7 +161,7 @@ export function whyAt(
     state: "pending",
     reason,
     next: nextOf(state.record, wait),
-    chain: workersInChain(state, wait.worker),
+    chain: [...workersInChain(state, wait.worker), ...runsInChain(state, row, wait)],
   };
 }
 
@@ -181,6 +183,9 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
   project_not_served: ["place", "place it once the pool serves its project again", "operator"],
   project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
+  max_parallel: ["place", "place it as soon as another run of its array has ended", "command"],
+  replacing: ["place", "place it as soon as that run has ended", "command"],
+  replaced: ["end", "end it", "command"],
   budget: ["place", "place it as soon as runs of the same payer cost less", "command"],
 };
 
@@ -241,7 +246,12 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
       return "no instance type of the pool can hold it now";
     case "project_not_served":
       return `the pool no longer serves its project, "${run.project}"`;
+    case "replacing":
+      return `it replaces run ${wait.run}, and starts only when that run has ended`;
+    case "replaced":
+      return `run ${wait.run} replaces it, and so it is being ended`;
     case "project_quota":
+    case "max_parallel":
     case "budget":
       return heldText(wait.held, run);
   }
@@ -301,6 +311,14 @@ function phasesText(state: ReadonlyConfigured, { project }: RunRow): string {
   }
   const parts = [...counts].map(([shown, count]) => `${count} ${shown}`);
   return `no machine has capacity (${parts.join(", ")})`;
+}
+
+/** The run whose end the run awaits. */
+function runsInChain(state: ReadonlyConfigured, row: RunRow, { code, run }: MachineWait): Why["chain"] {
+  const other = code === "replacing" ? runToOutlive(state, row) : undefined;
+  if (run === undefined || other === undefined) return [];
+  const where = isOpen(other) ? `placed on worker ${other.worker}` : "not placed";
+  return [{ what: `run ${run}`, state: other.state, text: `${where}; it has been asked to end` }];
 }
 
 function workersInChain(state: ReadonlyConfigured, worker: string | undefined): Why["chain"] {

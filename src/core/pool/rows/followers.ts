@@ -3,7 +3,7 @@ import { earliest, type Instant, type Millis } from "../../../shared/machine.ts"
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Answered, Letter } from "../../inbox.ts";
 import { ownValue } from "../../own-value.ts";
-import { runSummary } from "../../run-summary.ts";
+import { runSummary } from "../../run/run-summary.ts";
 import type { ChangedRun, EndedRun, Follow, FollowAnswer, Reach } from "../../webhook/messages.ts";
 import type { Follower, RunRow } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured, ReadonlyPool, Talk } from "../state.ts";

@@ -1,6 +1,7 @@
 // Which runs wait, where is each run placed, and which allocations does a pool owe a message?
+import { isTerminal } from "../../../shared/run-state.ts";
 import type { Rows } from "../../rows.ts";
-import { isLiveRun, isOpen, type RunRow, runKey } from "../record.ts";
+import { isLeft, isLiveRun, isOpen, type RunRow, replaceKey, runKey } from "../record.ts";
 import { LastHeard, type ReadonlyLastHeard } from "./last-heard.ts";
 import { QueueRate } from "./queue-rate.ts";
 
@@ -29,6 +30,9 @@ export interface ReadonlyIndex {
   readonly placed: ReadonlyMap<string, ReadonlyMap<string, RunRow>>;
   readonly unacknowledged: ReadonlyMap<string, RunRow>;
   readonly unwanted: ReadonlyMap<string, RunRow>;
+  readonly replaced: ReadonlyMap<string, RunRow>;
+  readonly deferred: ReadonlyMap<string, RunRow>;
+  withKeyOf(row: RunRow): Iterable<RunRow>;
   readonly lastHeard: ReadonlyLastHeard;
   readonly queueRate: Pick<QueueRate, "retryAfterMs">;
 }
@@ -47,9 +51,15 @@ export class RunIndex implements ReadonlyIndex {
   readonly unacknowledged = new Map<string, RunRow>();
   /** Runs that a user deletes (`forget`). */
   readonly unwanted = new Map<string, RunRow>();
+  /** Runs that want a placement only once other runs have ended. */
+  readonly deferred = new Map<string, RunRow>();
+  /** Runs that another run replaces, and whose allocations do not know yet that they must end. */
+  readonly replaced = new Map<string, RunRow>();
   readonly lastHeard = new LastHeard();
   /** How fast runs leave the queue. */
   readonly queueRate = new QueueRate();
+  /** The runs of which something may be left, by the key under which they replace each other. */
+  readonly #byKey = new Map<string, Map<string, RunRow>>();
   /** By run: the epoch that its allocation knows. */
   readonly #acknowledged = new Map<string, number>();
   /**
@@ -81,6 +91,11 @@ export class RunIndex implements ReadonlyIndex {
   /** Notes that the allocation knows of no open epoch. */
   unacknowledge({ run }: RunRow): void {
     this.#acknowledged.delete(run);
+  }
+
+  /** The runs of which something may be left, and that replace each other with this run: itself, too. */
+  withKeyOf(row: RunRow): Iterable<RunRow> {
+    return this.#byKey.get(replaceKey(row) ?? "")?.values() ?? [];
   }
 
   /**
@@ -130,8 +145,24 @@ export class RunIndex implements ReadonlyIndex {
       worker !== null && this.#acknowledged.get(after?.run ?? "") !== after?.opened,
     );
     setIf(this.unwanted, key, after, after?.forget === true);
+    setIf(this.deferred, key, after, after?.deferred === true && !isTerminal(after.state));
+    const { replacedBy } = after ?? {};
+    const mustEnd = replacedBy !== undefined && replacedBy.confirmed !== true;
+    setIf(this.replaced, key, after, mustEnd && after !== undefined && !isTerminal(after.state));
+    this.#group(key, after ?? before, after !== undefined && isLeft(after));
     if (after === undefined || !isLiveRun(after)) this.lastHeard.delete(key);
     else this.lastHeard.note(key, after.heardAt);
+  }
+
+  /** Notes whether anything of a run with a key may be left. */
+  #group(key: string, row: RunRow | undefined, isKept: boolean): void {
+    const name = row === undefined ? undefined : replaceKey(row);
+    if (name === undefined || row === undefined) return;
+    const group = this.#byKey.get(name) ?? new Map<string, RunRow>();
+    if (isKept) group.set(key, row);
+    else if (group.delete(key)) this.#otherwise = true; // another run may take its place
+    if (group.size > 0) this.#byKey.set(name, group);
+    else this.#byKey.delete(name);
   }
 
   #enter(worker: string, key: string, row: RunRow): void {

@@ -9,7 +9,7 @@ import { LATE_MS } from "../../audit/export.ts";
 import { newEntries } from "../../audit/outbox.ts";
 import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
-import type { PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
+import type { EndRun, PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
 import { eligibleOffers } from "../plan/eligible.ts";
 import { fitsSelfHosted } from "../plan/plan.ts";
@@ -25,6 +25,7 @@ import {
   type ReadonlyPool,
 } from "../state.ts";
 import { dropRow, isOver, keepLogsMs } from "./forget.ts";
+import { markReplaced } from "./replaced.ts";
 
 /** Why a run that the pool does not have is refused; null: it is accepted (messages.md#submission). */
 function refusal(
@@ -76,11 +77,12 @@ function refusal(
  */
 function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
   const { config } = record;
-  const { queue } = memo.index;
+  // Those that wait for other runs will come into the queue, too.
+  const waiting = [...memo.index.queue, ...memo.index.deferred.values()];
   const { length: served } = projectsServed(config);
   const part = Math.max(1, Math.floor(config.maxQueue / served));
-  if (served > 1 && queue.length >= part) {
-    const own = queue.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
+  if (served > 1 && waiting.length >= part) {
+    const own = waiting.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
     if (own >= part) {
       return (
         `project "${project}" has as many runs in the pool's queue as it may (${part} of ` +
@@ -88,7 +90,7 @@ function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert)
       );
     }
   }
-  if (queue.length < config.maxQueue) return null;
+  if (waiting.length < config.maxQueue) return null;
   return `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
 }
 
@@ -127,9 +129,12 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   const key = runKey(upsert.submittedAt, upsert.run);
   const row = state.runs.get(key);
   if (row === undefined) {
-    if (upsert.wants === "place" && refusal(state, upsert, now) !== null) return state;
+    const isNew = upsert.wants === "place" || upsert.deferred === true;
+    if (isNew && refusal(state, upsert, now) !== null) return state;
     const fresh = { ...view(state, upsert, 0, now), ...submitted(state, upsert, now) };
-    state.runs.set(key, { ...fresh, opened: upsert.ended, worker: null, heardAt: now }, now);
+    const made: RunRow = { ...fresh, opened: upsert.ended, worker: null, heardAt: now };
+    state.runs.set(key, made, now);
+    if (isNew) markReplaced(state, made, now);
     state.audit.note(state.memo.changes.latest);
     return state;
   }
@@ -258,6 +263,12 @@ export function foldRunAnswer(
   }
   const known = state.runs.get(key);
   if (type === "end_run_answered" && known !== undefined && !isTerminal(known.state))
-    state.runs.set(key, { ...known, endAcknowledged: true }, now);
+    state.runs.set(key, { ...known, ...confirmedEnd(known, sent) }, now);
   return state;
+}
+
+/** What the row notes once an allocation has confirmed why its run must end. */
+function confirmedEnd({ replacedBy }: RunRow, { graceful = false }: EndRun): Partial<RunRow> {
+  if (!graceful) return { endAcknowledged: true };
+  return replacedBy === undefined ? {} : { replacedBy: { ...replacedBy, confirmed: true } };
 }

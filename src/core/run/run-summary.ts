@@ -1,7 +1,7 @@
 // What do lists show about a run?
-import type { RunSummary } from "../schema/run/run.ts";
-import { iso, isoOrNull } from "../shared/time/instant.ts";
-import type { RunUpsert } from "./messages.ts";
+import type { RunSummary } from "../../schema/run/run.ts";
+import { iso, isoOrNull } from "../../shared/time/instant.ts";
+import type { RunUpsert } from "../messages.ts";
 
 /** A run as every list shows it (api.md#query). */
 export function runSummary(run: RunUpsert & { worker: string | null }, pool: string): RunSummary {
@@ -15,6 +15,7 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     priority: run.priority,
     command: run.command,
     ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
+    ...(run.array === undefined ? {} : { array: run.array }),
     exitCode: run.exitCode,
     worker: run.worker,
     submittedAt: iso(run.submittedAt),

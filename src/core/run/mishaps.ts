@@ -1,5 +1,5 @@
 // What may go wrong in a run, as its pool counts it (tasks.md#metrics)?
-import type { Hook } from "./spec.ts";
+import type { Hook } from "../spec.ts";
 
 /** What went wrong in a run. All of it is nothing until the run has ended. */
 export interface Mishaps {

@@ -1,0 +1,105 @@
+// How does `drover run` submit many runs at once, and stay with them until the last has ended?
+import type { Client } from "../../../client/client.ts";
+import { ApiError, UnreachableError } from "../../../client/errors.ts";
+import { CliError } from "../../errors.ts";
+import { listenForInterrupts } from "../../terminal/interrupts.ts";
+import type { Io } from "../../terminal/io.ts";
+import { asJson, counted, printable } from "../../terminal/text.ts";
+import { type Attending, submitPatiently } from "../attended.ts";
+import { PATIENCE } from "../patience.ts";
+import type { NamedSpec } from "../spec.ts";
+import { endsOf, showEnds } from "./ends.ts";
+
+/** More ids than this make no line that somebody would copy. */
+const MOST_NAMED = 8;
+
+/**
+ * Submits runs in one request, and waits for all of them unless they are to be left. Resolves with one exit
+ * code. The first interrupt aborts all runs, and the second stops waiting; Ctrl-\ leaves them.
+ */
+export async function submittedMany(
+  io: Io,
+  client: Client,
+  runs: readonly NamedSpec[],
+  how: Attending,
+): Promise<number> {
+  const ids = runs.map(({ id }) => id);
+  if (how.detach === true) {
+    const made = await submit(client, runs, how);
+    await io.stdout.write(how.json ? `${asJson(made)}\n` : made.map(({ id }) => `${id}\n`).join(""));
+    if (how.quiet !== true) await io.say(`${counted(ids.length, "run")} submitted. ${waitAgain(runs)}`);
+    return 0;
+  }
+  const interrupts = listenForInterrupts();
+  const leaving = new AbortController();
+  const accepted = submit(client, runs, how, leaving.signal);
+  let abortedAs: number | undefined;
+  const interrupted = interrupts.first.then(async ({ signal, exitCode }) => {
+    abortedAs = exitCode;
+    await io.say("Aborting all runs and waiting for them to end. Press Ctrl-C again to stop waiting.");
+    await accepted;
+    const reason = `${signal} to drover run`;
+    await client.runs.abortMany({ ids, reason }, { signal: leaving.signal, patience: PATIENCE });
+  });
+  const left = Promise.race([interrupts.second, interrupts.detach.then((it) => accepted.then(() => it))]);
+  const toTheEnd = async () => {
+    await accepted;
+    const ended = await endsOf(io, client, { ids }, { quiet: how.quiet, signal: leaving.signal }).catch(
+      (error) => {
+        throw outOfSight(error, runs);
+      },
+    );
+    const exitCode = await showEnds(io, client, ended ?? [], { json: how.json });
+    return abortedAs ?? exitCode;
+  };
+  try {
+    return await Promise.race([
+      toTheEnd(),
+      interrupted.then(() => new Promise<never>(() => {})),
+      left.then(async ({ exitCode }) => {
+        await io.say(`The runs that have not ended may go on. ${waitAgain(runs)}`);
+        return exitCode;
+      }),
+    ]);
+  } finally {
+    leaving.abort();
+  }
+}
+
+function submit(client: Client, runs: readonly NamedSpec[], how: Attending, signal?: AbortSignal) {
+  return submitPatiently((options) => client.runs.submitBatch(runs, { signal, ...options })).catch(
+    (error) => {
+      throw refused(error, runs, how);
+    },
+  );
+}
+
+/** The error of a submission that failed as a whole, in words. */
+function refused(error: unknown, runs: readonly NamedSpec[], how: Attending): unknown {
+  if (error instanceof ApiError && error.code === "run_exists")
+    return new CliError(printable(error.detail), [
+      "Choose other ids, or look at those runs: drover ps --all",
+    ]);
+  if (error instanceof UnreachableError && !error.neverSent) {
+    return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
+      "It may have received the runs, so the same command line with other ids would make others.",
+      waitAgain(runs),
+    ]);
+  }
+  return how.refusal(error);
+}
+
+/** Explains a failure after the runs were accepted: the user must know that they may go on. */
+function outOfSight(error: unknown, runs: readonly NamedSpec[]): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new CliError(`Lost sight of the runs, which may go on: ${error.message}.`, [waitAgain(runs)]);
+}
+
+/** How to come back to these runs. */
+function waitAgain(runs: readonly NamedSpec[]): string {
+  const array = runs[0]?.array?.id;
+  if (array !== undefined) return `To wait for them: drover wait --array ${array}`;
+  return runs.length > MOST_NAMED
+    ? "To see them: drover ps"
+    : `To wait for them: drover wait ${runs.map(({ id }) => id).join(" ")}`;
+}

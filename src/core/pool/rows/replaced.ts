@@ -1,0 +1,43 @@
+// Which run replaces which, and which runs must end for that (pool.md#replacing)?
+import type { Instant } from "../../../shared/machine.ts";
+import type { EndRun } from "../../messages.ts";
+import { type RunRow, runKey } from "../record.ts";
+import type { PoolState, ReadonlyConfigured } from "../state.ts";
+
+/**
+ * Marks the runs that a new run replaces: those with its key, but not the other runs of its array. The marks
+ * are stored together with the new run's row, so no later loss of a message changes what is replaced.
+ */
+export function markReplaced(state: PoolState, row: RunRow, now: Instant): void {
+  const { run, by, array } = row;
+  for (const other of [...state.memo.index.withKeyOf(row)]) {
+    const isSibling = array !== undefined && other.array?.id === array.id;
+    if (other.run === run || isSibling || other.replacedBy !== undefined) continue;
+    state.runs.set(runKey(other.submittedAt, other.run), { ...other, replacedBy: { run, by } }, now);
+  }
+}
+
+/** The run whose end a run awaits before it may take its place. Undefined: there is none. */
+export function runToOutlive({ memo }: Pick<ReadonlyConfigured, "memo">, row: RunRow): RunRow | undefined {
+  if (row.replace === undefined) return undefined;
+  for (const other of memo.index.withKeyOf(row)) if (other.replacedBy !== undefined) return other;
+  return undefined;
+}
+
+/** The runs that are replaced, and whose allocations have not confirmed yet that they must end. */
+export function replacedToEnd({ memo, record }: ReadonlyConfigured): EndRun[] {
+  if (record.forced !== undefined) return []; // all runs must end, and at once (`forced.ts`)
+  return [...memo.index.replaced.values()].flatMap(({ run, submittedAt, replacedBy }) =>
+    replacedBy === undefined
+      ? []
+      : [
+          {
+            run,
+            submittedAt,
+            reason: `run ${replacedBy.run} replaces it`,
+            by: replacedBy.by,
+            graceful: true,
+          },
+        ],
+  );
+}

@@ -1,0 +1,69 @@
+// What does an allocation tell its pool about its run?
+import type { Resources } from "../../schema/common.ts";
+import type { RunArray } from "../../schema/run/array.ts";
+import type { MachineAsks } from "../../schema/run/machine-asks.ts";
+import type { RunState } from "../../schema/run/run.ts";
+import type { Instant } from "../../shared/machine.ts";
+import type { OwedEntry } from "../audit/entry.ts";
+import type { Via } from "../audit/via.ts";
+import type { Mishaps } from "./mishaps.ts";
+
+/** What the placed runs of one payer may cost per hour together (projects.md#budgets-of-tokens). */
+export interface Budget {
+  /** The id of the token whose budget it is. */
+  payer: string;
+  perHour: number;
+}
+
+/** Allocation → Pool: the run as its allocation sees it, and what the run wants. */
+export interface RunUpsert extends Mishaps {
+  run: string;
+  submittedAt: Instant;
+  /** Who submitted it. */
+  by: string;
+  /** By which request, for the audit log. Absent: unknown. */
+  via?: Via;
+  /** The project to which it belongs (projects.md#runs). */
+  project: string;
+  /** The budget from which it is paid. Null: none (projects.md#budgets-of-tokens). */
+  budget: Budget | null;
+  /** The bytes of output that are stored of it. 0 until it has ended (projects.md#stored-bytes). */
+  storedBytes: number;
+  version: number;
+  state: RunState;
+  priority: number;
+  labels: Record<string, string>;
+  /** The beginning of the command line, for display. */
+  command: string;
+  /** The run that it repeats. Absent: none. */
+  rerunOf?: string;
+  /** Its place in an array (api.md#arrays). Absent: it belongs to none. */
+  array?: RunArray;
+  /** It replaces earlier runs with the same key (pool.md#replacing). Absent: it replaces none. */
+  replace?: string;
+  resources: Resources;
+  /** What it asks of its machine besides room. Absent: nothing. */
+  asks?: MachineAsks;
+  /** The run uses an absolute directory, which some pools forbid. */
+  hostPaths: boolean;
+  /** A task of the run uses the fake driver, which some pools forbid. */
+  fakes: boolean;
+  /** The lowest protocol version that a host must have to run it as intended (compat.md#hosts). */
+  protocol: number;
+  exitCode: number | null;
+  startedAt: Instant | null;
+  finishedAt: Instant | null;
+  wants: "place" | "nothing";
+  /** It wants a place only after other runs have ended well (api.md#after). Absent: it awaits none. */
+  deferred?: boolean;
+  /** Workers on which the run failed. The run is placed there only if no other worker is ready for it. */
+  avoid: string[];
+  /** The worker that keeps the run's data: the run is placed there if possible, even if `avoid` names it. */
+  prefer: string | null;
+  /** The epoch that the allocation believes to be open; 0: none. */
+  epoch: number;
+  /** The highest epoch that has ended. Higher epochs that the pool has opened count as used (rule R3). */
+  ended: number;
+  /** Entries of the audit log that the pool has not confirmed (audit.md#outbox). Absent: none. */
+  audit?: OwedEntry[];
+}
