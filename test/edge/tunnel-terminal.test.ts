@@ -16,21 +16,20 @@ import {
 // `drover exec -it` in a real terminal: full-screen programs, its size, its keys (tunnels.md#terminal).
 
 const run = promisify(execFile);
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
-if (!hasTmux)
-  process.stderr.write("tunnel-terminal.test.ts is skipped: it needs tmux (apt-get install tmux)\n");
+const hasAll = ["tmux", "vi", "top"].every((name) => spawnSync("which", [name]).status === 0);
+if (!hasAll) process.stderr.write("tunnel-terminal.test.ts is skipped: it needs tmux, vi and top\n");
 
 let home: string;
 /** The terminal of the present test, by the name of its socket. */
 let terminal = "";
 let up: RunningDrover;
 beforeAll(async () => {
-  if (!hasTmux) return;
+  if (!hasAll) return;
   home = makeHome("terminal");
   up = await startDrover(home);
 });
 afterAll(async () => {
-  if (!hasTmux) return;
+  if (!hasAll) return;
   await tmux("kill-server").catch(() => undefined);
   await endDrover(home, up);
   rmSync(home, { recursive: true, force: true });
@@ -67,7 +66,7 @@ async function openShell(id: string): Promise<void> {
   await shows("the prompt", /^[#$] ?$/m);
 }
 
-describe.skipIf(!hasTmux)("drover exec -it", () => {
+describe.skipIf(!hasAll)("drover exec -it", () => {
   test("gives the command a terminal, follows its size, and passes on its exit code", async () => {
     await openShell("size");
     await keys("stty size; tty", "Enter");

@@ -58,8 +58,12 @@ export function tunnelRoutes(app: EdgeApp): void {
     const request = { kind, task, by: c.var.caller.by };
     const { worker, attempt } = await c.var.objects.allocation(id).tunnel(request, key);
     const answer = await c.env.objects.worker(worker).fetch(tunnelRequest({ tunnel, kind, attempt }));
-    // A copy: headers of the rate limits are added to it, and those of the worker's answer cannot change.
-    if (answer.status === SWITCHING_PROTOCOLS) return new Response(null, answer);
+    if (answer.status === SWITCHING_PROTOCOLS) {
+      // A copy, since the headers of the worker's answer cannot be changed.
+      const opened = new Response(null, answer);
+      opened.headers.set("X-Request-Id", c.env.requestId);
+      return opened;
+    }
     // `CloudWorkerApi.fetch` promises this type.
     const { refused } = (await answer.json()) as SocketRefusal;
     throw new DroverError(refused.code, refused.message, { retryAfterMs: refused.retryAfterMs });
