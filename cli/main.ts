@@ -9,6 +9,7 @@ import { type Io, ioOfProcess } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
+import { addAttach } from "./verbs/attach.ts";
 import { addAudit } from "./verbs/audit.ts";
 import { addCompletion } from "./verbs/completion.ts";
 import { addContext } from "./verbs/contexts.ts";
@@ -93,6 +94,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addPs(program, io);
   addStats(program, io);
   addStatus(program, io);
+  addAttach(program, io, exitWith);
   addExec(program, io, exitWith);
   addCp(program, io);
   addPortForward(program, io, exitWith);

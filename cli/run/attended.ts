@@ -13,6 +13,7 @@ import { noProgress, watchProgress } from "../terminal/progress.ts";
 import { asJson } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
 import { type AbortState, type Attendance, attend } from "./attend.ts";
+import { type Answer, decideBy } from "./on-interrupt.ts";
 import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
 
@@ -22,6 +23,8 @@ export interface Attending {
   detach?: boolean | undefined;
   quiet?: boolean | undefined;
   json?: boolean | undefined;
+  /** What an interrupt means. Absent: the person at the terminal is asked, and elsewhere the run is aborted. */
+  onInterrupt?: Answer | undefined;
   refusal: (error: unknown) => unknown;
 }
 
@@ -41,10 +44,7 @@ export async function submitted(
   return 0;
 }
 
-/**
- * Submits the run and stays with it until it ends or the user leaves it. Resolves with the exit code of the
- * command.
- */
+/** Submits the run and stays with it. Resolves with the exit code of the command. */
 async function attended(
   io: Io,
   client: Client,
@@ -52,15 +52,50 @@ async function attended(
   spec: NamedSpec,
   how: Attending,
 ): Promise<number> {
-  const interrupts = listenForInterrupts();
+  return stayWith(io, client, context, spec, how, (signal) =>
+    submitPatiently((more) => client.runs.submit(spec, { signal, ...more })).catch((error) => {
+      throw how.refusal(error);
+    }),
+  );
+}
+
+/**
+ * Comes back to a run, and stays with it as the command that has submitted it did. Where nobody can be asked,
+ * an interrupt leaves the run alone: others may stay with it, too.
+ */
+export async function attached(
+  io: Io,
+  client: Client,
+  context: Context,
+  spec: NamedSpec,
+  how: Omit<Attending, "refusal" | "detach">,
+): Promise<number> {
+  const { onInterrupt } = how;
+  const staying = { ...how, onInterrupt, otherwise: "detach" as const };
+  return stayWith(io, client, context, spec, staying, async () => undefined);
+}
+
+/** How to stay with a run. `otherwise`: what an interrupt means where nobody can be asked. */
+type Staying = Omit<Attending, "refusal" | "detach"> & { otherwise?: Answer };
+
+/**
+ * Stays with a run until it ends or the user leaves it. `accept` resolves when the run has been accepted.
+ * Resolves with the exit code of the command.
+ */
+async function stayWith(
+  io: Io,
+  client: Client,
+  context: Context,
+  spec: NamedSpec,
+  how: Staying,
+  accept: (leave: AbortSignal) => Promise<unknown>,
+): Promise<number> {
   const leaving = new AbortController();
   const leave = leaving.signal;
   const progress = how.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
-  const accepted = submitPatiently((more) => client.runs.submit(spec, { signal: leave, ...more })).catch(
-    (error) => {
-      throw how.refusal(error);
-    },
-  );
+  const answers = { answer: how.onInterrupt, otherwise: how.otherwise ?? "abort" };
+  const interrupts = listenForInterrupts(decideBy(io, spec.id, answers, () => progress.stop()));
+  const accepted = accept(leave);
   const abortState: AbortState = { isRequested: false, isConfirmed: false };
   const leftAs = async ({ exitCode }: Interrupt) => {
     await progress.stop();
@@ -93,7 +128,7 @@ async function attended(
 async function toTheEnd(
   attendance: Omit<Attendance, "task" | "group" | "sinks">,
   spec: NamedSpec,
-  how: Attending,
+  how: Staying,
 ): Promise<number> {
   const { io, run, accepted, isQuiet } = attendance;
   let isAccepted = false;
@@ -158,5 +193,5 @@ function wordsOfLeaving(run: string, context: Context, { isRequested, isConfirme
     return `Drover has not confirmed the abort of run ${run}, so it may go on: drover abort ${run}`;
   }
   const where = context.file === undefined ? "" : " for as long as `drover up` runs";
-  return `Detached. Run ${run} goes on${where}: drover logs -f ${run}, drover abort ${run}`;
+  return `Detached. Run ${run} goes on${where}: drover attach ${run}, drover abort ${run}`;
 }

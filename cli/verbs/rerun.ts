@@ -8,6 +8,7 @@ import { cpus, environment, pair, positiveDuration, size } from "../options.ts";
 import { again, type Changes, differencesOf, failedOnes } from "../run/again.ts";
 import { submitted } from "../run/attended.ts";
 import { readRuns } from "../run/list-runs.ts";
+import { type Answer, onInterrupt } from "../run/on-interrupt.ts";
 import { refusal } from "../run/refusal.ts";
 import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
@@ -19,6 +20,7 @@ interface RerunFlags extends Changes {
   detach?: boolean;
   quiet?: boolean;
   json?: boolean;
+  onInterrupt?: Answer;
 }
 
 /** As many as one submission can have. */
@@ -67,6 +69,7 @@ export function addRerun(program: Command, io: Io, exitWith: (code: number) => v
     .option("--cpus <number>", "another number of virtual CPUs", cpus)
     .option("--memory <size>", "other memory to set aside, and its limit", size)
     .option("-q, --quiet", "do not say what changes, and of one run show only its output")
+    .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
     .option("--json", "print the final status, or with several runs the list, as JSON")
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: RerunFlags) => exitWith(await rerun(io, [...new Set(ids)], flags)));
@@ -146,5 +149,6 @@ async function rerunOne(
     await io.say(printable(`Submits run ${run.id} again as ${spec.id}, ${how}.`));
   }
   const refused = (error: unknown) => refusal(error, spec, flags);
-  return submitted(io, client, context, spec, { detach: flags.detach, quiet, json, refusal: refused });
+  const { detach, onInterrupt } = flags;
+  return submitted(io, client, context, spec, { detach, quiet, json, onInterrupt, refusal: refused });
 }

@@ -23,6 +23,7 @@ import { withInputs } from "../run/inputs.ts";
 import { type ArrayFlags, arraySize, axis, makesArray, runsOfArray } from "../run/many/array.ts";
 import { readRunFile } from "../run/many/run-file.ts";
 import { submittedMany } from "../run/many/submitted-many.ts";
+import { type Answer, onInterrupt } from "../run/on-interrupt.ts";
 import { refusal } from "../run/refusal.ts";
 import { type NamedSpec, type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
 import { type Io, quietly } from "../terminal/io.ts";
@@ -34,6 +35,7 @@ interface RunFlags extends SpecFlags, ArrayFlags {
   file?: string;
   json?: boolean;
   quiet?: boolean;
+  onInterrupt?: Answer;
 }
 
 const HELP = `
@@ -45,9 +47,10 @@ The exit code is the command's own, or
   127  the command was not found
   128+n  signal n ended the command, or drover run: 130 for Ctrl-C, 131 for Ctrl-\\
 
-Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting. Ctrl-\\
-detaches: the run goes on, and drover logs -f shows it again. SIGINT, SIGTERM and
-SIGHUP abort it like Ctrl-C, SIGQUIT detaches.
+On a terminal, Ctrl-C asks: go on, abort the run, or detach from it; Ctrl-C again aborts
+it. Elsewhere, SIGINT, SIGTERM and SIGHUP abort it. Then this waits for its end, and one
+more interrupt stops waiting. --on-interrupt answers in advance. Ctrl-\\ (SIGQUIT)
+detaches at once: the run goes on, and drover attach comes back to it.
 Without a terminal, stderr says after ten seconds what the run waits for, and again
 when that changes. With --quiet there is only the output of the run, unless output is
 missing, or Drover itself fails (125).
@@ -160,6 +163,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--replace <key>", "end earlier runs with this key, and start once they have ended")
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
+    .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -186,11 +190,11 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   }
   const [spec] = specs;
   if (spec === undefined) throw new Error("a submission has a run");
-  const { detach, quiet, json } = flags;
+  const { detach, quiet, json, onInterrupt } = flags;
   const runs = isArray ? runsOfArray(spec, flags) : specs;
   const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
   const refused = (error: unknown) => refusal(error, runs[0] ?? spec, withFiles, adding);
-  const how = { detach, quiet, json, refusal: refused };
+  const how = { detach, quiet, json, onInterrupt, refusal: refused };
   if (isArray || file?.isMany) return submittedMany(io, client, runs, how);
   return submitted(io, client, context, spec, how);
 }

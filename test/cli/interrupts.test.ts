@@ -80,7 +80,7 @@ test("P7: Ctrl-\\ leaves the run running, and says how to come back to it", asyn
   running.child.kill("SIGQUIT");
   const ended = await running.ended;
   expect(ended.code).toBe(131);
-  expect(ended.stderr).toBe("drover: Detached. Run r1 goes on: drover logs -f r1, drover abort r1\n");
+  expect(ended.stderr).toBe("drover: Detached. Run r1 goes on: drover attach r1, drover abort r1\n");
   expect(plane.seen.filter(({ path }) => ABORT.test(path))).toEqual([]);
 });
 
