@@ -43,6 +43,8 @@ const FLAGS: Record<string, Kind> = {
   "--context": names("contexts"),
   "--project": names("projects"),
   "--run": names("runs"),
+  "--after": names("runs"),
+  "--on-interrupt": { of: "words", words: ["abort", "detach"] },
   "--file": files,
   "--stdin": files,
   "--credentials": files,

@@ -77,7 +77,7 @@ describe("what stands at the cursor follows from the verbs (cli.md#completion)",
     [["run", "--", "make", "--al"], "files", []],
     [["run", "make", "--al"], "files", []],
     [["run", "--timeout", ""], "nothing", []],
-    [["logs", "build-17", ""], "nothing", []],
+    [["status", "build-17", ""], "nothing", []],
     [["nonsense", ""], "nothing", []],
     [["run", "--nonsense="], "nothing", []],
   ])("%j: %s %j", async (words, kind, expected) => {

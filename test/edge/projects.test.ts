@@ -14,6 +14,7 @@ const SCOPES: Scope[] = [
   ...new Set<Scope>([
     ...PRESETS.operator,
     "runs:env",
+    "runs:exec",
     "pools:write",
     "tokens:write",
     "secrets:write",

@@ -20,7 +20,7 @@ import { workerOf } from "./support/samples.ts";
 
 // A token for one pool and one label: nothing else exists for it.
 
-const RUN_SCOPES: Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write"];
+const RUN_SCOPES: Scope[] = ["runs:read", "runs:logs", "runs:env", "runs:write", "runs:exec"];
 const MINE = { team: "mine" };
 const OTHERS = ["other-label", "other-pool", "no-label"];
 const scopeOf = await operationsOf(createEdge());

@@ -49,14 +49,16 @@ const openTunnel = operation({
 /** Adds the route for tunnels into runs (tunnels.md#relay). */
 export function tunnelRoutes(app: EdgeApp): void {
   app.openapi(openTunnel, async (c) => {
-    if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
-      throw new DroverError("upgrade_required", "this route is a WebSocket: send `Upgrade: websocket`");
-    }
     const { id, tunnel } = c.req.valid("param");
     const { kind, task } = c.req.valid("query");
+    const run = c.var.objects.allocation(id);
+    if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
+      await run.summary(); // a run that is not there is the more important news
+      throw new DroverError("upgrade_required", "this route is a WebSocket: send `Upgrade: websocket`");
+    }
     const key = await askOf("tunnel", { kind, task }, tunnel);
     const request = { kind, task, by: c.var.caller.by };
-    const { worker, attempt } = await c.var.objects.allocation(id).tunnel(request, key);
+    const { worker, attempt } = await run.tunnel(request, key);
     const answer = await c.env.objects.worker(worker).fetch(tunnelRequest({ tunnel, kind, attempt }));
     if (answer.status === SWITCHING_PROTOCOLS) {
       // A copy, since the headers of the worker's answer cannot be changed.

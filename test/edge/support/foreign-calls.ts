@@ -59,6 +59,7 @@ const LINES: Record<Kind, Line[]> = {
     ["abortRuns", "POST /v1/runs/abort", { ids: ["ID"] }],
     ["restartRun", "POST /v1/runs/ID/restart", {}],
     ["signalRun", "POST /v1/runs/ID/signal", { signal: "SIGHUP" }],
+    ["openTunnel", "GET /v1/runs/ID/tunnels/t-1f6a9c02?kind=exec"],
     ["updateRun", "PATCH /v1/runs/ID", { spec: RUN, specIndex: 1 }],
     ["deleteRun", "DELETE /v1/runs/ID"],
     ["deleteRun", "DELETE /v1/runs/ID?force=1"],
