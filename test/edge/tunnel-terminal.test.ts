@@ -4,14 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../local/support/scratch.ts";
-import {
-  endDrover,
-  killIfThere,
-  livingOf,
-  makeHome,
-  type RunningDrover,
-  startDrover,
-} from "./support/drover.ts";
+import { endDrover, killIfThere, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 
 // `drover exec -it` in a real terminal: full-screen programs, its size, its keys (tunnels.md#terminal).
 
@@ -80,11 +73,11 @@ describe.skipIf(!hasAll)("drover exec -it", () => {
 
   test("Ctrl-C reaches the program, and not the command", async () => {
     await openShell("keys");
-    await keys("sleep 500", "Enter");
-    await until("it sleeps", () => livingOf(up, "keys").length >= 4 || undefined);
+    await keys("echo begun; sleep 500", "Enter");
+    await shows("its beginning", /^begun$/m);
     await keys("C-c");
     await keys('echo "ended with $?"', "Enter");
-    await shows("the shell goes on", /^ended with 130/m);
+    await shows("the shell goes on", /ended with 130/);
   });
 
   test("full-screen programs work: an editor, and a view that draws itself again", async () => {
@@ -98,7 +91,7 @@ describe.skipIf(!hasAll)("drover exec -it", () => {
     await shows("the view", /PID +USER/);
     await keys("q");
     await keys("echo back", "Enter");
-    await shows("the prompt again", /^back/m);
+    await shows("the prompt again", /(^|# )back$/m);
   });
 
   test("a dropped connection resumes: the shell is the same one afterwards", async () => {
@@ -108,7 +101,7 @@ describe.skipIf(!hasAll)("drover exec -it", () => {
     await up.ended;
     up = await startDrover(home);
     await keys('echo "mark is $MARK"', "Enter");
-    await shows("what the shell remembers", /^mark is kept/m);
+    await shows("what the shell remembers", /mark is kept/);
   });
 
   test("leaves the terminal as it was", async () => {

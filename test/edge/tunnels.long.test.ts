@@ -123,8 +123,9 @@ describe("drover exec", () => {
 
   test("ends with the run, and leaves no process", async () => {
     await running("over");
-    const going = exec("over", "echo on; sleep 1000");
-    await until("the command runs", () => livingOf(up, "over").length >= 3 || undefined);
+    const begun = join(home, "over.begun");
+    const going = exec("over", `: >${begun}; sleep 1000`);
+    await until("the command runs", () => existsSync(begun) || undefined);
     await up.json(200, "POST", "/v1/runs/over/abort?wait=30s", {});
     const { code, stderr } = await going;
     expect(code, stderr).not.toBe(0);
@@ -170,14 +171,16 @@ describe("drover exec", () => {
 });
 
 describe("after SIGKILL in the middle (tunnels.md#survives)", () => {
-  /** Counts up to 40, one number each 50 ms. */
-  const COUNT = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i; sleep 0.05; done; exit 5";
+  /** Says that it has begun, and counts up to 40, one number each 50 ms. */
+  const begun = (id: string) => join(home, `${id}.begun`);
+  const count = (id: string) =>
+    `: >${begun(id)}; i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i; sleep 0.05; done; exit 5`;
   const NUMBERS = Array.from({ length: 40 }, (_, i) => `${i + 1}\n`).join("");
 
   test("of the agent, the command goes on, and all of its output arrives once", async () => {
     await running("agent-dies");
-    const going = exec("agent-dies", COUNT);
-    await until("the command runs", () => livingOf(up, "agent-dies").length >= 3 || undefined);
+    const going = exec("agent-dies", count("agent-dies"));
+    await until("the command runs", () => existsSync(begun("agent-dies")) || undefined);
     killIfThere(await agentOf("agent-dies"));
     const { code, stdout, stderr } = await going;
     expect([code, stdout.toString()], stderr).toEqual([5, NUMBERS]);
@@ -185,8 +188,8 @@ describe("after SIGKILL in the middle (tunnels.md#survives)", () => {
 
   test("of the control plane, the command goes on, and all of its output arrives once", async () => {
     await running("plane-dies");
-    const going = exec("plane-dies", COUNT);
-    await until("the command runs", () => livingOf(up, "plane-dies").length >= 3 || undefined);
+    const going = exec("plane-dies", count("plane-dies"));
+    await until("the command runs", () => existsSync(begun("plane-dies")) || undefined);
     killIfThere(-up.pid);
     await up.ended;
     up = await startDrover(home);
