@@ -23,7 +23,7 @@ export interface Attending {
   detach?: boolean | undefined;
   quiet?: boolean | undefined;
   json?: boolean | undefined;
-  /** What an interrupt means. Absent: the person at the terminal is asked, and elsewhere the run is aborted. */
+  /** What an interrupt means. Absent: the person at the terminal is asked; elsewhere the run is aborted. */
   onInterrupt?: Answer | undefined;
   refusal: (error: unknown) => unknown;
 }
