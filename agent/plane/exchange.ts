@@ -1,5 +1,5 @@
 // How does a host send reports and receive orders, by webhook or socket (host-protocol.md#exchange)?
-import type { HostFrame, Orders, TunnelEnvelope } from "../../src/schema/host.ts";
+import type { HostFrame, Orders, TunnelEnvelope, TunnelOpening } from "../../src/schema/host.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
@@ -106,7 +106,7 @@ export class Exchange {
   #frame(text: string): void {
     const frame = frameOf(text);
     if (frame !== undefined && "tunnel" in frame) {
-      this.#tunnels.heard(frame.tunnel, frame.frame);
+      this.#tunnels.heard(frame);
       return;
     }
     const event = frame && eventOf(frame);
@@ -156,11 +156,13 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
 }
 
 /** A frame of the control plane; undefined if it is not one. */
-function frameOf(text: string): HostFrame | TunnelEnvelope | undefined {
+function frameOf(text: string): HostFrame | TunnelEnvelope | TunnelOpening | undefined {
   try {
     const frame: unknown = JSON.parse(text);
     // The fields that the agent relies on are checked where they are used.
-    return typeof frame === "object" && frame !== null ? (frame as HostFrame | TunnelEnvelope) : undefined;
+    return typeof frame === "object" && frame !== null
+      ? (frame as HostFrame | TunnelEnvelope | TunnelOpening)
+      : undefined;
   } catch {
     return undefined;
   }

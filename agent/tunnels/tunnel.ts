@@ -10,6 +10,7 @@ import {
   type TunnelAsk,
   type TunnelFault,
   type TunnelFrame,
+  type TunnelKind,
 } from "../../src/shared/tunnel/frames.ts";
 import { Link } from "../../src/shared/tunnel/link.ts";
 import { Sockets } from "../../src/shared/tunnel/sockets.ts";
@@ -24,6 +25,8 @@ const ERRORS = 1;
 export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> {
   /** The attempt in which the tunnel ends. */
   attempt: string;
+  /** What the client may ask for. */
+  kind: TunnelKind;
   /** The place beside the main process of the attempt; undefined: it does not run. */
   inside: () => Promise<Inside | undefined>;
   send: (frame: TunnelFrame) => void;
@@ -126,7 +129,8 @@ export class Tunnel {
   }
 
   async #start(ask: TunnelAsk, begin: (ask: TunnelAsk) => void): Promise<void> {
-    const wrong = faultOfAsk(ask);
+    const isOther = ask.kind !== this.#options.kind;
+    const wrong = isOther ? "The tunnel was opened for something else." : faultOfAsk(ask);
     if (wrong !== undefined) return this.fail("invalid_request", wrong);
     const inside = await this.#options.inside();
     if (inside === undefined) return this.fail("not_running", "The task's command does not run.");

@@ -4,13 +4,14 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../disk/atomic.ts";
 import { makePrivateDir, readIfThere } from "../../posix/files.ts";
+import type { TunnelEnvelope, TunnelOpening } from "../../src/schema/host.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import {
   frameIn,
-  type RelayFrame,
   type TunnelAsk,
   type TunnelFault,
   type TunnelFrame,
+  type TunnelKind,
 } from "../../src/shared/tunnel/frames.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { Inside } from "../exec/processes/inside.ts";
@@ -78,13 +79,17 @@ export class Tunnels {
     for (const tunnel of this.#tunnels.values()) tunnel.cut();
   }
 
-  /** Handles a frame for a tunnel. */
-  heard(id: string, text: string): void {
-    const frame = ID.test(id) ? frameIn<TunnelFrame | RelayFrame>(text) : undefined;
-    if (frame === undefined) return;
-    if (frame.t === "open") this.#open(id, frame.attempt);
-    else if (frame.t === "close") this.#end(id, "its client has closed it.");
-    else if (frame.t !== "host") this.#pass(id, frame);
+  /** Handles a frame for a tunnel, or the news of its client. */
+  heard(envelope: TunnelEnvelope | TunnelOpening): void {
+    const { tunnel: id } = envelope;
+    if (!ID.test(id)) return;
+    if ("open" in envelope) {
+      this.#open(id, envelope.open);
+      return;
+    }
+    const frame = frameIn<TunnelFrame>(envelope.frame);
+    if (frame?.t === "close") this.#end(id, "its client has closed it.");
+    else if (frame !== undefined) this.#pass(id, frame);
   }
 
   /** Ends the tunnels of attempts whose commands have ended. */
@@ -107,7 +112,7 @@ export class Tunnels {
   }
 
   /** A client is connected: it greets next. */
-  #open(id: string, attempt: string): void {
+  #open(id: string, { attempt, kind }: TunnelOpening["open"]): void {
     const known = this.#tunnels.get(id);
     // A task that was started again has another attempt.
     if (known !== undefined && known.attempt !== attempt) this.#fail(id);
@@ -115,7 +120,7 @@ export class Tunnels {
     if (fault !== undefined) this.#say(id, { t: "fault", ...fault });
     else if (known !== undefined) known.cut();
     else {
-      this.#tunnels.set(id, this.#newTunnel(id, attempt));
+      this.#tunnels.set(id, this.#newTunnel(id, attempt, kind));
       this.#watch();
     }
   }
@@ -147,18 +152,19 @@ export class Tunnels {
     }
     // The file is the agent's own and is written atomically, so its content has the right type.
     const { attempt, ask } = JSON.parse(text) as Begun;
-    const tunnel = this.#newTunnel(id, attempt);
+    const tunnel = this.#newTunnel(id, attempt, ask.kind);
     this.#tunnels.set(id, tunnel);
     tunnel.adopt(ask);
     this.#watch();
   }
 
-  #newTunnel(id: string, attempt: string): Tunnel {
+  #newTunnel(id: string, attempt: string, kind: TunnelKind): Tunnel {
     const { now, shellReportsSignals, inside } = this.#options;
     return new Tunnel({
       id,
       dir: this.#dirOf(id),
       attempt,
+      kind,
       now,
       shellReportsSignals,
       inside: () => inside(attempt),

@@ -165,8 +165,6 @@ export class Tunnel {
         this.#settle.resolve(frame);
         this.close();
         break;
-      case "open":
-        break;
       default:
         this.#link.heard(frame);
     }

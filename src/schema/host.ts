@@ -6,6 +6,8 @@ import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
+import type { TunnelKind } from "../shared/tunnel/frames.ts";
+
 import { InstantText, Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
@@ -328,4 +330,13 @@ export interface TunnelEnvelope {
   /** The tunnel's id. */
   tunnel: string;
   frame: string;
+}
+
+/**
+ * What the worker's object tells a host: a client that may use this tunnel is connected. It is no frame, so
+ * that no client can say it.
+ */
+export interface TunnelOpening {
+  tunnel: string;
+  open: { attempt: string; kind: TunnelKind };
 }

@@ -65,8 +65,12 @@ describe.skipIf(!hasAll)("drover exec -it", () => {
     await keys("stty size; tty", "Enter");
     await shows("the size", /^30 100\n\/dev\/pts/m);
     await tmux("resize-window", "-x", "120", "-y", "40");
-    await keys("stty size", "Enter");
-    await shows("the new size", /^40 120/m);
+    // The new size is on its way while keys are: so it is asked for until it is there.
+    const asked = async () => {
+      await keys("stty size", "Enter");
+      return /^40 120/m.exec(await screen()) ?? undefined;
+    };
+    await until("the new size is there", asked, screen);
     await keys("exit 7", "Enter");
     await shows("the exit code", /^left with 7/m);
   });

@@ -1,7 +1,7 @@
 // How do frames pass between the clients of tunnels and the host (tunnels.md#relay)?
 import { z } from "zod";
 import { isOrdered } from "../../core/worker/placements.ts";
-import type { TunnelEnvelope } from "../../schema/host.ts";
+import type { TunnelEnvelope, TunnelOpening } from "../../schema/host.ts";
 import { jsonOf } from "../../schema/json.ts";
 import { DroverError, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { CLOSE_CODES_FROM } from "../../shared/limits.ts";
@@ -102,11 +102,10 @@ export class Relay {
   /** Makes a client and the host known to each other. */
   #introduce(socket: WebSocket): void {
     const { tunnel, attempt, kind } = endOf(socket);
-    const frame = JSON.stringify({ t: "open", attempt, kind } satisfies RelayFrame);
-    say(socket, { t: "host", connected: this.#toHost({ tunnel, frame }) });
+    say(socket, { t: "host", connected: this.#toHost({ tunnel, open: { attempt, kind } }) });
   }
 
-  #toHost(envelope: TunnelEnvelope): boolean {
+  #toHost(envelope: TunnelEnvelope | TunnelOpening): boolean {
     return this.#session.send(JSON.stringify(envelope));
   }
 

@@ -106,7 +106,8 @@ export class Outgoing {
 
   /** A new connection: the other side has used bytes up to `used`, and has all bytes before `received`. */
   resume({ received, used }: Progress): void {
-    this.#sent = Math.min(Math.max(received, this.#acked), this.source.size);
+    const from = Number.isInteger(received) ? Math.max(received, this.#acked) : this.#acked;
+    this.#sent = Math.min(from, this.source.size);
     this.#endSent = false;
     this.#isNew = this.#announces && this.#sent === 0;
     this.acknowledge(used);
@@ -140,10 +141,14 @@ export class Incoming {
     return this.#endAcked;
   }
 
-  /** The part of the bytes that is new. Empty: they have arrived before, or bytes before them are missing. */
+  /**
+   * The part of the bytes that is new. Empty: they have arrived before, bytes before them are missing, or they
+   * are more than an honest sender sends before earlier ones have been used.
+   */
   accept(at: number, bytes: Uint8Array): Uint8Array {
     if (!(at >= 0 && at <= this.#received) || this.#hasEnded) return new Uint8Array();
-    const fresh = bytes.subarray(Math.min(bytes.length, this.#received - at));
+    const most = this.#used + WINDOW_BYTES - at;
+    const fresh = bytes.subarray(Math.min(bytes.length, this.#received - at), Math.max(0, most));
     this.#received += fresh.length;
     return fresh;
   }

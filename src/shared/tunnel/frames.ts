@@ -68,12 +68,8 @@ export type TunnelFrame =
   | { t: "exit"; code: number | null; signal: string | null }
   | { t: "fault"; code: TunnelFault; text: string };
 
-/** What the worker's object, which only passes frames on, says itself. */
-export type RelayFrame =
-  /** To the host: a client that may use this tunnel is connected. */
-  | { t: "open"; attempt: string; kind: TunnelKind }
-  /** To the client: whether the host is connected. */
-  | { t: "host"; connected: boolean };
+/** What the worker's object, which only passes frames on, tells a client: whether the host is connected. */
+export type RelayFrame = { t: "host"; connected: boolean };
 
 /** The largest frame of a client, in characters. */
 export const MAX_TUNNEL_FRAME_CHARS = 256 * 1024;

@@ -117,7 +117,8 @@ export class Link {
   /** The receiving half of a channel, which the other side may have begun with this frame. */
   #incomingOf(channel: number): Incoming | undefined {
     const known = this.#in.get(channel);
-    if (known !== undefined || channel <= this.#highest || this.#in.size >= MAX_CHANNELS) return known;
+    const isNext = Number.isInteger(channel) && channel > this.#highest && this.#in.size < MAX_CHANNELS;
+    if (known !== undefined || !isNext) return known;
     const source = this.#options.accept?.(channel);
     if (source !== undefined) this.open(channel, source);
     return this.#in.get(channel);
