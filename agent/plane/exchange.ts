@@ -159,10 +159,8 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
 function frameOf(text: string): HostFrame | TunnelEnvelope | TunnelOpening | undefined {
   try {
     const frame: unknown = JSON.parse(text);
-    // The fields that the agent relies on are checked where they are used.
-    return typeof frame === "object" && frame !== null
-      ? (frame as HostFrame | TunnelEnvelope | TunnelOpening)
-      : undefined;
+    if (typeof frame !== "object" || frame === null) return undefined;
+    return frame as HostFrame | TunnelEnvelope | TunnelOpening; // fields are checked where they are used
   } catch {
     return undefined;
   }

@@ -6,7 +6,8 @@ import { Tunnels } from "../../agent/tunnels/tunnels.ts";
 import type { TunnelFrame } from "../../src/shared/tunnel/frames.ts";
 import { until } from "../local/support/scratch.ts";
 
-// What a client may make a host do is what the control plane has allowed, whatever its frames say (tunnels.md#relay).
+// A client can make a host do only what the control plane has allowed, whatever its frames say
+// (tunnels.md#relay).
 
 const ID = "t-0123456789";
 const OWN = "own/main/1.1";

@@ -142,8 +142,8 @@ export class Incoming {
   }
 
   /**
-   * The part of the bytes that is new. Empty: they have arrived before, bytes before them are missing, or they
-   * are more than an honest sender sends before earlier ones have been used.
+   * The part of the bytes that is new. Empty: they have arrived before, bytes before them are missing, or
+   * they are more than an honest sender sends before earlier ones have been used.
    */
   accept(at: number, bytes: Uint8Array): Uint8Array {
     if (!(at >= 0 && at <= this.#received) || this.#hasEnded) return new Uint8Array();
