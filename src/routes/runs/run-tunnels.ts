@@ -39,7 +39,7 @@ const openTunnel = operation({
   request: {
     params: RunParams.extend({ tunnel: TunnelId }),
     query: z.strictObject({
-      kind: z.enum(TUNNEL_KINDS).describe("what the tunnel leads to"),
+      kind: z.enum(TUNNEL_KINDS).default("exec").describe("what the tunnel leads to"),
       task: Name.optional().describe("default: the task that gives the run its result"),
     }),
   },
