@@ -126,9 +126,8 @@ test("P7: one press that arrives twice, as it does below npx, is one", async () 
 
 test("P7: the help says what Ctrl-C and Ctrl-\\ do, and what they exit with", async () => {
   const help = (await bench.run(["run", "--help"])).stdout.toString();
-  expect(help).toMatch(
-    /Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting\. Ctrl-\\\n/,
-  );
+  expect(help).toMatch(/On a terminal, Ctrl-C asks: go on, abort the run, or detach from it;/);
+  expect(help).toMatch(/one\nmore interrupt stops waiting\. .* Ctrl-\\ \(SIGQUIT\)\ndetaches at once/);
   expect(help).toMatch(/130 for Ctrl-C, 131 for Ctrl-\\\n/);
 });
 
