@@ -119,7 +119,8 @@ export class ExecDriver implements Driver {
   async inside(id: string): Promise<Inside | undefined> {
     const main = await this.#main(id);
     const group = this.#options.groups.of(id);
-    return main && insideOf(main, group === undefined ? [] : entrancesOf(group));
+    const marks = markersOf(id, this.#options.allocs.of(id).local);
+    return main && insideOf(main, group === undefined ? [] : entrancesOf(group), marks);
   }
 
   usage(ids: string[]): Record<string, RawUsage> {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { replaceFile } from "../../disk/atomic.ts";
+import { readIfThere } from "../../posix/files.ts";
 import { killTree } from "../../posix/kill.ts";
 import { childrenOf, environmentOf, lives, type Proc, sendSignal } from "../../posix/proc.ts";
 import { findTree } from "../../posix/tree.ts";
@@ -23,6 +24,8 @@ const run = promisify(execFile);
 /** How often to look at the files and at an adopted command, beside the events of the file system. */
 const LOOK_MS: Millis = 100;
 const HOLDER_LOOK_MS: Millis = 5;
+/** How long output may wait for more of it. */
+const SOON_MS: Millis = 4;
 /** How long a command may take to react to SIGHUP before it is killed, and how long a kill may take. */
 const HANG_UP_MS: Millis = 1_000;
 const KILL_MS: Millis = 10_000;
@@ -64,7 +67,10 @@ export class TunnelCommand {
   #shim: Proc | undefined;
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #newSize: TerminalSize | undefined;
+  #sizing: Promise<void> | undefined;
 
   private constructor(options: CommandOptions) {
     this.#options = options;
@@ -121,14 +127,32 @@ export class TunnelCommand {
   }
 
   /** Sets the size of the terminal, if the command has one. The kernel tells its foreground processes. */
-  async resize({ rows, columns }: TerminalSize): Promise<void> {
+  async resize(size: TerminalSize): Promise<void> {
+    this.#newSize = size;
+    this.#sizing ??= this.#applySizes().finally(() => {
+      this.#sizing = undefined;
+    });
+    await this.#sizing;
+  }
+
+  /** Applies the newest size, one at a time: the last one must win. */
+  async #applySizes(): Promise<void> {
+    for (let size = this.#newSize; size !== undefined; size = this.#newSize) {
+      this.#newSize = undefined;
+      await this.#applySize(size);
+    }
+  }
+
+  async #applySize({ rows, columns }: TerminalSize): Promise<void> {
     const terminal = this.#processes().map(terminalOf).find(Boolean);
     if (terminal === undefined) return;
     await run("stty", ["-F", terminal, "rows", `${rows}`, "cols", `${columns}`]).catch(() => undefined);
   }
 
-  /** Signals the command's first process. */
-  signal(signal: SignalName): void {
+  /** Signals the command's first process, unless signal `n` was sent before. */
+  signal(signal: SignalName, n: number): void {
+    if (n <= Number(readIfThere(this.#files.signaled) ?? 0)) return;
+    replaceFile(this.#files.signaled, String(n));
     const main = this.#shim === undefined ? undefined : childrenOf(this.#shim.pid).at(0);
     if (main !== undefined) sendSignal(main.pid, signal);
   }
@@ -144,18 +168,20 @@ export class TunnelCommand {
     this.#unwatch();
   }
 
-  async #start(ask: ExecAsk, { before, entrances, dir, env }: Inside): Promise<void> {
+  async #start(ask: ExecAsk, { before, entrances, dir, env, base }: Inside): Promise<void> {
     const { id, shellReportsSignals } = this.#options;
     const files = this.#files;
-    const words = [...before, ...wordsOf(ask)];
+    const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
+    replaceFile(files.environment, exportsOf({ ...env, ...terminal }));
+    const words = [...before, "/bin/sh", "-c", WITH_ENVIRONMENT, "sh", ...wordsOf(ask)];
     const takesInput = ask.input || ask.terminal !== undefined;
     if (takesInput) {
       await run("mkfifo", ["-m", "600", files.pipe]);
       this.#input = new Input(files, this.#options.used);
     }
-    const argv = takesInput ? ["/bin/sh", "-c", enter, "sh", files.pipe, ...words] : words;
-    const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
-    const child = await spawnShim(argv, entrances, dir, { ...env, ...terminal, [MARK]: id }, files);
+    const pipe = takesInput ? files.pipe : "";
+    const argv = ["/bin/sh", "-c", enter, "sh", pipe, files.environment, ...words];
+    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, files);
     child.once("exit", (code) => {
       this.#ended(readShimEnd(files, shellReportsSignals, code));
     });
@@ -164,7 +190,13 @@ export class TunnelCommand {
   }
 
   #watch(): void {
-    const look = () => this.#look();
+    // A command that writes often makes few frames: the host's socket has a pace.
+    const look = () => {
+      this.#soon ??= setTimeout(() => {
+        this.#soon = undefined;
+        this.#look();
+      }, SOON_MS);
+    };
     // Some file systems have no events, and events may be lost: so the files are looked at, too.
     this.#timer = setInterval(look, LOOK_MS);
     try {
@@ -177,6 +209,7 @@ export class TunnelCommand {
 
   #unwatch(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#soon);
     this.#watcher?.close();
   }
 
@@ -231,16 +264,33 @@ export class TunnelCommand {
   }
 }
 
-function filesIn(dir: string): InputFiles & Record<"stdout" | "stderr" | "exit" | "inputEnded", string> {
+type Files = InputFiles &
+  Record<"stdout" | "stderr" | "exit" | "inputEnded" | "environment" | "signaled", string>;
+
+function filesIn(dir: string): Files {
   const file = (name: string) => join(dir, name);
   return {
     pipe: file("in"),
     count: file("in-count"),
     inputEnded: file("in-ended"),
+    environment: file("env"),
+    signaled: file("signaled"),
     stdout: file("out"),
     stderr: file("err"),
     exit: file("exit"),
   };
+}
+
+/**
+ * Takes the environment from descriptor 7 and then runs the command, as the user of the run. The descriptor is
+ * read and not opened again: only the agent's user may open the file.
+ */
+const WITH_ENVIRONMENT = 'eval "$(cat <&7)"; exec 7<&-; exec "$@"';
+
+/** Commands of a shell that set these variables. A shell cannot set a variable with another name. */
+function exportsOf(env: Record<string, string>): string {
+  const named = Object.entries(env).filter(([name]) => /^[A-Za-z_]\w*$/.test(name) && name !== MARK);
+  return named.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`).join("");
 }
 
 /** The command itself, or the program that gives it a terminal. */

@@ -21,6 +21,8 @@ import { type CommandOptions, TunnelCommand } from "./command.ts";
 /** The channel of input and output, and that of the errors. */
 const MAIN = 0;
 const ERRORS = 1;
+/** How long bytes of a server may wait for more of them. */
+const SOON_MS = 4;
 
 export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> {
   /** The attempt in which the tunnel ends. */
@@ -48,10 +50,9 @@ export class Tunnel {
   #fault: { code: TunnelFault; text: string } | undefined;
   #starting: Promise<void> | undefined;
   #isConnected = false;
+  #soon: NodeJS.Timeout | undefined;
   /** The channels whose bytes have all arrived. */
   readonly #delivered = new Set<number>();
-  /** The highest number of a signal that was sent. */
-  #signaled = 0;
 
   constructor(options: TunnelOptions) {
     this.attempt = options.attempt;
@@ -78,7 +79,8 @@ export class Tunnel {
 
   /** Goes on with what an earlier start of the agent has begun. What cannot go on is `lost`. */
   adopt(ask: TunnelAsk): void {
-    if (ask.kind === "forward") this.#forward = this.#newForward(ask);
+    // Its connections have ended with the process that had them.
+    if (ask.kind === "forward") this.fail("lost", "The agent of the machine was started again.");
     else {
       this.#command = TunnelCommand.adopt(this.#commandOptions());
       if (this.#command === undefined)
@@ -161,7 +163,7 @@ export class Tunnel {
 
   #newForward({ port }: ForwardAsk) {
     const used = (channel: number, bytes: number) => this.#link.used(channel, bytes);
-    return { port, sockets: new Sockets(() => this.#link.pump(), used) };
+    return { port, sockets: new Sockets(() => this.#pumpSoon(), used) };
   }
 
   /** Connects a new channel to the port. If nothing listens there, the channel ends at once. */
@@ -171,15 +173,21 @@ export class Tunnel {
     return sockets.attach(channel, connect({ host: "127.0.0.1", port, allowHalfOpen: true }));
   }
 
+  /** A server that says little at a time makes few frames: the host's socket has a pace. */
+  #pumpSoon(): void {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#link.pump();
+    }, SOON_MS);
+  }
+
   #changed(): void {
     this.#link.pump();
     this.#sayEnd();
   }
 
   #signal({ n, signal }: Extract<TunnelFrame, { t: "signal" }>): void {
-    if (n <= this.#signaled || !SIGNALS.includes(signal)) return;
-    this.#signaled = n;
-    this.#command?.signal(signal);
+    if (Number.isInteger(n) && SIGNALS.includes(signal)) this.#command?.signal(signal, n);
   }
 
   /** Says how it has ended, once all of the output has arrived. */

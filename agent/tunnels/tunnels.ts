@@ -181,7 +181,12 @@ export class Tunnels {
     const tunnel = this.#tunnels.get(id);
     if (tunnel === undefined) return;
     this.#tunnels.delete(id);
-    replaceFile(join(this.#over, id), why);
+    try {
+      replaceFile(join(this.#over, id), why);
+    } catch (error) {
+      // A full disk must not end the agent. The tunnel ends all the same.
+      say(`cannot note the end of tunnel ${id}: ${errorText(error)}`);
+    }
     tunnel
       .close()
       .then(() => this.#remove(id))

@@ -45,10 +45,11 @@ export async function execAttached(
     stdout: (bytes) => io.stdout.write(bytes),
     stderr: (bytes) => io.stderr.write(bytes),
   });
-  const restore = terminal ? useTerminal(exec) : passSignals(exec);
-  if (input) void passInput(exec, connection, terminal);
+  const restore = terminal ? useTerminal(exec) : passSignals(exec, connection);
+  const passed = input ? passInput(exec, connection, terminal) : Promise.resolve();
   try {
-    const { exitCode, signal } = await Promise.race([exec.ended, connection.given]);
+    const unreadable = passed.then(() => new Promise<never>(() => undefined));
+    const { exitCode, signal } = await Promise.race([exec.ended, connection.given, unreadable]);
     if (signal === null) return exitCode ?? EXIT.drover;
     const numbers: Record<string, number> = constants.signals;
     return exitCodeOfSignal(numbers[signal] ?? 0);
@@ -90,9 +91,11 @@ function useTerminal(exec: Exec): () => void {
   };
 }
 
-function passSignals(exec: Exec): () => void {
+function passSignals(exec: Exec, { isAway, giveUp }: Connection): () => void {
   const listeners = PASSED_ON.map((signal) => {
-    const listener = () => exec.signal(signal);
+    // With nobody to receive it, a signal that asks for an end ends this command.
+    const ends = signal === "SIGINT" || signal === "SIGTERM";
+    const listener = () => (ends && isAway() ? giveUp() : exec.signal(signal));
     process.on(signal, listener);
     return () => process.off(signal, listener);
   });

@@ -14,7 +14,8 @@ if [ ! -d "$dir" ]; then
 fi
 part=$(mktemp -d "$dir/.drover-cp-XXXXXX") || exit 3
 trap 'rm -rf "$part"' EXIT
-tar -C "$part" -xzf - || exit 3
+trap 'exit 3' HUP INT TERM
+tar -C "$part" -xzof - || exit 3
 if [ -d "$to" ] && [ -d "$part/$2" ]; then
   cp -a "$part/$2/." "$to/"
 else

@@ -40,7 +40,7 @@ export function addExec(program: Command, io: Io, exitWith: (code: number) => vo
     .action(async (run: string, words: string[], { task, interactive, tty }: ExecFlags) => {
       const argv = words[0] === "--" ? words.slice(1) : words;
       const terminal = tty === true;
-      const input = interactive === true;
+      const input = interactive === true || terminal;
       const { client } = connect(io);
       const id = await meantRun({ io, client, changes: true }, run);
       exitWith(await execAttached(io, client, id, { argv, task, input, terminal }));

@@ -1,6 +1,8 @@
 // `drover port-forward`: makes a port of a run's machine a port of this one.
 import { createServer, type Server } from "node:net";
 import { type Command, InvalidArgumentError } from "commander";
+import { ApiError } from "../../client/errors.ts";
+import type { Forward } from "../../client/tunnels/forward.ts";
 import { MAX_CHANNELS } from "../../src/shared/tunnel/frames.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
@@ -39,21 +41,35 @@ export function addPortForward(program: Command, io: Io, exitWith: (code: number
     .action(async (text: string, { here, there }: Ports, { task }: { task?: string }) => {
       const { client } = connect(io);
       const server = createServer({ allowHalfOpen: true });
+      let forward: Forward | undefined;
+      server.on("connection", (connection) => {
+        connection.on("error", () => undefined);
+        if (forward === undefined) connection.destroy();
+        else forward.connect(connection);
+      });
       const port = await listen(server, here);
       const run = await meantRun({ io, client, changes: true }, text);
-      const forward = client.runs.forward(run, { port: there, task });
-      server.on("connection", (connection) => forward.connect(connection));
       await io.say(`${HOST}:${port} leads to port ${there} of run ${run}. Ctrl-C ends this.`);
       const interrupts = listenForInterrupts();
       try {
-        const { exitCode } = await Promise.race([interrupts.first, forward.ended]);
-        exitWith(exitCode);
+        for (;;) {
+          forward = client.runs.forward(run, { port: there, task });
+          const ended = await Promise.race([interrupts.first, forward.ended.catch(lostWay)]);
+          if (ended === undefined) continue;
+          exitWith(ended.exitCode);
+          return;
+        }
       } finally {
         interrupts.release();
         server.close();
-        forward.close();
+        forward?.close();
       }
     });
+}
+
+/** A way that was lost with the agent's process is opened again, for new connections. */
+function lostWay(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.code === "tunnel_ended")) throw error;
 }
 
 function listen(server: Server, port: number): Promise<number> {

@@ -60,6 +60,8 @@ export function startExec(target: Target, run: string, options: ExecOptions): Ex
   tunnel.link.open(MAIN, typed);
   tunnel.link.open(ERRORS, new Pieces());
   void tunnel.start();
+  // Whoever waits for room waits no longer.
+  tunnel.ended.catch(() => undefined).then(() => typed.drop(typed.size));
   return {
     ended: tunnel.ended.then((end) => {
       if (end.t === "fault") throw errorOfFault(end);

@@ -6,7 +6,7 @@ import {
   type TunnelFrame,
 } from "../../src/shared/tunnel/frames.ts";
 import { Link, type LinkOptions } from "../../src/shared/tunnel/link.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, UnreachableError } from "../errors.ts";
 import { type CallOptions, pause, type Target } from "../transport/http.ts";
 import { callOf } from "../transport/operations.ts";
 import { type Patience, patienceOf, retryDelayMs } from "../transport/retry.ts";
@@ -14,6 +14,8 @@ import { openTunnelSocket, type TunnelSocket } from "./socket.ts";
 
 /** The code with which a newer client of the same tunnel replaces this one. */
 const REPLACED = 4_429;
+/** The code with which a frame that is too large ends a connection. */
+const TOO_LARGE = 4_413;
 /** How often the host is told that its client is there, although it has nothing to say. */
 const HERE_MS = 60_000;
 /** How long a tunnel goes on without a connection, unless the caller says otherwise. */
@@ -48,6 +50,8 @@ export class Tunnel {
   readonly #here = setInterval(() => this.#send({ t: "here" }), HERE_MS).unref();
   /** The host has greeted on this connection. */
   #isGreeted = false;
+  /** The host has greeted on this connection or, in between, on the last one. */
+  #hasHeard = false;
   #isClosed = false;
   #settle!: { resolve: (end: TunnelEnd) => void; reject: (error: unknown) => void };
 
@@ -84,9 +88,14 @@ export class Tunnel {
       try {
         signal?.throwIfAborted();
         const { closed } = await this.#connect();
+        const code = await closed;
+        if (code === REPLACED) throw new Error("another client has taken this tunnel over");
+        if (code === TOO_LARGE) throw new Error("a message of this tunnel is too large for Drover");
+        // A connection on which the host has not answered is a failed try.
+        if (!this.#hasHeard) throw new UnreachableError(this.#target.url, new Error("the connection broke"));
+        this.#hasHeard = false;
         failedAt = undefined;
         tries = 0;
-        if ((await closed) === REPLACED) throw new Error("another client has taken this tunnel over");
       } catch (error) {
         if (this.#isClosed) return;
         failedAt ??= performance.now();
@@ -133,8 +142,10 @@ export class Tunnel {
         resolve(code);
       },
     });
-    if (this.#isClosed) this.#socket.close();
-    else this.#socket.listen();
+    if (this.#isClosed) {
+      this.#send({ t: "close" });
+      this.#socket.close();
+    } else this.#socket.listen();
     return { closed };
   }
 
@@ -156,6 +167,7 @@ export class Tunnel {
         break;
       case "hello":
         this.#isGreeted = true;
+        this.#hasHeard = true;
         this.#link.heard(frame);
         this.#sendState();
         this.#options.connected?.(true);

@@ -71,6 +71,19 @@ describe("drover exec", () => {
     expect(existsSync(dir ?? "")).toBe(true);
   });
 
+  test("takes the environment only as the user of the run, whatever is in it", async () => {
+    await running("env", {
+      env: { COLOR: "two\nlines, 'quoted' $HOME", PATH: "/nowhere:/usr/bin:/bin" },
+    });
+    const { code, stdout, stderr } = await exec("env", 'printf "%s|%s" "$COLOR" "$PATH"');
+    expect([code, stdout.toString()], stderr).toEqual([
+      0,
+      "two\nlines, 'quoted' $HOME|/nowhere:/usr/bin:/bin",
+    ]);
+    const { stdout: again } = await exec("env", "cat", ["-i"]);
+    expect(again.toString()).toBe("");
+  });
+
   test.each([
     ["the end by a signal is told as a shell does", "kill -TERM $$", 143],
     ["a command that is not there is 127", "exec nothing-of-this-name", 127],

@@ -3,6 +3,7 @@ import { readlinkSync } from "node:fs";
 import { readUnlessGone } from "../../../posix/files.ts";
 import { environmentOf, lives, type ProcId } from "../../../posix/proc.ts";
 import { asMember } from "../account.ts";
+import { baseEnvironment } from "../environment.ts";
 
 /** A place beside the main process of an attempt. */
 export interface Inside {
@@ -11,29 +12,39 @@ export interface Inside {
   /** The `cgroup.procs` files of the attempt's cgroups. */
   entrances: string[];
   dir: string;
+  /** The environment of the main process, which the run can change: nothing but the run may depend on it. */
   env: Record<string, string>;
+  /** The environment until the user of the run has been taken on, with the marks of the attempt. */
+  base: Record<string, string>;
 }
 
 /**
  * The user, the groups, the directory and the environment of a process as the kernel has them, so that they
- * hold after a restart of the agent, too. Undefined: the process has ended.
+ * hold after a restart of the agent, too. `marks`: the entries that identify the attempt. Undefined: the
+ * process has ended.
  */
-export function insideOf(main: ProcId, entrances: string[]): Inside | undefined {
+export function insideOf(main: ProcId, entrances: string[], marks: string[]): Inside | undefined {
   try {
-    const env = Object.fromEntries(
-      environmentOf(main.pid).flatMap((line) => {
-        const at = line.indexOf("=");
-        return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
-      }),
-    );
+    const base = { ...baseEnvironment(), ...entriesOf(marks) };
+    const env = entriesOf(environmentOf(main.pid));
+    for (const name of Object.keys(entriesOf(marks))) delete env[name];
     const before = userOf(readUnlessGone(`/proc/${main.pid}/status`));
     const dir = readlinkSync(`/proc/${main.pid}/cwd`);
     // Read in between, a process that has ended could have been replaced by another one.
-    return lives(main) ? { before, entrances, dir, env } : undefined;
+    return lives(main) ? { before, entrances, dir, env, base } : undefined;
   } catch (error) {
     if (!lives(main)) return undefined;
     throw error;
   }
+}
+
+function entriesOf(lines: string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.flatMap((line) => {
+      const at = line.indexOf("=");
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+    }),
+  );
 }
 
 function userOf(status: string): string[] {
