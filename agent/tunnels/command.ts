@@ -282,8 +282,8 @@ function filesIn(dir: string): Files {
 }
 
 /**
- * Takes the environment from descriptor 7 and then runs the command, as the user of the run. The descriptor is
- * read and not opened again: only the agent's user may open the file.
+ * Takes the environment from descriptor 7 and then runs the command, as the user of the run. The descriptor
+ * is read and not opened again: only the agent's user may open the file.
  */
 const WITH_ENVIRONMENT = 'eval "$(cat <&7)"; exec 7<&-; exec "$@"';
 
