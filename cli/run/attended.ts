@@ -70,9 +70,7 @@ export async function attached(
   spec: NamedSpec,
   how: Omit<Attending, "refusal" | "detach">,
 ): Promise<number> {
-  const { onInterrupt } = how;
-  const staying = { ...how, onInterrupt, otherwise: "detach" as const };
-  return stayWith(io, client, context, spec, staying, async () => undefined);
+  return stayWith(io, client, context, spec, { ...how, otherwise: "detach" }, async () => undefined);
 }
 
 /** How to stay with a run. `otherwise`: what an interrupt means where nobody can be asked. */

@@ -66,11 +66,6 @@ export class Outgoing {
     this.#isNew = announces;
   }
 
-  /** How many bytes the other side has. */
-  get acked(): number {
-    return this.#acked;
-  }
-
   /** The other side has all bytes, and knows that no more follow. */
   get isDone(): boolean {
     return this.#endAcked;

@@ -47,11 +47,6 @@ export class Link {
     this.pump();
   }
 
-  /** How many bytes of a channel the other side has; 0 for an unknown channel. */
-  ackedOf(channel: number): number {
-    return this.#out.get(channel)?.acked ?? 0;
-  }
-
   /** Greets the other side on a new connection. Nothing else is sent before its greeting. */
   greet(ask?: TunnelAsk): void {
     this.#isConnected = false;
