@@ -5,11 +5,11 @@ import { printable } from "./terminal/text.ts";
 
 /** Warns about machines that a forced end may have left at their provider. */
 export async function warnOfLeftBehind(io: Io, left: readonly LeftBehind[]): Promise<void> {
-  for (const { worker, instance, provider } of left) {
-    const machine = instance === null ? "A machine" : `Machine ${printable(instance)}`;
-    const where = printable(provider);
-    await io.say(
-      `${machine} of worker ${printable(worker)} may be left at ${where}: look for it there and delete it.`,
-    );
+  for (const { worker, instance, others = [], provider } of left) {
+    const where = `of worker ${printable(worker)} may be left at ${printable(provider)}`;
+    for (const id of [instance, ...others]) {
+      const machine = id === null ? "A machine" : `Machine ${printable(id)}`;
+      await io.say(`${machine} ${where}: look for it there and delete it.`);
+    }
   }
 }

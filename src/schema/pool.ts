@@ -192,6 +192,10 @@ export const LeftBehind = z
   .object({
     worker: z.string(),
     instance: z.string().nullable().describe("its id at the provider; null: unknown"),
+    others: z
+      .array(z.string())
+      .optional()
+      .describe("ids of other machines that the provider made under the worker's name"),
     provider: z.string().describe("the address of its provider"),
   })
   .meta({ id: "LeftBehind" });

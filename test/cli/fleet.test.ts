@@ -79,6 +79,11 @@ test.each([
   ["of a machine that may be left names it", { leftBehind: LEFT }, MAY_BE_LEFT],
   ["of a machine that cannot have been made warns of nothing", {}, ""],
   [
+    "of several machines under one name names each",
+    { leftBehind: { ...LEFT, others: ["i-8"] } },
+    MAY_BE_LEFT + MAY_BE_LEFT.replace("i-7", "i-8"),
+  ],
+  [
     "of a machine without a known id names its worker",
     { leftBehind: { ...LEFT, instance: null } },
     MAY_BE_LEFT.replace("Machine i-7", "A machine"),

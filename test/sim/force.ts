@@ -75,8 +75,7 @@ export class Force {
     const known = this.#left.get(worker);
     if (known !== undefined && known !== null) return true;
     const left = record?.phase === "gone" ? leftBehind(record) : undefined;
-    const isDouble = record?.doubles.includes(instance) === true;
-    const isNamed = left !== undefined && (isDouble || (left.instance ?? instance) === instance);
+    const isNamed = left !== undefined && names(left, instance);
     // The pool's row may come back later than its worker.
     if (!isNamed || !this.mayDestroy(worker)) return known === null && record?.phase === "shutdown";
     this.#left.set(worker, now);
@@ -107,6 +106,11 @@ export function unnamed<Machine extends { worker: string; instance: string }>(
   left: readonly LeftBehind[],
 ): Machine | undefined {
   const isNamed = ({ worker, instance }: Machine) =>
-    left.some((one) => one.worker === worker && (one.instance ?? instance) === instance);
+    left.some((one) => one.worker === worker && names(one, instance));
   return [...machines].find((machine) => !isNamed(machine));
+}
+
+/** Whether what is said to be left behind is this machine, or may be. */
+function names({ instance, others = [] }: LeftBehind, id: string): boolean {
+  return instance === null || instance === id || others.includes(id);
 }

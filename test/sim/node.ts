@@ -49,6 +49,12 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #actor: Actor<State, Event, Message> | undefined;
   /** Counts the processes that this object has had: what an earlier one still does has no effect. */
   #life = 0;
+
+  /** Which process of the object this is: each has another number. */
+  get life(): number {
+    return this.#life;
+  }
+
   #dying = false;
   #firing = false;
   #alarmTries = 0;

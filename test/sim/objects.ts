@@ -345,8 +345,9 @@ export class Objects {
     const noReply = { status: null, durationMs: 1, problem: "no reply", answer: null, retryAfterMs: null };
     // Only its machine writes them, and sends of none that is not there.
     const row = this.webhook.disk.tables.get("deliveries")?.get(deliveryKey(number)) as DeliveryRow;
+    const { life } = this.webhook;
     const outcome = await this.#world
-      .call(ENDPOINT, "receiver", row.type, () => this.#audit.events.take(row))
+      .call(ENDPOINT, "receiver", row.type, () => this.#audit.events.take(row, life !== this.webhook.life))
       .catch(() => noReply);
     return { type: "attempted", number, tries, outcome };
   }

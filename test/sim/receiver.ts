@@ -87,8 +87,8 @@ export class EventReceiver {
     for (const { run, submittedAt } of rows) this.#neverSeen.delete(keyOf(run, submittedAt));
   }
 
-  /** An event arrives. */
-  async take({ id, type, body }: DeliveryRow): Promise<Outcome> {
+  /** An event arrives. `isLate`: its sender has died, and may have sent later events since then. */
+  async take({ id, type, body }: DeliveryRow, isLate: boolean): Promise<Outcome> {
     const outcome: Outcome = { status: 204, durationMs: 1, problem: null, answer: null, retryAfterMs: null };
     if (this.#world.now < this.#downUntil && !this.#world.quiet)
       return { ...outcome, status: null, problem: "nobody is there" };
@@ -99,9 +99,9 @@ export class EventReceiver {
       this.#world.violated(`hook: ${run} of ${project} is told`, run, ENDPOINT);
     const key = keyOf(run, Date.parse(submittedAt));
     const before = this.#latest.get(key) ?? 0;
-    if (version < before)
+    if (version < before && !isLate)
       this.#world.violated(`hook: version ${version} of ${run} is told after ${before}`, run, ENDPOINT);
-    this.#latest.set(key, version);
+    this.#latest.set(key, Math.max(version, before));
     if (type !== "run.updated") this.#ended.add(key);
     return outcome;
   }

@@ -13,9 +13,11 @@ const FORCED_REASON = "its pool is deleted by force";
 /** Who forces the deletion, and which machines it may leave behind. */
 export function forcedDeletion(state: ReadonlyConfigured | ReadonlyPool, { config, by = "" }: Configure) {
   const left: LeftBehind[] = [];
-  for (const { worker, instance, unmade, phase, turn } of providedWorkers(state)) {
+  const provider = accountName(config.provider);
+  for (const { worker, instance, doubles, unmade, phase, turn } of providedWorkers(state)) {
     if (phase === "asked" && turn === undefined) continue;
-    if (instance !== null || !unmade) left.push({ worker, instance, provider: accountName(config.provider) });
+    if (instance === null && unmade) continue;
+    left.push({ worker, instance, provider, ...(doubles.length === 0 ? {} : { others: doubles }) });
   }
   return { by, left };
 }

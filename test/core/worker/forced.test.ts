@@ -124,6 +124,32 @@ describe("P9: an operator can force the end of a worker", () => {
     expect(at(back, T0 + 30_000, listed("terminated")).record.phase).toBe("gone");
   });
 
+  test("P9: a listing of another machine brings it back, and ends its own machine, too (rules.md#r5)", () => {
+    const twin = { ...INSTANCE, id: "i-twin" };
+    const shown = (beganAt: number, more: object): WorkerEvent => ({
+      type: "sighting",
+      body: { worker: "default-s-1", provider: PROVIDER, beganAt, ...more, consistencyMs: 0 },
+    });
+    const doubled = at(ready(), T0, shown(T0, { instance: INSTANCE, doubles: [twin.id] }));
+    const gone = at(doubled, T0, force, destroyed);
+    expect(statusOf(gone, T0).leftBehind).toMatchObject({ instance: "i-1", others: ["i-twin"] });
+    expect(gone.record.events.at(-1)?.message).toContain(
+      "machine i-1, and i-twin under its name, may be left",
+    );
+    // The listing omits the first machine, which lives.
+    const later = T0 + 20_000;
+    const back = at(gone, later, shown(later, { instance: twin, doubles: [] }));
+    expect(back.record).toMatchObject({ phase: "shutdown", instance: { id: "i-twin" }, doubles: [] });
+    const ended = at(
+      back,
+      later,
+      shown(later + 1, { instance: { ...twin, state: "terminated" }, doubles: [] }),
+    );
+    expect(ended.record).toMatchObject({ phase: "shutdown", instance: { id: "i-1" } });
+    const own = { ...INSTANCE, state: "terminated" as const };
+    expect(at(ended, later, shown(later + 2, { instance: own })).record.phase).toBe("gone");
+  });
+
   test("P9: nothing else is forced: a repeated kill and one without force change nothing", () => {
     const state = at(ready(), T0, force);
     expect(at(state, T0, kill, force).record).toBe(state.record);

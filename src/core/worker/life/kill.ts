@@ -56,16 +56,23 @@ export function foldEnd(state: ExistingWorker, now: Instant): WorkerState {
   const { record } = state;
   if (record.phase !== "shutdown" || isSelfHosted(record)) return state;
   if (isSurelyUnmade(record)) return goneNow(state, "each call to make it was refused", now);
-  const { forced, instance, destroyAskedAt } = record;
+  const { forced, instance, destroyAskedAt, doubles, formerDoubles } = record;
   const mayLive = livePlacements(state).length > 0 || (instance !== null && destroyAskedAt === null);
   if (forced === null || mayLive) return state;
   const what = instance === null ? "a machine" : `machine ${instance.id}`;
-  return goneNow(state, `its end was forced by ${forced}: ${what} may be left at its provider`, now);
+  const others = [...doubles, ...formerDoubles].map((id) => `, and ${id} under its name,`).join("");
+  return goneNow(state, `its end was forced by ${forced}: ${what}${others} may be left at its provider`, now);
 }
 
-/** The machine that a forced end may leave behind; undefined: none. */
+/** The machines that a forced end may leave behind; undefined: none. */
 export function leftBehind(record: WorkerRecord): LeftBehind | undefined {
   const { forced, intent, instance } = record;
   if (forced === null || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
-  return { worker: intent.worker, instance: instance?.id ?? null, provider: accountName(intent.provider) };
+  const left = {
+    worker: intent.worker,
+    instance: instance?.id ?? null,
+    provider: accountName(intent.provider),
+  };
+  const others = [...record.doubles, ...record.formerDoubles];
+  return others.length === 0 ? left : { ...left, others };
 }

@@ -257,7 +257,20 @@ function foldListed(state: ExistingWorker, instance: Instance, beganAt: Instant,
   const next = { ...record, ...seen, reason, waits };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return foldLifecycle(found, instance, now);
-  return withMachine(found, {}, "a listing shows its machine, which had counted as gone", now);
+  const text = "a listing shows its machine, which had counted as gone";
+  return withMachine(found, othersOf(record, id), text, now);
+}
+
+/**
+ * The other machines of a worker that counted as gone, when a listing shows `own` as its machine. If the
+ * worker's end was forced, its known machine may be left behind, and the listing may omit it (rules.md#r5).
+ */
+function othersOf(record: WorkerRecord, own: string): Pick<NextDouble, "doubles" | "formerDoubles"> {
+  const { instance, forced } = record;
+  const left = forced === null || instance === null ? [] : [instance.id];
+  const doubles = record.doubles.filter((id) => id !== own);
+  const former = [...new Set([...left, ...record.formerDoubles])];
+  return { doubles, formerDoubles: former.filter((id) => id !== own && !doubles.includes(id)) };
 }
 
 /**
