@@ -3,6 +3,8 @@ import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorText } from "../src/shared/words.ts";
 import { countText } from "./end-runs.ts";
+import { withFakeCloud } from "./fake-cloud.ts";
+import type { FakeCloudName } from "./fake-clouds.ts";
 import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
 import { isNodeNewEnough, runByNodeOfCheckout } from "./runtime-needs.ts";
@@ -22,7 +24,10 @@ const ONE_PRESS_MS = 500;
 export type UpFlags = Pick<
   UpOptions,
   "port" | "fresh" | "machines" | "vcpus" | "memory" | "allowLocalWebhooks" | "allowLocalIssuers"
->;
+> & {
+  /** A second pool, on the fake of a cloud. */
+  cloud?: FakeCloudName;
+};
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -35,7 +40,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * A second Ctrl-C exits at once with 130: machines are killed without waiting for proof, the guard ends
  * workerd, and the next `drover up` in this state directory looks for leftovers.
  */
-export async function upCommand(options: UpOptions): Promise<number> {
+export async function upCommand(options: UpOptions & { cloud?: FakeCloudName }): Promise<number> {
   if (!isNodeNewEnough()) {
     const code = await runByNodeOfCheckout(SIGNALS);
     if (code !== undefined) return code;
@@ -46,8 +51,11 @@ export async function upCommand(options: UpOptions): Promise<number> {
   });
   try {
     // A signal during the start waits until the start is over: a start in progress cannot be undone.
-    const running = await up({ ...options, onProblem: (text) => say(2, `drover: ${text}`) });
-    say(1, greeting(running));
+    const onProblem = (text: string) => say(2, `drover: ${text}`);
+    const { cloud } = options;
+    const alone = await up({ ...options, onProblem });
+    const running = cloud === undefined ? alone : await withFakeCloud(alone, cloud, onProblem);
+    say(1, greeting(running, cloud));
     await stopAsked.signal;
     return await stop(running);
   } catch (error) {
@@ -59,7 +67,7 @@ export async function upCommand(options: UpOptions): Promise<number> {
   }
 }
 
-function greeting({ url, stateDir, adopted }: Up): string {
+function greeting({ url, stateDir, adopted }: Up, fake: string | undefined): string {
   const machines = adopted === 1 ? "1 machine that was" : `${adopted} machines that were`;
   return [
     `Drover is up at ${url}`,
@@ -67,6 +75,7 @@ function greeting({ url, stateDir, adopted }: Up): string {
     ...(adopted === 0 ? [] : [`It continues with ${machines} still running.`]),
     "Try, in another terminal:",
     ...linesToTry(stateDir, process.argv[1] ?? "drover", process.env.PATH ?? "").map((line) => `  ${line}`),
+    ...(fake === undefined ? [] : [`  drover run --pool ${fake} -- uname -a`]),
     "Ctrl-C stops everything.",
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 // `drover up`: starts Drover on this machine.
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { FAKE_CLOUDS } from "../../local/fake-clouds.ts";
 import type { UpFlags } from "../../local/up-command.ts";
 import { choiceOf } from "../config/choice.ts";
 import { LOCAL } from "../config/config.ts";
@@ -22,6 +23,7 @@ Examples:
   drover up
   drover up --fresh
   drover up --machines 2 --vcpus 4 --memory 8GiB
+  drover up --cloud ec2-fake
   drover up --port 8787 --state /var/tmp/drover
   drover --state /var/tmp/drover run -- uname -a`;
 
@@ -48,6 +50,12 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       "--memory <size>",
       "the memory of each machine (default: an equal share of nine tenths of this machine's)",
       size,
+    )
+    .addOption(
+      new Option(
+        "--cloud <fake>",
+        "add a pool of this name, on the fake of a cloud, to try that kind of pool",
+      ).choices(FAKE_CLOUDS),
     )
     .option(
       "--allow-local-webhooks",

@@ -12,6 +12,7 @@ export const NAMES = [
   "cache",
   "clock.json",
   "context.json",
+  "fake-clouds",
   "instances",
   "instances.json",
   "lock",

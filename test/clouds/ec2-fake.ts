@@ -1,4 +1,5 @@
 // A fake EC2 on 127.0.0.1, with the exact wire of the Query API, states, and faults by name.
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
@@ -31,13 +32,14 @@ export async function startEc2(options: Ec2Options = {}): Promise<Ec2Fake> {
   return { cloud, url };
 }
 
-export async function serveEc2(cloud: Ec2Cloud): Promise<{ server: Server; url: string }> {
+export async function serveEc2(cloud: Ec2Cloud, atPort = 0): Promise<{ server: Server; url: string }> {
   const tokens: Tokens = new Map();
   const buckets = new Buckets(cloud);
   const server = createServer((request, response) => {
     void readBody(request).then((body) => answer({ cloud, tokens, buckets }, request, body, response));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server.listen(atPort, "127.0.0.1");
+  await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return { server, url: `http://127.0.0.1:${port}` };
 }

@@ -95,8 +95,8 @@ export async function startFly(options: CloudOptions = {}): Promise<FlyFake> {
   return { cloud, url: await serveForTest(cloud, (request) => respond(cloud, request)) };
 }
 
-export function serveFly(cloud: FlyCloud) {
-  return serve(cloud, (request) => respond(cloud, request));
+export function serveFly(cloud: FlyCloud, atPort?: number) {
+  return serve(cloud, (request) => respond(cloud, request), undefined, atPort);
 }
 
 /** An error as Fly answers it: the status word is there in newer ones alone. */

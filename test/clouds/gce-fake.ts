@@ -113,8 +113,8 @@ export async function startGce(options: CloudOptions = {}): Promise<GceFake> {
   return { cloud, url: await serveForTest(cloud, (request) => respond(cloud, request)) };
 }
 
-export function serveGce(cloud: GceCloud) {
-  return serve(cloud, (request) => respond(cloud, request));
+export function serveGce(cloud: GceCloud, atPort?: number) {
+  return serve(cloud, (request) => respond(cloud, request), undefined, atPort);
 }
 
 /** An error as Google answers it. */

@@ -78,11 +78,12 @@ export async function startHetzner(options: CloudOptions = {}): Promise<HetznerF
   return { cloud, url: `${url}${cloud.root}` };
 }
 
-export async function serveHetzner(cloud: HetznerCloud) {
+export async function serveHetzner(cloud: HetznerCloud, atPort?: number) {
   const { url, stop } = await serve(
     cloud,
     (request) => respond(cloud, request),
     () => rateHeaders(cloud),
+    atPort,
   );
   return { url: `${url}${cloud.root}`, stop };
 }

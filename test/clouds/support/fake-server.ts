@@ -1,4 +1,5 @@
 // An HTTP server on 127.0.0.1 that speaks for a fake cloud. Answers may be lost, cut, or another server's.
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
@@ -38,6 +39,7 @@ export async function serve(
   cloud: FakeCloud,
   respond: Respond,
   headers: (request: FakeRequest) => Record<string, string> = () => ({}),
+  atPort = 0,
 ): Promise<Served> {
   const server = createServer((message, response) => {
     void readBody(message).then((text) => {
@@ -51,7 +53,8 @@ export async function serve(
       send(cloud, response, { ...answer, headers: { ...extra, ...answer.headers } });
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server.listen(atPort, "127.0.0.1");
+  await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const stop = () => {
     server.close();

@@ -40,14 +40,14 @@ const ZONE_OUT = "eu-west-1a";
 export const EC2_WAY: WholeWay = {
   name: "ec2",
   credentials: `${JSON.stringify(KEYS, null, 2)}\n`,
-  async start({ onBoot, onEnd }) {
+  async start({ onBoot, onEnd, port }) {
     const cloud = new Ec2Cloud({
       bootMs: 500,
       endMs: 500,
       onBoot: ({ id, token = "", userData }) => onBoot({ id, name: token, userData }),
       onEnd: ({ id }) => onEnd(id),
     });
-    const { server, url } = await serveEc2(cloud);
+    const { server, url } = await serveEc2(cloud, port);
     return {
       url,
       stop() {
@@ -86,10 +86,10 @@ export const EC2_WAY: WholeWay = {
 export const HETZNER_WAY: WholeWay = {
   name: "hetzner",
   credentials: `${HETZNER_TOKEN}\n`,
-  async start({ onBoot, onEnd }) {
+  async start({ onBoot, onEnd, port }) {
     const cloud = new HetznerCloud({ bootMs: 500, endMs: 500, onBoot, onEnd: ({ id }) => onEnd(id) });
     return {
-      ...(await serveHetzner(cloud)),
+      ...(await serveHetzner(cloud, port)),
       settle: () => cloud.settle(),
       ended(id) {
         throw new Error(`server ${id} was switched off from within, and would go on costing money`);
@@ -118,10 +118,10 @@ export const FLY_WAY: WholeWay = {
   name: "fly",
   credentials: FLY_TOKEN,
   endsWithFirstProcess: true,
-  async start({ onBoot, onEnd }) {
+  async start({ onBoot, onEnd, port }) {
     const cloud = new FlyCloud({ bootMs: 500, endMs: 500, onBoot, onEnd: ({ id }) => onEnd(id) });
     return {
-      ...(await serveFly(cloud)),
+      ...(await serveFly(cloud, port)),
       settle: () => cloud.settle(),
       ended: (id) => cloud.exited(id),
       trouble(how) {
@@ -145,10 +145,10 @@ export const FLY_WAY: WholeWay = {
 export const GCE_WAY: WholeWay = {
   name: "gce",
   credentials: JSON.stringify(KEY_OF_GOOGLE, null, 2),
-  async start({ onBoot, onEnd }) {
+  async start({ onBoot, onEnd, port }) {
     const cloud = new GceCloud({ bootMs: 500, endMs: 500, onBoot, onEnd: ({ id }) => onEnd(id) });
     return {
-      ...(await serveGce(cloud)),
+      ...(await serveGce(cloud, port)),
       settle: () => cloud.settle(),
       ended(id) {
         throw new Error(`${id} was switched off from within, and its disk would go on costing money`);

@@ -14,10 +14,12 @@ import { startWay } from "./start-way.ts";
 const RUNS = sized(60, 200);
 const MAX_INSTANCES = 4;
 
-/** What a fake tells about its machines. */
+/** What a fake tells about its machines, and where it listens. */
 export interface Lives {
   onBoot(machine: Booted): void;
   onEnd(id: string): void;
+  /** Default: any free port. */
+  port?: number | undefined;
 }
 
 /**

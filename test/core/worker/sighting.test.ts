@@ -164,6 +164,12 @@ describe("no omission counts too soon after a call that can have changed what ex
   const failure = { class: "temporary" as const, text: "no answer" };
   const failed: WorkerEvent = { type: "create_answered", answer: { kind: "failed", failure } };
   const asked = at(nothing(), T0, { type: "create", body: intent() });
+  const worksOnIt: WorkerEvent = {
+    type: "create_answered",
+    answer: { kind: "pending", retryAfterMs: 1_000, text: "it works on it" },
+  };
+  const noRoom = { class: "capacity" as const, text: "no room" };
+  const refused: WorkerEvent = { type: "create_answered", answer: { kind: "failed", failure: noRoom } };
 
   test.each([
     ["a create", unleased, T0 + UNLISTED_MS],
@@ -171,6 +177,11 @@ describe("no omission counts too soon after a call that can have changed what ex
     [
       "a create without an answer, given up",
       at(asked, T0, failed, kill),
+      T0 + CREATE_STRAGGLER_MS + CONSISTENCY,
+    ],
+    [
+      "a create without an answer, on which the provider then works, and which it refuses at last",
+      at(asked, T0, failed, worksOnIt, refused),
       T0 + CREATE_STRAGGLER_MS + CONSISTENCY,
     ],
     ["a create under way, given up", at(asked, T0, kill), T0 + CREATE_STRAGGLER_MS + CONSISTENCY],

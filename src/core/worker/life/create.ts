@@ -182,7 +182,9 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
  */
 function foldPending(state: ExistingWorker, { retryAfterMs, text }: Pending, now: Instant): WorkerState {
   const { record } = state;
-  const pending = { mayBeMade: true, calling: false, calledAt: now, createNotBefore: now + retryAfterMs };
+  // An earlier call without an answer may still take effect, as may one of a process that has died.
+  const calledAt = Math.max(record.calledAt ?? 0, now);
+  const pending = { mayBeMade: true, calling: false, calledAt, createNotBefore: now + retryAfterMs };
   const next = { ...record, ...pending, failure: null };
   if (callWanted(next) === "create") next.waits = true;
   const reason = record.phase === "booting" ? `being created: ${clause(text)}` : record.reason;
