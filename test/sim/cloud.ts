@@ -297,9 +297,10 @@ export class Cloud {
   }
 
   #promise({ worker, instanceType, pool, zone }: CreateWorker): Instance {
+    const nth = this.#former.filter(([name]) => name === worker).length + 1;
     return {
       ...(zone === null ? {} : { zone }),
-      id: `i-${worker}`,
+      id: nth === 1 ? `i-${worker}` : `i-${worker}-${nth}`,
       name: worker,
       address: null,
       state: "running",

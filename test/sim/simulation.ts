@@ -8,6 +8,7 @@ import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { projectOfRun, runIdIn } from "../../src/shared/access/project.ts";
+import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
@@ -148,7 +149,7 @@ class Simulation {
       end: (instance: string, why: string) => this.#end(instance, why),
     };
     const chance = new Chance(options.seed ^ 0x7f4a7c15);
-    const namesAreFree = pool.provider.kind !== "http" && options.seed % 2 === 0;
+    const namesAreFree = TRAITS[pool.provider.kind].freesNames === true;
     this.#cloud = new Cloud(this.#world, boot, chance, { namesAreFree, ...setting.account });
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);

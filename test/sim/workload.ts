@@ -49,7 +49,8 @@ export function poolOf(seed: number): { pool: PoolConfig; projectOfNext: () => s
   // Apart from the chance of everything else, so that all else is the same with projects and without.
   const chance = new Chance(seed ^ 0x2c1b3c6d);
   const hasProjects = chance.between(1, PROJECTS_IN) === 1;
-  const cloud = chance.between(1, CLOUDS_IN) === 1 ? CLOUD : {};
+  const kinds = { ...CLOUD, ...(seed % 2 === 0 ? { provider: GCE } : {}) };
+  const cloud = chance.between(1, CLOUDS_IN) === 1 ? kinds : {};
   if (!hasProjects) return { pool: { ...POOL, ...cloud }, projectOfNext: () => "default" };
   return {
     pool: { ...POOL, ...cloud, projects: PROJECTS },
@@ -83,6 +84,18 @@ const CLOUD: Pick<PoolConfig, "provider" | "instanceTypes" | "image" | "spotPati
     large: { vcpus: 4, memory: "8GiB", disk: 0, gpus: 0, price: 3 },
   },
 };
+/** A cloud that goes by names, which are free again once their machines have ended (clouds.md#free-names). */
+const GCE: PoolConfig["provider"] = {
+  kind: "gce",
+  project: "sim",
+  zones: ["a", "b"],
+  credentials: { binding: "CLOUD_SIM" },
+  network: "global/networks/default",
+  publicIp: true,
+  diskType: "pd-balanced",
+  maxLife: "24h",
+};
+
 /** Of so many stories one is about such a cloud. */
 const CLOUDS_IN = 3;
 

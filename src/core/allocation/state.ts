@@ -77,6 +77,11 @@ export interface TaskRecord {
    * The present attempt does not start before this time. Only a host that can wait gets its order earlier.
    */
   startAt?: Instant;
+  /**
+   * The number of the attempt whose delay is over. It may have been ordered, so the delay stays over, even if
+   * the clock goes back.
+   */
+  delayOver?: number;
   /** The interval in which restarts are counted. Absent: it begins with the placement (restart.md#note-1). */
   window?: RestartWindow;
   restarts: number;

@@ -71,6 +71,22 @@ test("an agent that does not say that it waits is ordered nothing before the tim
   expect(ordersOf(story)).toEqual(["build-17/m/1.2 run"]);
 });
 
+test("a delay that is over stays over if the clock goes back: what was ordered may run (rules.md#r1)", () => {
+  const story = resting(false, group(task("m", AGAIN), task("post", poststop)));
+  story.now = allocationMachine.wakeAt(story.state) ?? 0;
+  story.apply({ type: "tick" });
+  expect(ordersOf(story)).toContain("build-17/m/1.2 run");
+  // Its host has the order, and its word on the start is still under way.
+  story.now -= 5_000;
+  story.apply({ type: "tick" });
+  expect(ordersOf(story)).toContain("build-17/m/1.2 run");
+  story.apply({ type: "abort", reason: "", by: "ann" });
+  // It is stopped like a task that runs, and is not taken for one that was never ordered.
+  expect(story.run.record.tasks[0]?.dead).toBeUndefined();
+  expect(ordersOf(story)).toContain("build-17/m/1.2 stop");
+  expect(ordersOf(story).join()).not.toContain("post");
+});
+
 test("whether it waits is settled when the attempt before ends, whatever agent follows", () => {
   const ordered = resting(true);
   ordered.waits = false;

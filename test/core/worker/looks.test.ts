@@ -4,7 +4,7 @@ import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import type { ExistingWorker } from "../../../src/core/worker/state.ts";
 import type { ProviderConfig } from "../../../src/schema/pool/provider-config.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
-import { at, CONSISTENCY, INSTANCE, intent, LEASE, owed, ready, T0 } from "../support/worker.ts";
+import { at, CONSISTENCY, INSTANCE, intent, LEASE, nothing, owed, ready, T0 } from "../support/worker.ts";
 
 // A provider that can be asked for one machine is asked, before the machine is believed gone
 // (clouds.md#looking-for-a-machine).
@@ -125,5 +125,35 @@ describe("while the host's lease lives", () => {
     expect(omitted(refused, soon).record.looks).toBe(false);
     expect(omitted(refused, soon).record.phase).toBe("shutdown");
     expect(omitted(refused, LATER).record.looks).toBe(true);
+  });
+});
+
+// clouds.md#free-names
+describe("where the name of an ended machine is free again", () => {
+  const asked = at(nothing(), T0, { type: "create", body: intent({ provider, settings }) });
+  const failure = { class: "temporary" as const, text: "connection reset" };
+  const lost = at(asked, T0, { type: "create_answered", answer: { kind: "failed", failure } });
+  const shows = (state: ExistingWorker, beganAt: number, listed: "running" | "terminated") => {
+    const instance = { ...INSTANCE, state: listed };
+    const body = { worker: "default-s-1", provider, beganAt, instance, consistencyMs: CONSISTENCY };
+    return at(state, beganAt, { type: "sighting", body });
+  };
+
+  test("its end is not that of a worker whose create may still take effect", () => {
+    const ended = shows(lost, T0 + 1, "terminated");
+    expect(ended.record).toMatchObject({ phase: "shutdown", instance: null });
+    const another = shows(ended, T0 + 2, "running");
+    expect(another.record).toMatchObject({ phase: "shutdown", instance: { id: INSTANCE.id } });
+    expect(owed(another, T0 + 2, "create")).toEqual([]);
+  });
+
+  test("a listing from after that time ends the worker", () => {
+    const ended = shows(lost, T0 + 1, "terminated");
+    const later = (ended.record.calledAt ?? 0) + CONSISTENCY;
+    expect(shows(ended, later, "terminated").record.phase).toBe("gone");
+  });
+
+  test("its end is that of a worker that knows it", () => {
+    expect(shows(living, T0 + 1, "terminated").record.phase).toBe("gone");
   });
 });

@@ -44,8 +44,16 @@ export function settleGroup(run: PlacedRun): void {
 function settleTask(run: PlacedRun, { name }: GroupTask): void {
   const { view } = run;
   const one = view.members.find(({ task }) => task.name === name);
+  if (one !== undefined) endDelay(run, one);
   if (one?.phase.kind === "over") endTask(run, one, one.phase.attempt);
   else if (one?.isStopping && one.state !== "dead") stopTask(run, view, one);
+}
+
+/** Notes that the delay before a start is over, unless the host waits for it. */
+function endDelay(run: PlacedRun, { task, known, n, attempt, state }: Member): void {
+  const { startAt, delayOver } = known;
+  if (startAt === undefined || attempt !== undefined || state === "dead" || isWithHost(known)) return;
+  if (delayOver !== n && run.now >= startAt) run.changeTask(task, { delayOver: n });
 }
 
 /** Stops a task once its turn has come. */
@@ -216,7 +224,8 @@ export function mayBeOrdered(view: GroupView, one: Member, now: Instant): boolea
   if (restarting === true) return true;
   // A host that has stopped other tasks by itself starts no poststop task.
   if (task.hook === "poststop" && members.some((other) => isCutByHost(view, other))) return false;
-  return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stageOf(view), members));
+  const isDue = known.delayOver === one.n || now >= (known.startAt ?? 0);
+  return isWithHost(known) || (isDue && gateIsOpen(task, stageOf(view), members));
 }
 
 /** Whether the host has nothing of the run: some tasks are not dead, and all of these wait for an order. */

@@ -36,7 +36,7 @@ export function foldSighting(before: ExistingWorker, listed: Sighting, now: Inst
   if (instance?.state === "terminated") {
     return record.phase === "gone" || isAnother(record, instance.id)
       ? state
-      : foldEnded(state, instance, now);
+      : foldEnded(state, instance, beganAt, now);
   }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone" || isListed) return state;
@@ -79,17 +79,36 @@ function foldMissing(state: ExistingWorker, proof: string, now: Instant): Worker
 }
 
 /**
- * Applies the end of the worker's machine. A machine can be created and end between two listings: the pool
- * counts the cost of a known machine, so its id is noted.
+ * Applies the end of the worker's machine, as the provider saw it at `seenAt`. A machine can be created and
+ * end between two listings: the pool counts the cost of a known machine, so its id is noted.
  */
-function foldEnded(state: ExistingWorker, instance: Instance, now: Instant): WorkerState {
+function foldEnded(state: ExistingWorker, instance: Instance, seenAt: Instant, now: Instant): WorkerState {
   const { record } = state;
   const shown = record.instance === null ? { ...record, ...knownOf(record, instance, now) } : record;
   const known = withPaidUntil({ ...state, record: withFault(shown, instance, now) }, instance, now);
   const isWithdrawn = instance.fault !== undefined && record.phase === "booting";
   const text = instance.fault === undefined ? "" : `: ${clause(instance.fault.text)}`;
   const proof = `the provider says that it is terminated${text}`;
-  return withNextDouble(known) ?? goneNow(known, proof, now, isWithdrawn ? "withdrawn" : undefined);
+  const next = withNextDouble(known);
+  if (next !== undefined) return next;
+  const outcome = isWithdrawn ? "withdrawn" : undefined;
+  if (mayMakeAnother(record, seenAt)) return shutDown(withoutMachine(known), proof, now, outcome);
+  return goneNow(known, proof, now, outcome);
+}
+
+/**
+ * Whether a create call without an answer may make another machine, although one of the worker's name had
+ * ended at `seenAt`: where the name of an ended machine is free again (clouds.md#free-names).
+ */
+function mayMakeAnother(record: WorkerRecord, seenAt: Instant): boolean {
+  const { intent, instance, mayBeMade, calling, calledAt } = record;
+  if (intent.kind === "self-hosted" || instance !== null || !(mayBeMade || calling)) return false;
+  return TRAITS[intent.provider.kind].freesNames === true && seenAt < (calledAt ?? 0);
+}
+
+/** The worker as if it had never known its machine: what a listing shows under its name is its own. */
+function withoutMachine(state: ExistingWorker): ExistingWorker {
+  return { ...state, record: { ...state.record, instance: null } };
 }
 
 /** Notes the end of what is paid for the machine. */
@@ -122,7 +141,7 @@ export function foldFound(before: ExistingWorker, answer: FindAnswer, now: Insta
   if (isAnother(record, instance.id)) return state;
   const found = { ...state, record: { ...state.record, omittedAt: null } };
   return instance.state === "terminated"
-    ? foldEnded(found, instance, now)
+    ? foldEnded(found, instance, now, now)
     : foldListed(found, instance, now, now);
 }
 
