@@ -83,6 +83,17 @@ describe("a machine that the provider calls terminated is gone (invariant 3)", (
   });
 });
 
+test("one that was omitted before, and shown again, is paid for until it is seen to end (pool.md#prices)", () => {
+  const first = T0 + HOUR;
+  const gone = twoOmissions(unleased, first, first + CONSISTENCY);
+  expect(gone.record).toMatchObject({ phase: "gone", paid: { until: first } });
+  const later = first + HOUR;
+  const back = at(gone, later, listing(later, { instance: INSTANCE }));
+  const end = later + HOUR;
+  const ended = at(back, end, listing(end, { instance: { ...INSTANCE, state: "terminated" } }));
+  expect(ended.record).toMatchObject({ phase: "gone", paid: { until: end } });
+});
+
 describe("that a listing omits it is proof only the second time, and spaced (R5, invariant 3)", () => {
   const first = T0 + HOUR;
 

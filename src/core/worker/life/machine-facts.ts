@@ -28,10 +28,14 @@ function bornAt({ createdAt }: Instance, askedAt: Instant, now: Instant): Instan
   return isPlausible ? Math.min(now, Math.max(askedAt, at)) : askedAt;
 }
 
-/** When the machine ended: as the provider says, or else when a listing first omitted it, or now. */
+/**
+ * When the machine ended: as the provider says, or else now, or when a listing first omitted it. An omission
+ * says nothing of a machine that was shown after it.
+ */
 function endedAt({ omittedAt }: WorkerRecord, shown: Instance | undefined, now: Instant): Instant {
-  const said = shown?.endedAt === undefined ? Number.NaN : Date.parse(shown.endedAt);
-  return said <= now + CLOCK_DRIFT_MS ? Math.min(now, said) : Math.min(now, omittedAt ?? now);
+  if (shown === undefined) return Math.min(now, omittedAt ?? now);
+  const said = shown.endedAt === undefined ? Number.NaN : Date.parse(shown.endedAt);
+  return said <= now + CLOCK_DRIFT_MS ? Math.min(now, said) : now;
 }
 
 /** Until when a machine that has ended is paid for: providers count whole steps (pool.md#prices). */
