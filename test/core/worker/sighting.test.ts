@@ -83,7 +83,7 @@ describe("a machine that the provider calls terminated is gone (invariant 3)", (
   });
 });
 
-test("one that was omitted before, and shown again, is paid for until it is seen to end (pool.md#prices)", () => {
+test("what was omitted, and shown again, is paid for until it is seen to end (pool.md#prices)", () => {
   const first = T0 + HOUR;
   const gone = twoOmissions(unleased, first, first + CONSISTENCY);
   expect(gone.record).toMatchObject({ phase: "gone", paid: { until: first } });
