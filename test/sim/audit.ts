@@ -398,7 +398,7 @@ export class Audit implements ObjectsAudit {
     for (const life of this.cloud?.lives() ?? []) {
       const { worker, type, bornAt, second, isListed } = life;
       if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
-      if (!isListed && !this.#isKnown(worker)) continue; // what lives and ends unseen cannot count
+      if (!isListed && !this.#isKnown(life)) continue; // what lives and ends unseen cannot count
       const seenUntil = Math.max(bornAt, this.#leftAt(life) ?? life.endedAt);
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;
       dearest += (priceOf(type) * this.#world.planeJumpedMs) / HOUR_MS;
@@ -418,11 +418,12 @@ export class Audit implements ObjectsAudit {
     return this.force.leftSince(worker) ?? (neverSeen ? (record.goneAt ?? undefined) : undefined);
   }
 
-  /** Whether the worker knows its machine, from the provider or from its host. */
-  #isKnown(worker: string): boolean {
+  /** Whether the worker knows its machine, from the provider or its host, or may have left it behind. */
+  #isKnown({ worker, endedAt }: Life): boolean {
     const record = this.objects?.workers.get(worker)?.disk.value;
     if (record == null) return false;
-    return record.instance !== null || record.incarnation > 0 || record.forced !== null;
+    const isLeft = record.forced !== null && this.force.killedAt(worker) < endedAt;
+    return record.instance !== null || record.incarnation > 0 || isLeft;
   }
 
   #checkResources(): void {
