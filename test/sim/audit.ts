@@ -396,7 +396,7 @@ export class Audit implements ObjectsAudit {
     const priceOf = (type: string) => config?.instanceTypes[type]?.price ?? 0;
     let [cost, dearest] = [0, 0];
     for (const life of this.cloud?.lives() ?? []) {
-      const { worker, type, bornAt, second, isListed } = life;
+      const { type, bornAt, second, isListed } = life;
       if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
       if (!isListed && !this.#isKnown(life)) continue; // what lives and ends unseen cannot count
       const seenUntil = Math.max(bornAt, this.#leftAt(life) ?? life.endedAt);
