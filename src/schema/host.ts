@@ -9,6 +9,7 @@ export type { StreamName } from "../shared/attempt-id.ts";
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
 import { InstantText, Name, SnapshotId } from "./common.ts";
+import { Peaks } from "./run/peaks.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
 
@@ -174,6 +175,7 @@ export const AttemptReport = z.object({
       by: z.enum(["cgroup", "processes"]),
     })
     .optional(),
+  peaks: Peaks.optional().describe("once no process of it is left: the most that it has used"),
   log: z.object({ stdout: LogPiece, stderr: LogPiece }).partial().optional(),
 });
 export type AttemptReport = z.infer<typeof AttemptReport>;

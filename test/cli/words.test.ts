@@ -241,7 +241,7 @@ test("P35: what an ended run has used is not shown as dashes", async () => {
   expect(await said("stats", "r1")).toEqual({
     code: 0,
     stdout: "",
-    stderr: "drover: Run r1 has ended; usage is only shown while a run is running.\n",
+    stderr: "drover: Run r1 has ended, and nothing was measured while it ran.\n",
   });
 });
 
