@@ -73,7 +73,7 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
     for (const attempt of task.attempts) {
       text += printable(`  attempt ${attempt.id}: ${attempt.state} ${exitText(attempt.exit)}`).trimEnd();
       const used = peaksText(attempt.peaks);
-      text += used === "" ? "\n" : `; ${used}\n`;
+      text += used === "" ? "\n" : `\n    ${used}\n`;
     }
     for (const event of task.events) {
       text += `  ${event.at}  ${printable(event.type)}: ${printable(event.message)}\n`;

@@ -93,12 +93,13 @@ test("drover status shows the peaks of each attempt, and no word of what was not
     .toString()
     .split("\n")
     .map((line) => line.trim());
-  expect(lines.filter((line) => /^attempt|^Size/.test(line))).toEqual([
+  expect(lines.filter((line) => /^attempt|^used|^Size/.test(line))).toEqual([
     "Size       Run r1 used at most 300MiB of its 8GiB of memory. Next time: --memory 384MiB",
     "attempt r1/main/1.1: exited with exit code 0",
-    "attempt r1/main/1.2: exited with exit code 0; used at most 0.40 CPUs, 12s of processor time, " +
-      "300MiB of memory, >8MiB of disk",
-    "attempt r1/main/1.3: exited with exit code 0; used at most 1MiB of memory",
+    "attempt r1/main/1.2: exited with exit code 0",
+    "used at most 0.40 CPUs, 12s of processor time, 300MiB of memory, >8MiB of disk",
+    "attempt r1/main/1.3: exited with exit code 0",
+    "used at most 1MiB of memory",
   ]);
 });
 
