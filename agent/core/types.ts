@@ -212,8 +212,6 @@ export interface RawUsage {
   peakBytes?: number | undefined;
   /** `peakBytes` is not the kernel's, but that of one process. */
   peakIsSampled?: true | undefined;
-  /** Files that the kernel caches for the attempt: a part of its memory. Absent: unknown. */
-  cacheBytes?: number | undefined;
 }
 
 /** `sampling`: a sample is being taken. */

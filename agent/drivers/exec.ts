@@ -117,7 +117,10 @@ export class ExecDriver implements Driver {
     const { empty, killed, alive } = await killTree(query, group, waitMs, now);
     if (!empty) return { killed, alive: textOf(alive) };
     groups.forget(id);
-    if (running === undefined) return { killed };
+    if (running === undefined) {
+      this.#peaks.forget(id);
+      return { killed };
+    }
     await endShim(running);
     this.#running.delete(id);
     return { killed, peaks: await this.#peaks.end(id) };
@@ -134,7 +137,7 @@ export class ExecDriver implements Driver {
     const { groups } = this.#options;
     const shimOf = (id: string) => this.#running.get(id)?.shim;
     const used = measure(new Map(ids.map((id) => [id, { group: groups.of(id), shim: shimOf(id) }])));
-    for (const [id, sample] of Object.entries(used)) this.#peaks.sampled(id, sample);
+    void this.#peaks.sampled(used);
     return used;
   }
 

@@ -113,10 +113,10 @@ describe("a keeper without cgroups", () => {
     const first = keeper();
     first.began(ID);
     clock += 1_000;
-    first.sampled(ID, { cpuMs: 500, memoryBytes: 9 * MIB, pids: 3 });
+    await first.sampled({ [ID]: { cpuMs: 500, memoryBytes: 9 * MIB, pids: 3 } });
     const second = keeper();
     clock += 1_000;
-    second.sampled(ID, { cpuMs: 1_300, memoryBytes: 4 * MIB, pids: 1 });
+    await second.sampled({ [ID]: { cpuMs: 1_300, memoryBytes: 4 * MIB, pids: 1 } });
     writeFileSync(join(dir, "local", "file"), Buffer.alloc(MIB, 7));
     const peaks = await second.end(ID);
     expect(peaks).toMatchObject({
@@ -126,6 +126,18 @@ describe("a keeper without cgroups", () => {
       cpus: 0.8,
     });
     expect(peaks?.diskBytes).toBeGreaterThanOrEqual(MIB);
+  });
+
+  test("files that are deleted before the end count, of each of many attempts (tasks.md#peaks)", async () => {
+    const ids = ["a/main/1.1", "b/main/1.1", "c/main/1.1"];
+    const sample = { cpuMs: 0, memoryBytes: MIB, pids: 1 };
+    const one = keeper();
+    for (const id of ids) one.began(id);
+    const file = join(dir, "local", "file");
+    writeFileSync(file, Buffer.alloc(4 * MIB, 7));
+    await one.sampled(Object.fromEntries(ids.map((id) => [id, sample])));
+    rmSync(file);
+    for (const id of ids) expect((await one.end(id))?.diskBytes).toBeGreaterThanOrEqual(4 * MIB);
   });
 
   test("a file that is no record of peaks is as good as none", async () => {

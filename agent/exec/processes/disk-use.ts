@@ -41,9 +41,10 @@ class Count {
 
   /** Adds a directory and everything below it on the same file system. */
   async add(path: string | Buffer, depth = 0, device?: number): Promise<void> {
-    const folder = openDir(path);
-    if (folder === undefined) return;
+    let folder: number | undefined;
     try {
+      folder = openDir(path);
+      if (folder === undefined) return;
       const { dev, blocks } = lstatSync(`/proc/self/fd/${folder}/.`);
       if (device !== undefined && dev !== device) return;
       this.bytes += blocks * BLOCK_BYTES;
@@ -52,7 +53,7 @@ class Count {
       // This user may not read the directory, or it has changed meanwhile.
       this.isLeast = true;
     } finally {
-      closeSync(folder);
+      if (folder !== undefined) closeSync(folder);
     }
   }
 

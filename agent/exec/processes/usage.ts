@@ -69,16 +69,20 @@ export function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
     if (bytes !== undefined) kernelCounts.memoryBytes = Number(bytes);
     if (pids !== undefined) kernelCounts.pids = Number(pids);
     const peak = read("memory.peak") ?? read("memory.max_usage_in_bytes");
-    const cache = cachedBytes(read("memory.stat") ?? "");
     if (peak !== undefined) kernelCounts.peakBytes = Number(peak);
-    if (cache !== undefined) kernelCounts.cacheBytes = cache;
   }
   return kernelCounts;
 }
 
+/** The files that the kernel caches for a cgroup; undefined if it does not say. */
+export function cachedBytesOf({ folders }: Group): number | undefined {
+  const stats = folders.map(({ path }) => tryReadText(join(path, "memory.stat")) ?? "");
+  return stats.map(cachedBytes).find((bytes) => bytes !== undefined);
+}
+
 /**
- * The files that the kernel caches for a cgroup, without those that are in memory only; undefined if it does
- * not say. In version 1 the numbers that include groups below begin with `total_`.
+ * The cached files in `memory.stat`, without those that are in memory only. In version 1 the numbers that
+ * include groups below begin with `total_`.
  */
 function cachedBytes(stat: string): number | undefined {
   const numberOf = (name: string) => new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1];
