@@ -84,9 +84,10 @@ function withOutput(
  */
 function withTreeGone(
   attempt: AttemptState,
-  { killed, peaks = attempt.peaks }: EventOf<"tree_gone">,
+  { killed, peaks: measured }: EventOf<"tree_gone">,
   now: Instant,
 ): AttemptState {
+  const { peaks = measured } = attempt;
   return {
     ...attempt,
     task: undefined,
