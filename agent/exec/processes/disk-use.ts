@@ -5,7 +5,7 @@ import { inside, openDir, succeeds } from "../files/descriptors.ts";
 
 /** Blocks of `stat(2)` are 512 bytes, whatever the file system. */
 const BLOCK_BYTES = 512;
-/** The most entries that one count looks at: about a tenth of a second of a processor (tasks.md#peaks). */
+/** The most entries that one count looks at: about 0.15 s of a processor (tasks.md#peaks). */
 export const MAX_COUNTED_ENTRIES = 20_000;
 /** After this many entries the event loop runs other work. */
 const ENTRIES_PER_TURN = 200;

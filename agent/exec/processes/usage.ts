@@ -1,4 +1,5 @@
 // How much processor time and memory do attempts and the machine use?
+import { existsSync } from "node:fs";
 import { cpus, freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Group, membersOf } from "../../../posix/cgroup.ts";
@@ -58,25 +59,31 @@ export function measureHost(): RawUsage {
  */
 export function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
   const kernelCounts: Partial<RawUsage> = {};
-  for (const { path } of folders) {
-    const read = (name: string) => tryReadText(join(path, name));
-    const micros = /^usage_usec (\d+)$/m.exec(read("cpu.stat") ?? "")?.[1];
-    const nanos = read("cpuacct.usage");
-    const bytes = read("memory.current") ?? read("memory.usage_in_bytes");
+  for (const { path, version } of folders) {
+    const read = (name: string) => readIfFile(join(path, name));
+    const isNew = version === 2;
+    const micros = /^usage_usec (\d+)$/m.exec((isNew && read("cpu.stat")) || "")?.[1];
+    const nanos = isNew ? undefined : read("cpuacct.usage");
+    const bytes = read(isNew ? "memory.current" : "memory.usage_in_bytes");
     const pids = read("pids.current");
     if (micros !== undefined) kernelCounts.cpuMs = Math.round(Number(micros) / 1e3);
     if (nanos !== undefined) kernelCounts.cpuMs = Math.round(Number(nanos) / 1e6);
     if (bytes !== undefined) kernelCounts.memoryBytes = Number(bytes);
     if (pids !== undefined) kernelCounts.pids = Number(pids);
-    const peak = read("memory.peak") ?? read("memory.max_usage_in_bytes");
+    const peak = read(isNew ? "memory.peak" : "memory.max_usage_in_bytes");
     if (peak !== undefined) kernelCounts.peakBytes = Number(peak);
   }
   return kernelCounts;
 }
 
+/** Reads a file that most cgroups lack: to look for it costs less than an error. */
+function readIfFile(path: string): string | undefined {
+  return existsSync(path) ? tryReadText(path) : undefined;
+}
+
 /** The files that the kernel caches for a cgroup; undefined if it does not say. */
 export function cachedBytesOf({ folders }: Group): number | undefined {
-  const stats = folders.map(({ path }) => tryReadText(join(path, "memory.stat")) ?? "");
+  const stats = folders.map(({ path }) => readIfFile(join(path, "memory.stat")) ?? "");
   return stats.map(cachedBytes).find((bytes) => bytes !== undefined);
 }
 
