@@ -8,10 +8,11 @@ import { peakCells, roughSize } from "../terminal/peaks.ts";
 import { asJson, briefDuration, table } from "../terminal/text.ts";
 
 const HELP = `
-While the run is running, CPU is the number of processors used recently, and TIME the
-processor time used so far. Once it has ended, this shows the most that each task has used
-at a time: its peaks, of all its attempts that are kept. A dash means that its host has not
-measured that, and > that there were more files than a host counts.
+While the run is running, CPU is the number of processors used recently, TIME the
+processor time used so far, and PEAK the most memory so far. Once it has ended, this shows
+the most that each task has used at a time: its peaks, of all its attempts that are kept.
+A dash means that its host has not measured that, and > that there were more files than a
+host counts.
 
 Examples:
   drover stats web-3
@@ -51,7 +52,7 @@ function view({ tasks, total }: RunStats): string {
     ...cells(usage),
   ]);
   if (tasks.length > 1) rows.push(["total", "", ...cells(total)]);
-  return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PIDS"], rows, Number.POSITIVE_INFINITY);
+  return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PEAK", "PIDS"], rows, Number.POSITIVE_INFINITY);
 }
 
 function peaksView({ tasks }: RunStats): string {
@@ -60,8 +61,9 @@ function peaksView({ tasks }: RunStats): string {
 }
 
 function cells(usage: RunStats["total"]): string[] {
-  if (usage === null) return ["-", "-", "-", "-"];
-  const { cpus, cpuMs, memoryBytes, pids } = usage;
+  if (usage === null) return ["-", "-", "-", "-", "-"];
+  const { cpus, cpuMs, memoryBytes, peakMemoryBytes, pids } = usage;
+  const peak = peakMemoryBytes === undefined ? "-" : roughSize(peakMemoryBytes);
   const recent = cpus === undefined ? "-" : cpus.toFixed(2);
-  return [recent, briefDuration(cpuMs), roughSize(memoryBytes), String(pids)];
+  return [recent, briefDuration(cpuMs), roughSize(memoryBytes), peak, String(pids)];
 }

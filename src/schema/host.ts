@@ -202,6 +202,7 @@ export const Sample = z
     cpuMs: z.number().min(0),
     cpus: z.number().min(0).optional().describe("since the previous sample; absent if there is none"),
     memoryBytes: Bytes,
+    peakMemoryBytes: Bytes.optional().describe("the most memory so far; absent: the kernel does not keep it"),
     pids: Bytes,
   })
   .meta({ id: "Sample" });

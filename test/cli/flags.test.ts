@@ -219,7 +219,7 @@ test.each(["SIGUSR1", "usr1"])("a signal may be called %s", async (name) => {
 test("stats are a table, with a total of more than one task", async () => {
   const usage = { cpuMs: 61_000, cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 3 };
   const tasks = [
-    { name: "web", state: "running", attempt: "r1/web/1.1", usage },
+    { name: "web", state: "running", attempt: "r1/web/1.1", usage: { ...usage, peakMemoryBytes: 2 ** 30 } },
     { name: "prepare", state: "dead", attempt: null, usage: null },
   ];
   const stats = { run: "r1", at: "2026-11-21T08:30:00.000Z", tasks, total: usage };
@@ -227,10 +227,10 @@ test("stats are a table, with a total of more than one task", async () => {
   const ended = await bench.run(["stats", "r1"]);
   expect(ended.stdout.toString()).toBe(
     [
-      "TASK     STATE    CPU   TIME  MEMORY  PIDS",
-      "web      running  0.50  1m1s  64MiB   3",
-      "prepare  ended    -     -     -       -",
-      "total             0.50  1m1s  64MiB   3",
+      "TASK     STATE    CPU   TIME  MEMORY  PEAK  PIDS",
+      "web      running  0.50  1m1s  64MiB   1GiB  3",
+      "prepare  ended    -     -     -       -     -",
+      "total             0.50  1m1s  64MiB   -     3",
       "",
     ].join("\n"),
   );

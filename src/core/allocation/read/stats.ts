@@ -41,7 +41,10 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
 
 type Sample = NonNullable<Task["usage"]>;
 
-/** The sum of two samples. The sum has a number of processors only if both samples have such a number. */
+/**
+ * The sum of two samples. The sum has a number of processors only if both samples have such a number, and no
+ * peak: tasks have their peaks at different times.
+ */
 function together(a: Sample, b: Sample): Sample {
   return {
     cpuMs: a.cpuMs + b.cpuMs,
