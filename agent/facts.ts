@@ -1,18 +1,19 @@
 // What are the resources of this machine, and which boot is this?
 import { readFileSync, statfsSync } from "node:fs";
-import { availableParallelism, totalmem } from "node:os";
+import { machineSize } from "../posix/machine-size.ts";
 import type { Resources } from "../src/schema/common.ts";
 
 /**
- * The resources of this machine, as the system reports them. `DROVER_RESOURCES` (JSON) replaces them in the
- * loopback cloud, where several hosts share one machine. Throws if the declaration is not valid.
+ * The resources of this machine, or of the container around this agent, as the system reports them. In the
+ * loopback cloud, where several hosts share one machine, `DROVER_RESOURCES` (JSON) replaces them. Throws if
+ * the declaration is not valid.
  */
 export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resources {
   const declared = env.DROVER_RESOURCES;
   if (declared !== undefined) return parseResources(declared);
   const disk = statfsSync(stateDir);
   const diskBytes = disk.bavail * disk.bsize;
-  return { vcpus: availableParallelism(), memoryBytes: totalmem(), diskBytes, gpus: 0 };
+  return { ...machineSize(), diskBytes, gpus: 0 };
 }
 
 function parseResources(text: string): Resources {

@@ -89,14 +89,16 @@ export function amount(text: string): number {
   throw new InvalidArgumentError("It must be an amount above 0, such as 2.50.");
 }
 
-/** A whole number of virtual CPUs: the scheduler reserves no fractions. */
+/** The most virtual CPUs that a run can ask for. */
+const MAX_CPUS = 1_024;
+
+/** A number of virtual CPUs, also in parts, to thousandths (pool.md#fit). */
 export function cpus(text: string): number {
-  if (/^0?\.\d+$/.test(text)) {
-    throw new InvalidArgumentError(
-      "It must be a whole number: 1, or 0 for a command that needs hardly any CPU.",
-    );
-  }
-  return wholeNumber(0, 1_024)(text);
+  const value = /^(\d{1,4}(\.\d{1,3})?|\.\d{1,3})$/.test(text) ? Number(text) : Number.NaN;
+  if (value <= MAX_CPUS) return value;
+  throw new InvalidArgumentError(
+    `It must be a number from 0 to ${MAX_CPUS}, with at most three digits after the point, such as 2 or 0.5.`,
+  );
 }
 
 /** Any text; the flag may be repeated. */

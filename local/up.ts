@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
+import type { PoolConfig } from "../client/types.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { errorCode } from "../posix/errors.ts";
 import { formatDuration } from "../src/shared/duration.ts";
@@ -12,6 +13,7 @@ import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool
 import { endRuns } from "./end-runs.ts";
 import { type CloudOptions, LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
+import { type Capacity, capacityHere, overcommitText, sizesOf } from "./pool-size.ts";
 import { portProblem } from "./ports.ts";
 import { endFormerRuntime, startRuntime } from "./runtime/runtime.ts";
 import { reportMachineDeath, runtimeReporter } from "./runtime/watch-runtime.ts";
@@ -128,6 +130,8 @@ type ResolvedOptions = UpOptions & { worker: { script: string; options: string }
 async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
+  const here = capacityHere(stateDir);
+  const sizes = sizesOf(options, here);
   const stranger = strangerAbove(stateDir);
   if (stranger !== undefined) onProblem(strangerText(stateDir, stranger));
   await endFormerRuntime(stateDir);
@@ -191,10 +195,8 @@ async function start(options: ResolvedOptions, undo: Undo): Promise<Up> {
     }),
   );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
-  const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
-  const shown = await settleDefaultPool(ours, config, readPoolNote(stateDir));
-  if (shown !== undefined) writePoolNote(stateDir, shown);
-  else if (isSized(options)) onProblem(POOL_STAYS);
+  const config = defaultPool({ url: cloudUrl, secret: providerSecret }, sizes, options.idle);
+  await putPool(ours, config, options, { here, living: cloud.living().length });
   writeContext(stateDir, { url, token });
   undo.add(() => removeContext(stateDir));
   endsMachines = true;
@@ -243,6 +245,28 @@ function strangerText(stateDir: string, stranger: string): string {
 const POOL_STAYS =
   "The pool `default` has been changed with `drover apply`, so the flags for its size are ignored. " +
   "Change it with `drover apply`, or start with --fresh.";
+
+const SIZE_WAITS =
+  "Machines of an earlier `drover up` still run with another size. The pool keeps that size, so that this " +
+  "computer is not counted twice: start `drover up` again once they have ended, or now with --fresh.";
+
+/** Puts the pool `default`, and says what there is to say of its size (loopback.md#size). */
+async function putPool(
+  client: Client,
+  config: PoolConfig,
+  options: ResolvedOptions,
+  { here, living }: { here: Capacity; living: number },
+): Promise<void> {
+  const { stateDir, onProblem = () => {} } = options;
+  const settled = await settleDefaultPool(client, config, { last: readPoolNote(stateDir), living });
+  if (settled === undefined) {
+    if (isSized(options)) onProblem(POOL_STAYS);
+    return;
+  }
+  writePoolNote(stateDir, settled.shown);
+  const remark = settled.isLater ? SIZE_WAITS : overcommitText(config, here);
+  if (remark !== undefined) onProblem(remark);
+}
 
 /** Whether a flag sets the size of the pool. */
 function isSized({ machines, vcpus, memory }: PoolChoices): boolean {

@@ -1,5 +1,5 @@
 // `npm run dev`: how does `drover up` follow the sources? This rebuilds and restarts it when they change.
-// While a build fails, the last good build keeps running. Arguments (`-- --machines 3`) go to `drover up`.
+// While a build fails, the last good build keeps running. Arguments (`-- --machines 2`) go to `drover up`.
 // Ctrl-C ends `drover up` and this script, and a second Ctrl-C ends them immediately.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";

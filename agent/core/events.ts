@@ -8,6 +8,7 @@ import type {
   StartError,
   StreamName,
 } from "../../src/schema/host.ts";
+import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Beginning, RawUsage } from "./types.ts";
@@ -50,8 +51,11 @@ export type HostEvent =
   | { type: "passing_on"; id: string; n: number }
   /** The main process has ended; its children may live. `null`: the status is lost. */
   | { type: "exited"; id: string; exit: Exit | null }
-  /** None of the attempt's processes lives, and none will be started. `killed`: some had to be killed. */
-  | { type: "tree_gone"; id: string; killed: boolean }
+  /**
+   * None of the attempt's processes lives, and none will be started. `killed`: some had to be killed.
+   * `peaks`: the most that the attempt has used, as far as measured.
+   */
+  | { type: "tree_gone"; id: string; killed: boolean; peaks?: Peaks | undefined }
   /** A `kill_tree` has left a process of the attempt alive. */
   | { type: "kill_failed"; id: string; error: string }
   /** The attempt's outputs are stored, or lost. */

@@ -13,7 +13,7 @@ import type { AttemptState, HostState, StickyState } from "./types.ts";
  */
 const JOURNAL_FIELDS = [
   ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
-  ...(["startedAt", "endedAt", "exit", "startError", "collected"] as const),
+  ...(["startedAt", "endedAt", "exit", "startError", "collected", "peaks"] as const),
   ...(["hasSecrets", "secretsOnDisk"] as const),
 ] as const;
 

@@ -11,6 +11,7 @@ import type {
   StickySource,
   StreamName,
 } from "../../src/schema/host.ts";
+import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 
@@ -111,6 +112,8 @@ export interface AttemptState {
   signaledUpTo?: number | undefined;
   /** None of the attempt's processes lives, and none will be started. */
   treeGone: boolean;
+  /** The most that it has used (tasks.md#peaks). Absent: nothing was measured, or it has not ended. */
+  peaks?: Peaks | undefined;
   logs: Record<StreamName, StreamState>;
 }
 
@@ -205,6 +208,10 @@ export interface RawUsage {
   cpuMs: number;
   memoryBytes: number;
   pids: number;
+  /** The most memory at a time so far, as far as the kernel remembers it. */
+  peakBytes?: number | undefined;
+  /** `peakBytes` is not the kernel's, but that of one process. */
+  peakIsSampled?: true | undefined;
 }
 
 /** `sampling`: a sample is being taken. */

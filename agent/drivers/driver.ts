@@ -1,5 +1,6 @@
 // What must a driver do for the supervisor: start, signal, kill, adopt?
 import type { Means, StartError } from "../../src/schema/host.ts";
+import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
@@ -20,10 +21,14 @@ export type OnTaskEnd = (id: string, end: TaskEnd) => void;
 /** What a driver finds of an earlier attempt. `unbegun`: the attempt never ran, and may be started. */
 export type RecoveredState = FoundAttempt["main"] | { kind: "unbegun" };
 
-/** The result of a kill. `killed`: a process was alive. `alive`: why a process may still be alive. */
+/**
+ * The result of a kill. `killed`: a process was alive. `alive`: why a process may still be alive. `peaks`:
+ * the most that the attempt has used, if it was measured and no process is left.
+ */
 export interface KillResult {
   killed: boolean;
   alive?: string;
+  peaks?: Peaks | undefined;
 }
 
 /**

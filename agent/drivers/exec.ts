@@ -16,6 +16,7 @@ import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { outOfMemoryKills } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
 import { type Inside, insideOf } from "../exec/processes/inside.ts";
+import { PeakKeeper } from "../exec/processes/peaks.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
@@ -55,9 +56,11 @@ export interface ExecDriverOptions {
 export class ExecDriver implements Driver {
   readonly #options: ExecDriverOptions;
   readonly #running = new Map<string, Running>();
+  readonly #peaks: PeakKeeper;
 
   constructor(options: ExecDriverOptions) {
     this.#options = options;
+    this.#peaks = new PeakKeeper(options);
   }
 
   async start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
@@ -66,6 +69,7 @@ export class ExecDriver implements Driver {
     const { umask, resources, memoryLimitBytes = resources.memoryBytes } = task;
     const group = groups.make(id, { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes });
     const entrances = group === undefined ? [] : entrancesOf(group);
+    this.#peaks.began(id);
     const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
     const ended = new Promise<void>((settle) => {
       child.once("exit", async (code) => {
@@ -108,12 +112,18 @@ export class ExecDriver implements Driver {
     const markers = markersOf(id, allocs.of(id).local);
     const isMarked = (environment: string[]) => markers.every((marker) => environment.includes(marker));
     const query = { isMarked, shim: running?.shim };
-    const { empty, killed, alive } = await killTree(query, groups.of(id), waitMs, now);
+    const group = groups.of(id);
+    if (running !== undefined && group !== undefined) this.#peaks.beforeKill(id, group);
+    const { empty, killed, alive } = await killTree(query, group, waitMs, now);
     if (!empty) return { killed, alive: textOf(alive) };
     groups.forget(id);
-    if (running !== undefined) await endShim(running);
+    if (running === undefined) {
+      this.#peaks.forget(id);
+      return { killed };
+    }
+    await endShim(running);
     this.#running.delete(id);
-    return { killed };
+    return { killed, peaks: await this.#peaks.end(id) };
   }
 
   async inside(id: string): Promise<Inside | undefined> {
@@ -126,7 +136,9 @@ export class ExecDriver implements Driver {
   usage(ids: string[]): Record<string, RawUsage> {
     const { groups } = this.#options;
     const shimOf = (id: string) => this.#running.get(id)?.shim;
-    return measure(new Map(ids.map((id) => [id, { group: groups.of(id), shim: shimOf(id) }])));
+    const used = measure(new Map(ids.map((id) => [id, { group: groups.of(id), shim: shimOf(id) }])));
+    void this.#peaks.sampled(used);
+    return used;
   }
 
   async #watch(id: string, shim: Proc): Promise<void> {

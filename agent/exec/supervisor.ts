@@ -1,5 +1,6 @@
 // How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
+import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
@@ -296,15 +297,17 @@ export class Supervisor {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
     let killed = false;
+    let peaks: Peaks | undefined;
     for (const driver of owner === undefined ? Object.values(this.#drivers) : [owner]) {
       const outcome = await driver.kill(id, waitMs);
       if (outcome.alive !== undefined) return { type: "kill_failed", id, error: outcome.alive };
       killed ||= outcome.killed;
+      peaks ??= outcome.peaks;
     }
     await this.#options.secrets.ended(id);
     this.streams.unwatch(id);
     this.#owners.delete(id);
-    return { type: "tree_gone", id, killed };
+    return { type: "tree_gone", id, killed, ...(peaks === undefined ? {} : { peaks }) };
   }
 
   /** The attempt has not begun. If it is started again, it gets its secrets again. */

@@ -9,6 +9,7 @@ import { CliError, EXIT } from "../errors.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
+import { adviceLine } from "../terminal/peaks.ts";
 import { noProgress, watchProgress } from "../terminal/progress.ts";
 import { asJson } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
@@ -147,6 +148,8 @@ async function toTheEnd(
   if (verdict.message !== undefined && isSaid) await io.say(verdict.message);
   const result = resultLine(status);
   if (result !== undefined && !isQuiet) await io.say(result);
+  const advice = adviceLine(status);
+  if (advice !== undefined && !isQuiet) await io.say(advice);
   if (how.json) await io.stdout.write(`${asJson(status)}\n`);
   return verdict.exitCode;
 }

@@ -129,7 +129,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
     .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)
     .option("--id <id>", "choose the run's id; submitting the same id again finds the same run")
-    .option("--cpus <number>", "virtual CPUs to set aside for it, a whole number (default: 1)", cpus)
+    .option("--cpus <number>", "virtual CPUs to set aside for it, such as 2 or 0.5 (default: 1)", cpus)
     .option("--memory <size>", "memory to set aside, and its limit (default: 256MiB, and no limit)", size)
     .option("--gpus <number>", "GPUs to set aside for it (default: none)", wholeNumber(0, 1_024))
     .option("--gpu-model <name>", "only a machine with GPUs of this model, such as H100")

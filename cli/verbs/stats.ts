@@ -1,15 +1,18 @@
-// `drover stats`: shows the processor and memory that a running run uses.
+// `drover stats`: shows the processor, memory and disk that a run uses, or has used at most.
 import type { Command } from "commander";
 import type { RunStats } from "../../client/types.ts";
-import { formatSize } from "../../src/shared/size.ts";
 import { connect } from "../context.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
+import { peakCells, roughSize } from "../terminal/peaks.ts";
 import { asJson, briefDuration, table } from "../terminal/text.ts";
 
 const HELP = `
-Works only while the run is running: usage is not kept. CPU is the number of processors
-used recently, TIME the processor time used so far.
+While the run is running, CPU is the number of processors used recently, TIME the
+processor time used so far, and PEAK the most memory so far. Once it has ended, this shows
+the most that each task has used at a time: its peaks, of all its attempts that are kept.
+A dash means that its host has not measured that, and > that there were more files than a
+host counts.
 
 Examples:
   drover stats web-3
@@ -19,8 +22,10 @@ Examples:
 export function addStats(program: Command, io: Io): void {
   program
     .command("stats")
-    .summary("show what the tasks of a run use")
-    .description("Shows how much processor time and memory each task of a run uses, and their total.")
+    .summary("show what the tasks of a run use, or have used at most")
+    .description(
+      "Shows what each task of a run uses, with the total, and once it has ended, the most it has used.",
+    )
     .argument("<run>", RUN_TEXT)
     .option("--task <name>", "only this task")
     .option("--json", "print it as JSON")
@@ -33,7 +38,9 @@ export function addStats(program: Command, io: Io): void {
       }));
       const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
       if (json) await io.stdout.write(`${asJson(stats)}\n`);
-      else if (isOver) await io.say(`Run ${id} has ended; usage is only shown while a run is running.`);
+      else if (isOver && stats.tasks.every(({ peaks }) => peaks === undefined)) {
+        await io.say(`Run ${id} has ended, and nothing was measured while it ran.`);
+      } else if (isOver) await io.stdout.write(peaksView(stats));
       else await io.stdout.write(view(stats));
     });
 }
@@ -45,12 +52,18 @@ function view({ tasks, total }: RunStats): string {
     ...cells(usage),
   ]);
   if (tasks.length > 1) rows.push(["total", "", ...cells(total)]);
-  return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PIDS"], rows, Number.POSITIVE_INFINITY);
+  return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PEAK", "PIDS"], rows, Number.POSITIVE_INFINITY);
+}
+
+function peaksView({ tasks }: RunStats): string {
+  const rows = tasks.map(({ name, peaks }) => [name, "ended", ...peakCells(peaks)]);
+  return table(["TASK", "STATE", "MOST CPU", "TIME", "MOST MEMORY", "MOST DISK"], rows, Infinity);
 }
 
 function cells(usage: RunStats["total"]): string[] {
-  if (usage === null) return ["-", "-", "-", "-"];
-  const { cpus, cpuMs, memoryBytes, pids } = usage;
-  const whole = memoryBytes - (memoryBytes % 1_024);
-  return [cpus === undefined ? "-" : cpus.toFixed(2), briefDuration(cpuMs), formatSize(whole), String(pids)];
+  if (usage === null) return ["-", "-", "-", "-", "-"];
+  const { cpus, cpuMs, memoryBytes, peakMemoryBytes, pids } = usage;
+  const peak = peakMemoryBytes === undefined ? "-" : roughSize(peakMemoryBytes);
+  const recent = cpus === undefined ? "-" : cpus.toFixed(2);
+  return [recent, briefDuration(cpuMs), roughSize(memoryBytes), peak, String(pids)];
 }

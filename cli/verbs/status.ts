@@ -6,6 +6,7 @@ import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
+import { adviceLine, peaksText } from "../terminal/peaks.ts";
 import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
 
 const HELP = `
@@ -50,6 +51,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Started", after(run.startedAt, run.placedAt ?? run.submittedAt)],
     ["Finished", after(run.finishedAt, run.startedAt ?? run.submittedAt)],
     ["Cost", costLine(run)],
+    ["Size", adviceLine(run) ?? ""],
     ["Result", run.snapshot ? `${run.snapshot} (drover pull ${run.id})` : ""],
   ];
   const { bold } = colorsFor(io.stdout);
@@ -70,7 +72,8 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
     text += `\n${bold(`Task ${printable(task.name)}`)}: ${phaseOf(task)}\n`;
     for (const attempt of task.attempts) {
       text += printable(`  attempt ${attempt.id}: ${attempt.state} ${exitText(attempt.exit)}`).trimEnd();
-      text += "\n";
+      const used = peaksText(attempt.peaks);
+      text += used === "" ? "\n" : `\n    ${used}\n`;
     }
     for (const event of task.events) {
       text += `  ${event.at}  ${printable(event.type)}: ${printable(event.message)}\n`;

@@ -17,6 +17,10 @@ find this Drover. Elsewhere, point to it with DROVER_STATE=<directory> or drover
 Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
 drover up. A second Ctrl-C waits for nothing, and runs end as unknown.
 
+By default it has one machine, as large as this computer, or as the container around it.
+--machines 2 divides that into two. With --vcpus or --memory the machines may have more
+than there is: they share it.
+
 Its pool is called \`default\`. Once \`drover apply\` has changed that pool, the size flags have no effect.
 
 Examples:
@@ -43,12 +47,12 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
     .option("--machines <number>", "how many machines there may be (default: 1)", wholeNumber(1, 64))
     .option(
       "--vcpus <number>",
-      "the vCPUs of each machine (default: an equal share of this machine's)",
+      "the vCPUs of each machine (default: an equal share of this computer's)",
       wholeNumber(1, 1_024),
     )
     .option(
       "--memory <size>",
-      "the memory of each machine (default: an equal share of nine tenths of this machine's)",
+      "the memory of each machine (default: an equal share of nine tenths of this computer's)",
       size,
     )
     .addOption(

@@ -1,5 +1,6 @@
 // Which resources fit onto a machine (pool.md#fit)?
 import type { Resources } from "../schema/common.ts";
+import { addVcpus, vcpuParts } from "../shared/cloud/vcpus.ts";
 
 /** No resources at all. */
 export const NO_RESOURCES: Readonly<Resources> = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
@@ -26,19 +27,23 @@ export function remaining(
   return left;
 }
 
+/** The vCPU that all runs share which ask for none, in thousandths. */
+const SHARED_PARTS = vcpuParts(1);
+
 /** Whether `need` fits into what is left: the packing table of pool.md#fit. */
 export function accommodates(left: Resources & { shared: boolean }, need: Resources): boolean {
-  const enough =
-    left.vcpus >= need.vcpus &&
+  const parts = vcpuParts(left.vcpus) - vcpuParts(need.vcpus);
+  return (
+    parts >= (left.shared || need.vcpus === 0 ? SHARED_PARTS : 0) &&
     left.memoryBytes >= need.memoryBytes &&
     left.diskBytes >= need.diskBytes &&
-    left.gpus >= need.gpus;
-  return enough && left.vcpus > 0 && (!left.shared || need.vcpus === 0 || left.vcpus > need.vcpus);
+    left.gpus >= need.gpus
+  );
 }
 
 /** Takes `need` away from `left` in place, so that packing many runs copies nothing. */
 export function subtract(left: Resources & { shared: boolean }, need: Resources): void {
-  left.vcpus -= need.vcpus;
+  left.vcpus = addVcpus(left.vcpus, -need.vcpus);
   left.memoryBytes -= need.memoryBytes;
   left.diskBytes -= need.diskBytes;
   left.gpus -= need.gpus;

@@ -3,6 +3,7 @@ import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
 import type { RunSpec, TaskSpec } from "../schema/run/run.ts";
 import type { FakeScript, TaskInput } from "../schema/run/task.ts";
+import { addVcpus } from "../shared/cloud/vcpus.ts";
 import { durationMs } from "../shared/duration.ts";
 import type { Millis } from "../shared/machine.ts";
 import {
@@ -104,7 +105,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
     meta: { ...spec.meta, ...task.meta },
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
     ...(dir === undefined ? {} : { dir }),
-    resources: wholeNumbers(asked),
+    resources: inNumbers(asked),
     ...(asked.memory === undefined ? { memoryLimitBytes: 0 } : {}),
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
@@ -130,18 +131,17 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
 /** Memory that is reserved for a task whose spec does not name any. */
 const DEFAULT_MEMORY = "256MiB";
 
-function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["resources"]): Resources {
+function inNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["resources"]): Resources {
   return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
 }
 
 /**
- * The most resources that a run needs at any time, in whole numbers. Prestart tasks that end make room for
+ * The most resources that a run needs at any time. Prestart tasks that end make room for
  * main tasks, and poststop tasks run alone (tasks.md#stages).
  */
 export function resourcesOf(spec: RunSpec): Resources {
   const { tasks } = groupOf(spec);
-  const add = (...parts: Resources[]) =>
-    parts.reduce((sum, part) => together(sum, part, (a, b) => a + b), NO_RESOURCES);
+  const add = (...parts: Resources[]) => parts.reduce((sum, part) => sumOf(sum, part), NO_RESOURCES);
   const needs = (hook: Hook, sidecar: boolean) => {
     const stage = tasks.filter((task) => task.hook === hook && task.sidecar === sidecar);
     return add(...stage.map((task) => task.spec.resources));
@@ -150,6 +150,11 @@ export function resourcesOf(spec: RunSpec): Resources {
   const first = add(beside, needs("prestart", false));
   const most = add(beside, needs("main", false), needs("poststart", true), needs("poststart", false));
   return [first, most, needs("poststop", false)].reduce((peak, part) => together(peak, part, Math.max));
+}
+
+/** The sum of two requests; that of vCPUs is exact. */
+function sumOf(a: Resources, b: Resources): Resources {
+  return { ...together(a, b, (one, other) => one + other), vcpus: addVcpus(a.vcpus, b.vcpus) };
 }
 
 function together(a: Resources, b: Resources, join: (a: number, b: number) => number): Resources {
@@ -164,9 +169,9 @@ function together(a: Resources, b: Resources, join: (a: number, b: number) => nu
 /** The resources of each type, cached: a plan reads them for every machine, and parsing takes time. */
 const byType = new WeakMap<InstanceType, Readonly<Resources>>();
 
-/** Resources of an instance type, in whole numbers. */
+/** Resources of an instance type, as numbers. */
 export function resourcesOfType(type: InstanceType): Readonly<Resources> {
-  const known = byType.get(type) ?? wholeNumbers(type);
+  const known = byType.get(type) ?? inNumbers(type);
   byType.set(type, known);
   return known;
 }

@@ -91,8 +91,9 @@ const NO_NUL = /^[^\0]*$/;
 /** Text for a process. It has no NUL, since NUL ends a C string. */
 export const ProcessText = z.string().regex(NO_NUL, "must not contain a NUL character");
 
-/** The resources that a run needs or that a machine has, in whole numbers. */
+/** The resources that a run needs or that a machine has, in whole numbers but for vCPUs. */
 export interface Resources {
+  /** In thousandths at most (`shared/cloud/vcpus.ts`). */
   vcpus: number;
   memoryBytes: number;
   diskBytes: number;

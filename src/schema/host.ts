@@ -9,6 +9,7 @@ export type { StreamName } from "../shared/attempt-id.ts";
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
 import { InstantText, Name, SnapshotId } from "./common.ts";
+import { Peaks } from "./run/peaks.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
 
@@ -174,6 +175,7 @@ export const AttemptReport = z.object({
       by: z.enum(["cgroup", "processes"]),
     })
     .optional(),
+  peaks: Peaks.optional().describe("once no process of it is left: the most that it has used"),
   log: z.object({ stdout: LogPiece, stderr: LogPiece }).partial().optional(),
 });
 export type AttemptReport = z.infer<typeof AttemptReport>;
@@ -200,6 +202,7 @@ export const Sample = z
     cpuMs: z.number().min(0),
     cpus: z.number().min(0).optional().describe("since the previous sample; absent if there is none"),
     memoryBytes: Bytes,
+    peakMemoryBytes: Bytes.optional().describe("the most memory so far; absent: the kernel does not keep it"),
     pids: Bytes,
   })
   .meta({ id: "Sample" });

@@ -96,6 +96,11 @@ describe("an agent on this machine", () => {
     expect(means?.limits).toEqual((["cpu", "memory", "pids"] as const).filter(can));
   });
 
+  test.runIf(can("cpu"))("half a vCPU is half the share of one (host-protocol.md#limits)", async () => {
+    await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 0.5 } });
+    expect([setting("cpu.shares"), setting("cpu.weight")]).toContain(setting("cpu.weight") ? "50" : "512");
+  });
+
   test("S2, O2: without vCPUs it has the share of any other process", async () => {
     await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 0 } });
     const { means } = await bench.plane.until("a report", () => bench.plane.reports.at(-1));

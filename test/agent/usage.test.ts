@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
 import { measure } from "../../agent/exec/processes/usage.ts";
 import { readProc } from "../../posix/proc.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
@@ -7,6 +8,7 @@ import { type Bench, openBench, run } from "./support/bench.ts";
 // What real processes use: host-protocol.md#report.
 
 const ID = "build-17/main/1.1";
+const hasMemoryGroups = findHierarchies().some(({ limits }) => limits.includes("memory"));
 const BUSY = "sleep 300 & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo ready; wait";
 
 let bench: Bench;
@@ -30,6 +32,8 @@ test("the agent reports what an attempt uses (tasks.md#prepare-12)", async () =>
   });
   expect(used.cpuMs).toBeGreaterThan(0);
   expect(used.memoryBytes).toBeGreaterThan(100_000);
+  if (hasMemoryGroups) expect(used.peakMemoryBytes).toBeGreaterThanOrEqual(used.memoryBytes);
+  else expect(used.peakMemoryBytes).toBe(undefined);
   expect(bench.plane.reports.at(-1)?.usage?.host.memoryBytes).toBeGreaterThan(used.memoryBytes);
 });
 

@@ -161,12 +161,9 @@ const wrong: [args: string[], ...stderr: RegExp[]][] = [
   [["run", "--kill-timeout", "5", "--", "x"], /--kill-timeout/, /needs a unit: 5s/],
   [["run", "--memory", "lots", "--", "x"], /--memory/, /512MiB/],
   [["run", "--memory", "512", "--", "x"], /--memory/, /needs a unit: 512MiB or 512GiB, or 512B for bytes/],
-  [["run", "--cpus", "1.5", "--", "x"], /--cpus/, /whole number/],
-  [
-    ["run", "--cpus", "0.5", "--", "x"],
-    /--cpus/,
-    /whole number: 1, or 0 for a command that needs hardly any/,
-  ],
+  [["run", "--cpus", "1025", "--", "x"], /--cpus/, /from 0 to 1024/],
+  [["run", "--cpus", "half", "--", "x"], /--cpus/, /such as 2 or 0.5/],
+  [["run", "--cpus", "1.0001", "--", "x"], /--cpus/, /at most three digits after the point/],
   [["run", "--priority", "0", "--", "x"], /--priority/, /from 1 to 100/],
   [["run", "--spot", "maybe", "--", "x"], /--spot/, /never, only/],
   [["run", "--arch", "riscv64", "--", "x"], /--arch/, /x64, arm64/],
@@ -222,7 +219,7 @@ test.each(["SIGUSR1", "usr1"])("a signal may be called %s", async (name) => {
 test("stats are a table, with a total of more than one task", async () => {
   const usage = { cpuMs: 61_000, cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 3 };
   const tasks = [
-    { name: "web", state: "running", attempt: "r1/web/1.1", usage },
+    { name: "web", state: "running", attempt: "r1/web/1.1", usage: { ...usage, peakMemoryBytes: 2 ** 30 } },
     { name: "prepare", state: "dead", attempt: null, usage: null },
   ];
   const stats = { run: "r1", at: "2026-11-21T08:30:00.000Z", tasks, total: usage };
@@ -230,10 +227,10 @@ test("stats are a table, with a total of more than one task", async () => {
   const ended = await bench.run(["stats", "r1"]);
   expect(ended.stdout.toString()).toBe(
     [
-      "TASK     STATE    CPU   TIME  MEMORY  PIDS",
-      "web      running  0.50  1m1s  64MiB   3",
-      "prepare  ended    -     -     -       -",
-      "total             0.50  1m1s  64MiB   3",
+      "TASK     STATE    CPU   TIME  MEMORY  PEAK  PIDS",
+      "web      running  0.50  1m1s  64MiB   1GiB  3",
+      "prepare  ended    -     -     -       -     -",
+      "total             0.50  1m1s  64MiB   -     3",
       "",
     ].join("\n"),
   );

@@ -152,10 +152,10 @@ test.each<[args: string[], said: string]>([
     "--timeout cannot be `10`. It needs a unit: 10s are seconds, 10m minutes, 10h hours.",
   ],
   [
-    ["--cpus", "0.5"],
-    "--cpus cannot be `0.5`. It must be a whole number: 1, or 0 for a command that needs hardly any CPU.",
+    ["--cpus", "0.0005"],
+    "--cpus cannot be `0.0005`. It must be a number from 0 to 1024, with at most three digits after the " +
+      "point, such as 2 or 0.5.",
   ],
-  [["--cpus", "many"], "--cpus cannot be `many`. It must be a whole number from 0 to 1024."],
 ])("P26: run %j is refused with what to write", async (flags, words) => {
   const { code, stderr } = await said("run", ...flags, "--", "x");
   expect([code, stderr]).toEqual([125, `drover: ${words}\nTry: drover run --help\n`]);
@@ -241,7 +241,7 @@ test("P35: what an ended run has used is not shown as dashes", async () => {
   expect(await said("stats", "r1")).toEqual({
     code: 0,
     stdout: "",
-    stderr: "drover: Run r1 has ended; usage is only shown while a run is running.\n",
+    stderr: "drover: Run r1 has ended, and nothing was measured while it ran.\n",
   });
 });
 

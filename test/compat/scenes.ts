@@ -41,7 +41,8 @@ const MEANS = { kill: "cgroup" as const, limits: ["memory" as const], protocol: 
 
 function runScenes(): Record<string, AllocationRecord> {
   const log = { stdout: { from: 0, size: 3, data: "YWJj" }, stderr: { from: 0, size: 0 } };
-  const wrote = { ...runs.exited({ code: 3 }), log };
+  const peaks = { memoryBytes: 9_000, cacheBytes: 1_000, cpuMs: 120, cpus: 0.5, diskBytes: 4_096 };
+  const wrote = { ...runs.exited({ code: 3 }), log, peaks };
   const again = { restart: { attempts: 2, delay: "10s" } };
   const story = new GroupStory({
     tasks: [task("setup", prestart), task("m", again), task("n"), task("bye", poststop)],

@@ -6,7 +6,7 @@ import type { Resources } from "../../src/schema/common.ts";
 const NONE: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 const BIG: Resources = { vcpus: 8, memoryBytes: 1_000, diskBytes: 1_000, gpus: 2 };
 
-// The packing table, row by row: runs that ask for no vCPU share one.
+// The packing table, row by row: runs that ask for no vCPU share a whole one.
 describe("zero-vCPU packing (pool.md#fit)", () => {
   test.each([
     { left: 2, shared: false, need: 2, fits: true },
@@ -17,6 +17,11 @@ describe("zero-vCPU packing (pool.md#fit)", () => {
     { left: 1, shared: true, need: 0, fits: true },
     { left: 0, shared: true, need: 0, fits: false },
     { left: 0, shared: false, need: 0, fits: false },
+    { left: 0.5, shared: false, need: 0.5, fits: true },
+    { left: 0.5, shared: false, need: 0.501, fits: false },
+    { left: 0.999, shared: false, need: 0, fits: false },
+    { left: 1.5, shared: true, need: 0.5, fits: true },
+    { left: 1.499, shared: true, need: 0.5, fits: false },
   ])("$left vCPUs left, shared: $shared, asked for $need: fits $fits", ({ left, shared, need, fits }) => {
     expect(accommodates({ ...NONE, vcpus: left, shared }, { ...NONE, vcpus: need })).toBe(fits);
   });
@@ -67,8 +72,24 @@ describe("of a machine's memory 95 % can be used (pool.md#usable-memory)", () =>
   });
 });
 
+test.each([0.1, 0.2, 0.3, 0.7, 0.001, 1.1])(
+  "of parts of %f vCPUs exactly as many fit as there is room for",
+  (part) => {
+    const left = remaining({ ...BIG, vcpus: Math.round(10_000 * part) / 1_000 }, []);
+    for (let n = 1; n <= 10; n += 1) {
+      expect(accommodates(left, { ...NONE, vcpus: part })).toBe(true);
+      subtract(left, { ...NONE, vcpus: part });
+    }
+    expect(left.vcpus).toBe(0);
+    expect(accommodates(left, { ...NONE, vcpus: part })).toBe(false);
+  },
+);
+
 const need = fc.record({
-  vcpus: fc.nat(4),
+  vcpus: fc.oneof(
+    fc.nat(4),
+    fc.nat(4_000).map((parts) => parts / 1_000),
+  ),
   memoryBytes: fc.nat(400),
   diskBytes: fc.nat(400),
   gpus: fc.nat(2),
@@ -79,7 +100,8 @@ test("whatever is packed while it fits never adds up to more than the machine ha
     fc.property(fc.array(need, { maxLength: 20 }), (needs) => {
       const packed: Resources[] = [];
       for (const one of needs) if (fitsInto(BIG, packed, one)) packed.push(one);
-      const sum = (what: keyof Resources) => packed.reduce((all, one) => all + one[what], 0);
+      const sum = (what: keyof Resources) =>
+        packed.reduce((all, one) => all + Math.round(1_000 * one[what]), 0) / 1_000;
       const sharing = packed.some((one) => one.vcpus === 0) ? 1 : 0;
       expect(sum("vcpus") + sharing).toBeLessThanOrEqual(BIG.vcpus);
       expect(sum("memoryBytes")).toBeLessThanOrEqual(950);

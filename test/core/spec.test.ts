@@ -113,6 +113,7 @@ test("a group needs what its fullest moment needs (tasks.md#stages)", () => {
   expect(needs(task("m", 1), task("pre", 5, "prestart"), task("side", 2, "prestart", true))).toBe(7);
   expect(needs(task("m", 4), task("side", 2, "prestart", true), task("up", 3, "poststart"))).toBe(9);
   expect(needs(task("m", 1), task("stop", 6, "poststop"))).toBe(6);
+  expect(needs(task("m", 0.1), task("n", 0.2))).toBe(0.3);
 });
 
 test("a spec that was stored before there were groups reads as it did", () => {

@@ -10,11 +10,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { z } from "zod";
 import { portProblem } from "../../local/ports.ts";
+import { machineSize } from "../../posix/machine-size.ts";
 import { listProcs } from "../../posix/proc.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { scratchDir, until } from "./support/scratch.ts";
@@ -27,6 +28,9 @@ import {
   type UpProcess,
   whenUp,
 } from "./support/up-process.ts";
+
+/** What the tiny Worker shows of the pool `default`. */
+const PoolShown = z.object({ config: PoolConfig });
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 const kept = (stateDir: string) => JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
@@ -68,10 +72,10 @@ describe("drover up", () => {
     expect(context.token).toMatch(/^drv_[\w-]{43}$/);
     const { signingKey, cloudPort, providerSecret } = kept(stateDir);
     expect(await ask(context, "GET", "/env")).toEqual({ url: context.url, key: signingKey });
-    const pool = PoolConfig.parse(await ask(context, "GET", "/v1/pools/default"));
+    const pool = PoolShown.parse(await ask(context, "GET", "/v1/pools/default")).config;
     expect(pool).toMatchObject({
       provider: { kind: "http", url: `http://127.0.0.1:${cloudPort}`, secret: providerSecret },
-      instanceTypes: { local: { vcpus: availableParallelism() } },
+      instanceTypes: { local: { vcpus: machineSize().vcpus } },
       allowHostPaths: true,
       probe: { interval: "1s", boot: "true" },
       timeouts: { idle: "1m" },

@@ -36,6 +36,7 @@ const MESSAGES_A_REQUEST = 20;
 
 const EXITED = {
   state: "exited" as const,
+  peaks: { memoryBytes: 9_000_000, cacheBytes: 4_096, cpuMs: 12.5, cpus: 0.5, diskBytes: 4_096 },
   startedAgoMs: 5,
   endedAgoMs: 1,
   exit: { code: 0, signal: null, oomKilled: false, message: "" },

@@ -1,7 +1,7 @@
 // What does an event change in its attempt: start, exit, failure, output?
 import type { StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
-import type { HostEvent } from "../events.ts";
+import type { EventOf, HostEvent } from "../events.ts";
 import type { ChunkEvent } from "../reports/chunks.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { killFailed } from "./attempt.ts";
@@ -63,7 +63,7 @@ function attemptAfter(
     case "output":
       return withOutput(attempt, event);
     case "tree_gone":
-      return attempt.treeGone ? attempt : withTreeGone(attempt, event.killed, now);
+      return attempt.treeGone ? attempt : withTreeGone(attempt, event, now);
     case "kill_failed":
       return attempt.treeGone ? attempt : killFailed(attempt, event.error);
   }
@@ -78,13 +78,22 @@ function withOutput(
   return { ...attempt, logs: { ...attempt.logs, [stream]: { ...before, size } } };
 }
 
-/** Notes that no process is left. If the main process was running, its exit status is lost. */
-function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
+/**
+ * Notes that no process is left. If the main process was running, its exit status is lost. Peaks that an
+ * earlier start of the agent has measured stay.
+ */
+function withTreeGone(
+  attempt: AttemptState,
+  { killed, peaks: measured }: EventOf<"tree_gone">,
+  now: Instant,
+): AttemptState {
+  const { peaks = measured } = attempt;
   return {
     ...attempt,
     task: undefined,
     main: "over",
     treeGone: true,
+    ...(peaks === undefined ? {} : { peaks }),
     kill: { ...attempt.kill, tries: attempt.kill.tries + (killed ? 1 : 0) },
     ...(attempt.main === "running" ? { endedAt: now } : {}),
   };

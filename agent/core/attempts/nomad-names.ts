@@ -28,6 +28,6 @@ export function nomadVariables(
     NOMAD_JOB_ID: run,
     NOMAD_JOB_NAME: run,
     NOMAD_GROUP_NAME: run,
-    NOMAD_CPU_LIMIT: String(resources.vcpus * MHZ_PER_VCPU),
+    NOMAD_CPU_LIMIT: String(Math.round(resources.vcpus * MHZ_PER_VCPU)),
   };
 }

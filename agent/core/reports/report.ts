@@ -62,7 +62,7 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, secretsOnDisk, by = "processes" } = attempt;
+  const { timedOut, collected, saved, secretsOnDisk, peaks, by = "processes" } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -73,6 +73,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && exit !== undefined ? { exit } : {}),
     ...(treeGone && startError !== undefined ? { startError } : {}),
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
+    ...(treeGone && peaks !== undefined ? { peaks } : {}),
     ...(saved === undefined ? {} : { saved }),
     ...(timedOut ? { timedOut } : {}),
     ...(secretsOnDisk ? { secretsOnDisk } : {}),

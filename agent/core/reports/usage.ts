@@ -49,12 +49,14 @@ export function dueSample(state: HostState): HostMessage[] {
 export function withSample({ latest }: UsageState, { host, attempts }: RawSample, now: Instant): UsageState {
   const forMs = latest === undefined ? 0 : now - latest.at;
   const withRate = (raw: RawUsage, before: RawUsage | undefined) => {
-    const { cpuMs, memoryBytes, pids } = raw;
-    if (before === undefined || forMs <= 0) return { cpuMs, memoryBytes, pids };
+    const { cpuMs, memoryBytes, pids, peakBytes, peakIsSampled } = raw;
+    const isKept = peakBytes !== undefined && !peakIsSampled;
+    const sample = { cpuMs, memoryBytes, pids, ...(isKept ? { peakMemoryBytes: peakBytes } : {}) };
+    if (before === undefined || forMs <= 0) return sample;
     // The sum can fall: if a parent does not wait for its child, the CPU time of the child is lost when it
     // ends.
     const cpus = Math.max(0, (cpuMs - before.cpuMs) / forMs);
-    return { cpuMs, memoryBytes, pids, cpus: Math.round(cpus * 1_000) / 1_000 };
+    return { ...sample, cpus: Math.round(cpus * 1_000) / 1_000 };
   };
   const entries = Object.entries(attempts).map(([id, raw]) => [id, withRate(raw, latest?.attempts[id])]);
   return {

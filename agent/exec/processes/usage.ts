@@ -1,4 +1,5 @@
 // How much processor time and memory do attempts and the machine use?
+import { existsSync } from "node:fs";
 import { cpus, freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Group, membersOf } from "../../../posix/cgroup.ts";
@@ -30,13 +31,17 @@ export function measure(attempts: ReadonlyMap<string, UsageSource>): Record<stri
       found[id] = sumOf(treeBelow(all, shim));
       continue;
     }
-    const { cpuMs, memoryBytes, pids } = kernelCountsOf(group);
+    const { cpuMs, memoryBytes, pids, ...more } = kernelCountsOf(group);
     const isCounted = cpuMs !== undefined && memoryBytes !== undefined && pids !== undefined;
     const sum = sumOf(isCounted ? [] : membersOf(group));
     found[id] = {
       cpuMs: cpuMs ?? sum.cpuMs,
       memoryBytes: memoryBytes ?? sum.memoryBytes,
       pids: pids ?? sum.pids,
+      ...(more.peakBytes === undefined && sum.peakBytes !== undefined
+        ? { peakBytes: sum.peakBytes, peakIsSampled: true }
+        : {}),
+      ...more,
     };
   }
   return found;
@@ -49,23 +54,51 @@ export function measureHost(): RawUsage {
   return { cpuMs, memoryBytes: totalmem() - freemem(), pids: listPids().length };
 }
 
-/** The kernel's numbers for a cgroup. Its controllers decide which numbers exist. */
-function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
+/**
+ * The kernel's numbers for a cgroup. Its controllers, and the age of the kernel, decide which numbers exist.
+ */
+export function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
   const kernelCounts: Partial<RawUsage> = {};
-  for (const { path } of folders) {
-    const read = (name: string) => tryReadText(join(path, name));
-    const micros = /^usage_usec (\d+)$/m.exec(read("cpu.stat") ?? "")?.[1];
-    const nanos = read("cpuacct.usage");
-    const bytes = read("memory.current") ?? read("memory.usage_in_bytes");
+  for (const { path, version } of folders) {
+    const read = (name: string) => readIfFile(join(path, name));
+    const isNew = version === 2;
+    const micros = /^usage_usec (\d+)$/m.exec((isNew && read("cpu.stat")) || "")?.[1];
+    const nanos = isNew ? undefined : read("cpuacct.usage");
+    const bytes = read(isNew ? "memory.current" : "memory.usage_in_bytes");
     const pids = read("pids.current");
     if (micros !== undefined) kernelCounts.cpuMs = Math.round(Number(micros) / 1e3);
     if (nanos !== undefined) kernelCounts.cpuMs = Math.round(Number(nanos) / 1e6);
     if (bytes !== undefined) kernelCounts.memoryBytes = Number(bytes);
     if (pids !== undefined) kernelCounts.pids = Number(pids);
+    const peak = read(isNew ? "memory.peak" : "memory.max_usage_in_bytes");
+    if (peak !== undefined) kernelCounts.peakBytes = Number(peak);
   }
   return kernelCounts;
 }
 
+/** Reads a file that most cgroups lack: to look for it costs less than an error. */
+function readIfFile(path: string): string | undefined {
+  return existsSync(path) ? tryReadText(path) : undefined;
+}
+
+/** The files that the kernel caches for a cgroup; undefined if it does not say. */
+export function cachedBytesOf({ folders }: Group): number | undefined {
+  const stats = folders.map(({ path }) => readIfFile(join(path, "memory.stat")) ?? "");
+  return stats.map(cachedBytes).find((bytes) => bytes !== undefined);
+}
+
+/**
+ * The cached files in `memory.stat`, without those that are in memory only. In version 1 the numbers that
+ * include groups below begin with `total_`.
+ */
+function cachedBytes(stat: string): number | undefined {
+  const numberOf = (name: string) => new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1];
+  const files = numberOf("file") ?? numberOf("total_cache");
+  if (files === undefined) return undefined;
+  return Math.max(0, Number(files) - Number(numberOf("shmem") ?? numberOf("total_shmem") ?? 0));
+}
+
+/** The sum over processes. Its `peakBytes` is that of one process, which is a lower bound. */
 function sumOf(pids: number[]): RawUsage {
   const sum: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: pids.length };
   for (const pid of pids) {
@@ -74,7 +107,11 @@ function sumOf(pids: number[]): RawUsage {
     // waited for.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const ticks = fields.slice(11, 15).reduce((total, field) => total + Number(field), 0);
-    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(tryReadText(`/proc/${pid}/status`) ?? "")?.[1];
+    const status = tryReadText(`/proc/${pid}/status`) ?? "";
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+    const most = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
+    if (most !== undefined) sum.peakBytes = Math.max(sum.peakBytes ?? 0, Number(most) * 1_024);
+    sum.peakIsSampled = true;
     sum.cpuMs += ticks * MS_PER_TICK;
     sum.memoryBytes += Number(kilobytes ?? 0) * 1_024;
   }

@@ -1,5 +1,6 @@
 // What does an allocation store and remember about its run?
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
+import type { Peaks } from "../../schema/run/peaks.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
@@ -62,6 +63,8 @@ export interface AttemptRecord {
   fetching?: true;
   /** The result of storing its outputs. Absent: there are none, or the result is unknown. */
   outputs?: OutputsOutcome;
+  /** The most that it has used (tasks.md#peaks). Absent: nothing was measured, or it has not ended. */
+  peaks?: Peaks;
 }
 
 /** One task. An optional field is present only as long as it applies. */

@@ -9,6 +9,7 @@ import * as machine from "../../schema/machine-state.ts";
 import * as times from "../../schema/pool/times.ts";
 import * as pool from "../../schema/pool.ts";
 import * as problem from "../../schema/problem.ts";
+import * as peaks from "../../schema/run/peaks.ts";
 import * as run from "../../schema/run/run.ts";
 import * as task from "../../schema/run/task.ts";
 import * as webhook from "../../schema/webhook/webhook.ts";
@@ -45,6 +46,8 @@ export const COMPONENTS: readonly z.ZodType[] = [
   run.RunSpec,
   run.RunState,
   run.Exit,
+  peaks.Peaks,
+  peaks.SizeAdvice,
   run.Attempt,
   run.Abort,
   run.Failure,

@@ -6,6 +6,7 @@ import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
 import { RunArray } from "./array.ts";
+import { Peaks, SizeAdvice } from "./peaks.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
 
@@ -50,6 +51,7 @@ export const Attempt = z
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
     exit: Exit.nullable(),
+    peaks: Peaks.optional().describe("the most that it has used; absent: not measured, or not ended"),
   })
   .meta({ id: "Attempt" });
 
@@ -134,6 +136,10 @@ const AnyRun = z.object({
   placements: z.array(Placement),
   cost: RunCost.optional(),
   tasks: z.array(TaskStatus),
+  advice: z
+    .array(SizeAdvice)
+    .optional()
+    .describe("once it has ended: requests that were far from what was used; absent: there are none"),
 });
 export type AnyRun = z.infer<typeof AnyRun>;
 

@@ -1,7 +1,8 @@
-// What the tasks of a run use right now (`GET /v1/runs/{id}/stats`).
+// What the tasks of a run use right now, and have used at most (`GET /v1/runs/{id}/stats`).
 import { z } from "zod";
 import { InstantText } from "../common.ts";
 import { Sample } from "../host.ts";
+import { Peaks } from "./peaks.ts";
 import { TaskState } from "./run.ts";
 
 /** The usage of a run's tasks. */
@@ -15,6 +16,9 @@ export const RunStats = z
         state: TaskState,
         attempt: z.string().nullable().describe("the running attempt; null: none"),
         usage: Sample.nullable(),
+        peaks: Peaks.optional().describe(
+          "the most that one of its attempts has used; absent: not measured, or none has ended",
+        ),
       }),
     ),
     total: Sample.nullable().describe("sum of all running tasks that were measured"),

@@ -1,5 +1,6 @@
 // What one task of a run may say: command, resources, policies, files, lifecycle.
 import { z } from "zod";
+import { isVcpus } from "../../shared/cloud/vcpus.ts";
 import { START_ERROR_CODES } from "../../shared/errors.ts";
 import { MAX_LABELS, MAX_TASK_SECRETS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
 import { SIGNALS } from "../../shared/signals.ts";
@@ -34,8 +35,18 @@ export const Argv = z
   .min(1, "must name a command")
   .refine((argv) => argv[0] !== "", "must begin with the name of a command, not with an empty string");
 
+const VCPUS_ERROR = "must be a number from 0 to 1024, with at most three digits after the point";
+
+/** vCPUs, also in parts. Their sums are exact (pool.md#fit). */
+const Vcpus = z
+  .number(VCPUS_ERROR)
+  .min(0, VCPUS_ERROR)
+  .max(1_024, VCPUS_ERROR)
+  .refine(isVcpus, VCPUS_ERROR)
+  .meta({ example: 0.5 });
+
 const ResourceFields = {
-  vcpus: z.int().min(0).max(1_024),
+  vcpus: Vcpus,
   memory: Size,
   disk: Size,
   gpus: z.int().min(0).max(64),

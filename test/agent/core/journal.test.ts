@@ -59,6 +59,18 @@ describe("the next start of the agent (tasks.md#restore)", () => {
     expect(said(next.tell(gone))?.exit).toEqual(exit);
   });
 
+  test("reports the peaks that were measured when its cgroup was still there (tasks.md#peaks)", () => {
+    const peaks = { memoryBytes: 9_000, cpuMs: 100, diskBytes: 4_096 };
+    const host = busyHost().tell({ type: "exited", id: ID, exit: EXIT });
+    expect(said(host)?.peaks).toBe(undefined);
+    host.tell({ ...gone, peaks });
+    expect(said(host)?.peaks).toEqual(peaks);
+    const next = restarted(host, { kind: "ended", at: 9, exit: EXIT });
+    expect(said(next.tell({ ...gone, peaks: { diskBytes: 0 } }))?.peaks).toEqual(peaks);
+    const unmeasured = restarted(busyHost().tell({ type: "exited", id: ID, exit: EXIT }), { kind: "lost" });
+    expect(said(unmeasured.tell({ ...gone, peaks: { diskBytes: 0 } }))?.peaks).toEqual({ diskBytes: 0 });
+  });
+
   test("keeps the time limit when the same orders come again, and takes a new one", () => {
     const host = restarted(busyHost({ timeoutMs: 60_000 }).pass(30_000));
     host.tell({ type: "joined", setup: SETUP });

@@ -80,6 +80,7 @@ test("a delay that is over stays over if the clock goes back: what was ordered m
   story.now -= 5_000;
   story.apply({ type: "tick" });
   expect(ordersOf(story)).toContain("build-17/m/1.2 run");
+  expect(why(story).reason.code).not.toBe("backoff");
   story.apply({ type: "abort", reason: "", by: "ann" });
   // It is stopped like a task that runs, and is not taken for one that was never ordered.
   expect(story.run.record.tasks[0]?.dead).toBeUndefined();

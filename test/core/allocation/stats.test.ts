@@ -30,6 +30,13 @@ test("processors are known of the sum only if they are of each part", () => {
   expect(statsOf(two().run, { at: 1, attempts }, undefined).total?.cpus).toBeUndefined();
 });
 
+test("a peak is that of one task, and no part of the sum (tasks.md#usage)", () => {
+  const attempts = { "build-17/m/1.1": { ...sample, peakMemoryBytes: 2_000 }, "build-17/n/1.1": sample };
+  const stats = statsOf(two().run, { at: 1, attempts }, undefined);
+  expect(stats.tasks.map((one) => one.usage?.peakMemoryBytes)).toEqual([2_000, undefined]);
+  expect(stats.total?.peakMemoryBytes).toBe(undefined);
+});
+
 test("of one task, if there is one of that name", () => {
   expect(statsOf(two().run, usage, "n").total?.memoryBytes).toBe(10);
   expect(() => statsOf(two().run, usage, "x")).toThrow('the run has no task called "x"; it has m, n');

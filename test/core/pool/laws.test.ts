@@ -31,7 +31,7 @@ const instanceTypes = {
   large: { vcpus: 6, memory: 4_000, disk: 100, gpus: 1, price: 3 },
 };
 const need: fc.Arbitrary<Resources> = fc.record({
-  vcpus: fc.nat(6),
+  vcpus: fc.oneof(fc.nat(6), fc.constantFrom(0.1, 0.2, 0.3, 0.5, 0.7, 1.5)),
   memoryBytes: fc.constantFrom(0, 300, 950, 3_800, 3_801),
   diskBytes: fc.constantFrom(0, 0, 60),
   gpus: fc.constantFrom(0, 0, 1),
@@ -88,7 +88,8 @@ function stateOf({ config: more, workers, runs, held, learned }: View): Configur
   return { ...state, record: { ...state.record, learned, holds: held ? [hold(T0 + 1)] : [] } };
 }
 
-const total = (needs: Resources[], what: keyof Resources) => needs.reduce((sum, one) => sum + one[what], 0);
+const total = (needs: Resources[], what: keyof Resources) =>
+  needs.reduce((sum, one) => sum + Math.round(1_000 * one[what]), 0) / 1_000;
 
 /** Whether all of these fit onto one machine together, without the order of packing. */
 function fitTogether(type: Resources, needs: Resources[], measured = Number.POSITIVE_INFINITY): boolean {

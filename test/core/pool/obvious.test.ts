@@ -22,7 +22,7 @@ const run: fc.Arbitrary<RunRow> = fc
     project: fc.constantFrom("default", "default", "ml", "ml", "old"),
     budget: fc.constantFrom(null, null, null, { payer: "t", perHour: 1 }, { payer: "t", perHour: 2.5 }),
     resources: fc.record({
-      vcpus: fc.nat(6),
+      vcpus: fc.oneof(fc.nat(6), fc.constantFrom(0.1, 0.2, 0.3, 0.5, 0.7, 1.5)),
       memoryBytes: fc.constantFrom(0, 300, 950, 3_800, 3_801),
       diskBytes: fc.constantFrom(0, 0, 0, 60),
       gpus: fc.constantFrom(0, 0, 0, 1, 2),

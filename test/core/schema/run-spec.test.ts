@@ -112,7 +112,7 @@ describe("a spec is refused, and the refusal names the field (400, api.md#refuse
     ["a NUL in a directory", { dir: "a\0" }, "dir"],
     ["a directory that is too long", { dir: "a".repeat(4_097) }, "dir"],
     ["a negative number of vCPUs", { resources: { vcpus: -1 } }, "resources/vcpus"],
-    ["half a vCPU", { resources: { vcpus: 0.5 } }, "resources/vcpus"],
+    ["less than a thousandth of a vCPU", { resources: { vcpus: 0.0005 } }, "resources/vcpus"],
     ["1025 vCPUs", { resources: { vcpus: 1_025 } }, "resources/vcpus"],
     ["65 GPUs", { resources: { gpus: 65 } }, "resources/gpus"],
     ["negative memory", { resources: { memory: -1 } }, "resources/memory"],

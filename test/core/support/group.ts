@@ -5,6 +5,7 @@ import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { type AllocationState, openPlacement } from "../../../src/core/allocation/state.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
+import type { Peaks } from "../../../src/schema/run/peaks.ts";
 import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run/run.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
 import { earliest } from "../../../src/shared/machine.ts";
@@ -93,9 +94,9 @@ export class GroupStory {
     return this.apply({ type: "tick" }).obey();
   }
 
-  /** Ends the living process of a task. */
-  ends(task: string, exit: Exit = {}): this {
-    this.#end(this.#living(task), exit);
+  /** Ends the living process of a task, which has used so much at most. */
+  ends(task: string, exit: Exit = {}, peaks?: Peaks): this {
+    this.#end(this.#living(task), exit, peaks);
     return this.obey();
   }
 
@@ -200,9 +201,9 @@ export class GroupStory {
     return found;
   }
 
-  #end({ id, timedOut }: AttemptReport, exit: Exit): void {
-    const ages = { startedAgoMs: 0, endedAgoMs: 0 };
-    this.#host.set(id, { id, state: "exited", ...ages, timedOut, exit: { ...EXIT, ...exit } });
+  #end({ id, timedOut }: AttemptReport, exit: Exit, peaks?: Peaks): void {
+    const more = { startedAgoMs: 0, endedAgoMs: 0, ...(peaks === undefined ? {} : { peaks }) };
+    this.#host.set(id, { id, state: "exited", ...more, timedOut, exit: { ...EXIT, ...exit } });
     this.log.push(`end ${taskOf(id)}`);
   }
 }

@@ -220,7 +220,7 @@ class ObviousPlan {
     const { avoid = [], prefer } = run;
     const fitting = this.#machines.filter((one) => !one.kept && this.#fits(one, one.on, run));
     const avoided = ({ row }: Machine) => Number(row !== null && avoid.includes(row.worker));
-    const left = ({ has, on }: Machine) => has.vcpus - sum(needsOf(on), "vcpus");
+    const left = ({ has, on }: Machine) => 1_000 * has.vcpus - Math.round(1_000 * sum(needsOf(on), "vcpus"));
     const ready = fitting.filter((one) => one.ready);
     const coming = fitting.filter((one) => !one.ready);
     const home = (some: Machine[]) => some.find(({ row }) => row !== null && row.worker === prefer);
@@ -415,8 +415,10 @@ function isAbove(amount: number, limit: number): boolean {
   return amount > limit + limit * 1e-9;
 }
 
+/** The sum, to thousandths. */
 function sum(needs: Resources[], what: keyof Resources): number {
-  return needs.reduce((all, one) => all + one[what], 0);
+  const parts = needs.reduce((all, one) => all + Math.round(1_000 * one[what]), 0);
+  return parts / 1_000;
 }
 
 /** Whether a machine holds all of these together. Those that ask for no vCPU share one. */

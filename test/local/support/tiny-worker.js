@@ -46,9 +46,11 @@ const worker = {
     switch (`${request.method} ${pathname}`) {
       case "PUT /v1/pools/default":
         await registry(env).putPool(await request.json());
-        return Response.json({}, { status: 201 });
-      case "GET /v1/pools/default":
-        return Response.json(await registry(env).pool());
+        return Response.json({ config: await registry(env).pool() }, { status: 201 });
+      case "GET /v1/pools/default": {
+        const config = await registry(env).pool();
+        return config === null ? new Response(null, { status: 404 }) : Response.json({ config });
+      }
       case "POST /count":
         return Response.json(await registry(env).count("calls", 1));
       case "GET /ticks":

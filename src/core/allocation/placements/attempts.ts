@@ -107,6 +107,7 @@ function attemptFrom(
     ...(stopped === undefined ? {} : { stopped }),
     killError: report.kill?.error ?? before?.killError ?? null,
     ...(report.outputs === undefined || !over ? {} : { outputs: report.outputs }),
+    ...(report.peaks === undefined || !over ? {} : { peaks: report.peaks }),
   };
 }
 

@@ -1,15 +1,17 @@
-// How much CPU time and memory does a run use?
+// How much CPU time and memory does a run use, and how much has it used at most?
 import type { RunStats } from "../../../schema/run/stats.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import type { RunUsage } from "../../worker/read/usage.ts";
 import type { Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
+import { peaksOf } from "./sizes.ts";
 
 type Task = RunStats["tasks"][number];
 
 /**
- * The latest sample of each running task, and the sum of these samples (tasks.md#usage). `only`: the name of
+ * The latest sample of each running task, the sum of these samples (tasks.md#usage), and the peaks of each
+ * task (tasks.md#peaks). `only`: the name of
  * the task to show; undefined: all tasks. Throws `unknown_task` if the run has no task of that name.
  */
 export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {
@@ -20,10 +22,12 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
     const names = members.map(({ task }) => task.name).join(", ");
     throw new DroverError("unknown_task", `the run has no task called "${only}"; it has ${names}`);
   }
-  const tasks = shown.map(({ task, state: how, attempt }): Task => {
+  const tasks = shown.map(({ task, state: how, attempt, known: { attempts } }): Task => {
     const id = how === "running" ? (attempt?.id ?? null) : null;
     const sample = id === null ? undefined : usage?.attempts[id];
-    return { name: task.name, state: how, attempt: id, usage: sample ?? null };
+    const peaks = peaksOf(attempts);
+    const most = peaks === undefined ? {} : { peaks };
+    return { name: task.name, state: how, attempt: id, usage: sample ?? null, ...most };
   });
   const samples = tasks.flatMap((task) => task.usage ?? []);
   const known = usage !== null && samples.length > 0;
@@ -37,7 +41,10 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
 
 type Sample = NonNullable<Task["usage"]>;
 
-/** The sum of two samples. The sum has a number of processors only if both samples have such a number. */
+/**
+ * The sum of two samples. The sum has a number of processors only if both samples have such a number, and no
+ * peak: tasks have their peaks at different times.
+ */
 function together(a: Sample, b: Sample): Sample {
   return {
     cpuMs: a.cpuMs + b.cpuMs,

@@ -15,6 +15,7 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
+import { sizeAdvice } from "./sizes.ts";
 import { reasonOf, runsText, whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
@@ -25,6 +26,7 @@ export function statusOf(state: Existing): RunStatus {
   const { spec } = record;
   const phase = phaseOf(state);
   const view = groupView(record);
+  const advice = sizeAdvice(record, view.members);
   // `state` comes first, so that a text search finds the run's state before the state of any task.
   return {
     id: record.id,
@@ -45,6 +47,7 @@ export function statusOf(state: Existing): RunStatus {
     tasks: record.tasks.flatMap((task) => {
       return view.members.filter(({ known }) => known === task).map((one) => taskStatus(record, one));
     }),
+    ...(advice.length === 0 ? {} : { advice }),
   };
 }
 
@@ -174,8 +177,9 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
     startedAt: isoOrNull(latest?.startedAt ?? null),
     // Null after a restart: earlier ends do not count (decisions/tasks.md#times-of-a-task).
     finishedAt: isoOrNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
-    attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
-      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit };
+    attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit, peaks }) => {
+      const used = peaks === undefined ? {} : { peaks };
+      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit, ...used };
     }),
     events: eventsOf(record, name),
   };

@@ -27,7 +27,7 @@ export interface TaskView {
 export type TaskPhase =
   /** Not reported yet. */
   | { kind: "waiting" }
-  /** Its attempt has ended, and the next attempt starts at `startAt`. */
+  /** Its attempt has ended, and the next attempt starts at `startAt`; undefined: now. */
   | { kind: "backoff"; startAt: Instant | undefined }
   | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
   /** Its attempt has ended. The same step decides what follows. */
@@ -107,7 +107,7 @@ function epochOf({ ended, endedEpoch }: AllocationRecord): number {
 
 function taskPhase(
   record: AllocationRecord,
-  { dead, attempts, startAt, stopFrom, restartOf }: TaskRecord,
+  { dead, attempts, n, startAt, delayOver, stopFrom, restartOf }: TaskRecord,
   attempt: AttemptRecord | undefined,
 ): TaskPhase {
   if (dead !== undefined)
@@ -117,7 +117,8 @@ function taskPhase(
     return { kind: "dead", at: record.outcome?.at ?? 0, failed: record.outcome?.state === "failed" };
   if (attempt === undefined) {
     const again = attempts.at(-1)?.epoch === epochOf(record);
-    return again ? { kind: "backoff", startAt } : { kind: "waiting" };
+    const until = delayOver === n ? undefined : startAt;
+    return again ? { kind: "backoff", startAt: until } : { kind: "waiting" };
   }
   if (isOver(attempt)) return { kind: "over", attempt };
   if (attempt.startedAt === null) return { kind: "preparing", attempt };

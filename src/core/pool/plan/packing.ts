@@ -44,7 +44,7 @@ export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   );
 }
 
-/** No run asks for more vCPUs than this, so all machines with more free vCPUs share one shelf. */
+/** No run asks for more vCPUs than this, so all machines with so many free vCPUs or more share one shelf. */
 const HIGHEST_SHELF = 1_024;
 
 /** Which runs may be placed on which machines, if there is room. */
@@ -66,7 +66,11 @@ export interface PackingRules {
 export class Packing {
   readonly #machines: Machine[] = [];
   readonly #order = new Map<Machine, number>();
-  /** A shelf of machines for each number of free vCPUs, in the order in which the machines were added. */
+  /**
+   * A shelf of machines for each whole number of free vCPUs. On the shelves of `#ready` the fullest machine
+   * is first, and of equals the machine that was added first. On those of `#coming` the machines are in the
+   * order in which they were added.
+   */
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
@@ -111,7 +115,7 @@ export class Packing {
   #earliest(run: RunRow): Machine | undefined {
     const { resources, avoid } = run;
     let best: Machine | undefined;
-    for (const shelf of this.#coming.slice(resources.vcpus)) {
+    for (const shelf of this.#coming.slice(Math.floor(resources.vcpus))) {
       const fitting = this.#firstTaking(shelf, run);
       if (fitting !== undefined && (best === undefined || this.#isBetter(fitting, best, avoid)))
         best = fitting;
@@ -186,8 +190,13 @@ export class Packing {
     if (machine.slots < 1 || machine.free.vcpus <= 0) return;
     const shelf = this.#shelfOf(machine);
     let at = shelf.length;
-    while (at > 0 && this.#orderOf(shelf[at - 1]) > this.#orderOf(machine)) at -= 1;
+    while (at > 0 && this.#comesBefore(machine, shelf[at - 1])) at -= 1;
     shelf.splice(at, 0, machine);
+  }
+
+  #comesBefore(machine: Machine, other: Machine | undefined): boolean {
+    const fuller = machine.ready && other !== undefined ? machine.free.vcpus - other.free.vcpus : 0;
+    return fuller === 0 ? this.#orderOf(other) > this.#orderOf(machine) : fuller < 0;
   }
 
   #orderOf(machine: Machine | undefined): number {
@@ -196,7 +205,7 @@ export class Packing {
 
   #shelfOf(machine: Machine): Machine[] {
     const shelves = machine.ready ? this.#ready : this.#coming;
-    const vcpus = Math.min(HIGHEST_SHELF, Math.max(0, machine.free.vcpus));
+    const vcpus = Math.min(HIGHEST_SHELF, Math.max(0, Math.floor(machine.free.vcpus)));
     while (shelves.length <= vcpus) shelves.push([]);
     return shelves[vcpus] ?? [];
   }
@@ -204,7 +213,7 @@ export class Packing {
   #fullest(run: RunRow): Machine | undefined {
     const { resources, avoid } = run;
     let avoided: Machine | undefined;
-    for (let vcpus = resources.vcpus; vcpus < this.#ready.length; vcpus += 1) {
+    for (let vcpus = Math.floor(resources.vcpus); vcpus < this.#ready.length; vcpus += 1) {
       const machine = this.#firstTaking(this.#ready[vcpus] ?? [], run);
       if (machine !== undefined && !isAvoided(machine, avoid)) return machine;
       avoided ??= machine;
@@ -293,9 +302,14 @@ class Needs {
   }
 }
 
+/**
+ * Whether a machine that has no room for `less` can have none for `more` either. A run that asks for no vCPU
+ * needs a share in a whole one, so it may find no room where half a vCPU is left (pool.md#fit).
+ */
 function isWithin(less: Resources, more: Resources): boolean {
+  const least = less.vcpus === 0 && more.vcpus !== 0 ? 1 : less.vcpus;
   return (
-    less.vcpus <= more.vcpus &&
+    least <= more.vcpus &&
     less.memoryBytes <= more.memoryBytes &&
     less.diskBytes <= more.diskBytes &&
     less.gpus <= more.gpus

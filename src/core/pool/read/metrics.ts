@@ -4,6 +4,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { MetricName, Sample } from "../../../schema/metrics.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
 import { projectsServed } from "../../../shared/access/project.ts";
+import { addVcpus } from "../../../shared/cloud/vcpus.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import {
@@ -97,7 +98,7 @@ function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyC
   for (const on of memo.index.placed.values()) {
     for (const { state, resources, project } of on.values()) {
       if (state === "pending") samples.add("drover_runs_starting", 1, projectLabel(config, project));
-      all.vcpus += resources.vcpus;
+      all.vcpus = addVcpus(all.vcpus, resources.vcpus);
       all.memoryBytes += resources.memoryBytes;
       all.diskBytes += resources.diskBytes;
     }
