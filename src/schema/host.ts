@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
 import { BOOT_STEPS } from "../shared/cloud/boot-steps.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
+import { MAX_STAMPS } from "../shared/time/stamps.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
@@ -64,6 +65,7 @@ export const HostSetup = z.object({
     .string()
     .optional()
     .describe("the URL for large logs, without its end /{attempt}/{stream}; absent: logs go into reports"),
+  logStamps: z.boolean().optional().describe("whether chunks for `logsUrl` may have `stamps`"),
   snapshotsUrl: z
     .string()
     .optional()
@@ -100,9 +102,15 @@ export const StartError = z.object({
 });
 export type StartError = z.infer<typeof StartError>;
 
+/** When log bytes arrived, in pairs (`PackedStamps`). The receiver ignores those that do not fit the bytes. */
+export const LogStamps = z
+  .array(Bytes.max(MAX_HOST_NUMBER))
+  .max(2 * MAX_STAMPS)
+  .describe("when these bytes arrived: pairs of a number of bytes and of milliseconds since the pair before");
+
 /** Bytes of one stream: `data` begins at offset `from`; `size` is the current length of the stream. */
 export const LogPiece = z
-  .object({ from: Bytes, size: Bytes, data: z.base64().optional() })
+  .object({ from: Bytes, size: Bytes, data: z.base64().optional(), stamps: LogStamps.optional() })
   .meta({ id: "LogPiece" });
 export type LogPiece = z.infer<typeof LogPiece>;
 

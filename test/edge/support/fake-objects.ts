@@ -14,6 +14,8 @@ import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
 import type { KnownWebhook } from "../../../src/objects/registry/webhook-calls.ts";
 import type {
   AllocationApi,
+  Arrivals,
+  ArrivalsRequest,
   AuditFilter,
   CloudWorkerApi,
   EnrollCall,
@@ -311,7 +313,26 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       chain: [],
     }),
     log: (request) => readLog(run, request, until),
+    arrivals: (request) => readArrivals(run, request, until),
     storeLog: async () => ({ kind: "unknown" }),
+  };
+}
+
+/** The fake has one stream, whose bytes all came when the run was submitted. */
+async function readArrivals(run: () => FakeRun, request: ArrivalsRequest, until: Until): Promise<Arrivals> {
+  const { task, attempt, streams, waitMs } = request;
+  const isWanted = streams.includes("stdout");
+  const from = request.from.stdout;
+  const log = { task, stream: "stdout" as const, from, maxBytes: 2 ** 30, waitMs };
+  const found = await readLog(run, { ...log, ...(attempt === undefined ? {} : { attempt }) }, until);
+  const at = Date.parse(run().status.submittedAt);
+  const isNew = isWanted && found.size > from && at >= (request.since ?? at);
+  return {
+    attempt: found.attempt ?? null,
+    ended: found.ended,
+    stored: { stdout: found.size, stderr: 0 },
+    next: { ...request.from, stdout: found.size },
+    items: isNew ? [{ stream: "stdout", from, to: found.size, at, after: null }] : [],
   };
 }
 
