@@ -47,8 +47,8 @@ export class Streams {
   }
 
   /**
-   * Begins to watch the streams of an attempt by polling, which is more reliable than file events. Events only
-   * make its stamps finer.
+   * Begins to watch the streams of an attempt by polling, which is more reliable than file events. Events
+   * only make its stamps finer.
    */
   watch(id: string): void {
     this.#arrivals.begin(id);
@@ -162,7 +162,7 @@ function readPart(path: string, from: number, bytes: number): Buffer {
   }
 }
 
-/** How far a log has grown: not at all if the task has deleted the file, or put something else in its place. */
+/** How far a log has grown. Not at all, if the task has deleted it or put something else in its place. */
 function grownTo(file: string): Grown {
   try {
     const stat = statSync(file);

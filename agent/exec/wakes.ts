@@ -10,8 +10,8 @@ const LOGS: readonly (string | null)[] = ["stdout", "stderr"];
 
 /**
  * Calls `look` soon after the logs of an attempt have grown. Between two looks nothing listens, so a command
- * that writes without a pause causes a hundred looks a second and no more. Where the system has no events left
- * to give, nothing is called.
+ * that writes without a pause causes a hundred looks a second and no more. Where the system has no events
+ * left to give, nothing is called.
  */
 export class Wakes {
   readonly #look: (id: string) => void;

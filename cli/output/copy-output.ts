@@ -26,8 +26,8 @@ type StreamName = LogSelection["stream"];
 const NO_TIME = "-";
 
 /**
- * Copies the output of a run: stdout to stdout and stderr to stderr, in the order in which it arrived. After a
- * prefix, or with timestamps, whole lines are written, else the bytes as they are.
+ * Copies the output of a run: stdout to stdout and stderr to stderr, in the order in which it arrived. With
+ * a prefix or with timestamps whole lines are written, else the bytes as they are.
  */
 export async function copyOutput(
   io: Io,
@@ -89,8 +89,8 @@ class Doubts {
   async say(io: Io, id: string): Promise<void> {
     if (this.#isUnstamped) {
       await io.say(
-        `When the output of run ${id} arrived is not known, because the agent of its machine does not say it. ` +
-          "It is shown whole, without times, and without an order between stdout and stderr.",
+        `When the output of run ${id} arrived is not known, because the agent of its machine does not ` +
+          "say it. It is shown whole, without times, and without an order between stdout and stderr.",
       );
     }
     if (this.#gap === undefined) return;

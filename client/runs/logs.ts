@@ -160,7 +160,7 @@ async function startOfLines(
 }
 
 /**
- * The offset in a stream of an attempt at which its last lines or bytes begin, if the selection asks for them.
+ * The offset at which the last lines or bytes of an attempt's stream begin, if the selection asks for them.
  * `stored`: how many bytes it has.
  */
 export async function startOfTail(

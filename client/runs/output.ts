@@ -71,7 +71,7 @@ async function* readAttempt(
 async function firstPage(target: Target, run: string, selection: OutputSelection): Promise<Page> {
   let page = await pageOf(target, run, { ...selection, follow: false });
   if (page.attempt !== null || !selection.follow) return page;
-  // Offsets count within one attempt: if there was none, the first one is meant, even if there are more by now.
+  // Offsets count within one attempt: if there was none, the first one is meant, even if there are more now.
   for (;;) {
     const askedAt = performance.now();
     page = await pageOf(target, run, selection);

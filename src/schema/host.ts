@@ -3,7 +3,6 @@ import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
 import { BOOT_STEPS } from "../shared/cloud/boot-steps.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
-import { MAX_STAMPS } from "../shared/time/stamps.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
@@ -12,6 +11,7 @@ import type { TunnelKind } from "../shared/tunnel/frames.ts";
 import { InstantText, Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
+import { LogStamps } from "./run/arrivals.ts";
 
 /** The highest revision, report number or protocol that a host may send. Numbers up to 2 ** 53 stay exact. */
 export const MAX_HOST_NUMBER = 2 ** 48;
@@ -101,12 +101,6 @@ export const StartError = z.object({
     .describe("whether another try may help; absent: it cannot (tasks.md#failure-note-2)"),
 });
 export type StartError = z.infer<typeof StartError>;
-
-/** When log bytes arrived, in pairs (`PackedStamps`). The receiver ignores those that do not fit the bytes. */
-export const LogStamps = z
-  .array(Bytes.max(MAX_HOST_NUMBER))
-  .max(2 * MAX_STAMPS)
-  .describe("when these bytes arrived: pairs of a number of bytes and of milliseconds since the pair before");
 
 /** Bytes of one stream: `data` begins at offset `from`; `size` is the current length of the stream. */
 export const LogPiece = z

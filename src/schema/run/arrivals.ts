@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { STREAMS } from "../../shared/attempt-id.ts";
 import { MAX_LOG_BYTES } from "../../shared/limits.ts";
+import { MAX_STAMPS } from "../../shared/time/stamps.ts";
 import { InstantText } from "../common.ts";
 
 /** An offset in a stream, as a query has it. */
@@ -13,6 +14,12 @@ export const LogOffset = z
   )
   .transform(Number)
   .meta({ type: "integer", example: 8_388_608 });
+
+/** When log bytes arrived, in pairs (`PackedStamps`): those that do not fit the bytes are ignored. */
+export const LogStamps = z
+  .array(z.int().min(0).max(2 ** 48))
+  .max(2 * MAX_STAMPS)
+  .describe("when these bytes arrived: pairs of a number of bytes and of milliseconds since the pair before");
 
 const Offset = z.int().min(0);
 
@@ -31,15 +38,19 @@ export const LogArrival = z
   })
   .meta({ id: "LogArrival" });
 
-const Offsets = z.object({ stdout: Offset, stderr: Offset });
+/** An offset in each stream. */
+const LogOffsets = z.object({ stdout: Offset, stderr: Offset }).meta({ id: "LogOffsets" });
 
-/** The order in which the bytes of an attempt arrived. */
+/**
+ * The order in which the bytes of an attempt arrived. `stored`: how many bytes of each stream are stored. `next`:
+ * where the next page begins, the `stdout` and `stderr` of its query.
+ */
 export const LogArrivals = z
   .object({
     attempt: z.string().nullable().describe("the end of the attempt's id; null: there is no attempt yet"),
     ended: z.boolean().describe("whether nothing can follow after `stored`"),
-    stored: Offsets.describe("how many bytes of each stream are stored"),
-    next: Offsets.describe("where the next page begins: `stdout` and `stderr` of its query"),
+    stored: LogOffsets,
+    next: LogOffsets,
     items: z.array(LogArrival),
   })
   .meta({ id: "LogArrivals" });

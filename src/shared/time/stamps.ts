@@ -66,8 +66,8 @@ export function cutStamps(stamps: readonly Stamp[], from: number, to: number): S
 }
 
 /**
- * At most `most` (two or more) stamps for the same bytes: neighbors become one, with the later time. Stretches
- * of time in which nobody looked are kept. If they are too many, all becomes one stretch.
+ * At most `most` (two or more) stamps for the same bytes: neighbors become one, with the later time.
+ * Stretches of time in which nobody looked are kept. If they are too many, all becomes one stretch.
  */
 export function thinStamps(stamps: readonly Stamp[], most: number): Stamp[] {
   let thin = [...stamps];

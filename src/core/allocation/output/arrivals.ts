@@ -23,8 +23,8 @@ export interface Arrival {
 }
 
 /**
- * The arrivals of a stream from offset `from` on. Stamps count from the start of the attempt; without a start,
- * nothing is known of the times.
+ * The arrivals of a stream from offset `from` on. Stamps count from the start of the attempt: without a start
+ * no time is known.
  */
 export function* arrivalsIn(
   stream: StreamName,
@@ -75,8 +75,8 @@ export interface ArrivalsPage {
 }
 
 /**
- * The first arrivals, at most `most`, and where the next page begins. `since`: only those that arrived then or
- * later, and those without a time.
+ * The first arrivals, at most `most`, and where the next page begins. `since`: only those that arrived then
+ * or later, and those without a time.
  */
 export function pageOfArrivals(
   arrivals: Iterable<Arrival>,

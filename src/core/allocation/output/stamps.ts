@@ -23,8 +23,8 @@ export interface StampedBytes {
 }
 
 /**
- * The stamps of `bytes` as their host says them. Undefined if the host says none, or if they are about another
- * number of bytes. Nothing arrives later than `mostMs` after the start (host-protocol.md#stamps).
+ * The stamps of `bytes` as their host says them. Undefined if the host says none, or if they are about
+ * another number of bytes. Nothing arrives later than `mostMs` after the start (host-protocol.md#stamps).
  */
 export function believedStamps(
   packed: PackedStamps | undefined,
