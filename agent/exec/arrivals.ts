@@ -3,7 +3,7 @@ import { appendFileSync, existsSync } from "node:fs";
 import { replaceFile } from "../../disk/atomic.ts";
 import { readIfThere } from "../../posix/files.ts";
 import type { StreamName } from "../../src/schema/host.ts";
-import type { Instant } from "../../src/shared/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { cutStamps, packStamps, type Stamp, stampedBytes, thinStamps } from "../../src/shared/time/stamps.ts";
 import { STREAMS } from "../core/reports/logs.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
@@ -16,10 +16,10 @@ export const MAX_STAMP_LINES = 4 * MAX_HELD_STAMPS;
 /** A line of the file: the number of the stream, the size of the stream, and when it had this size. */
 const LINE = /^([01]) (\d{1,15}) (\d{1,15})$/;
 
-/** The size of a file, and when it was written last, in milliseconds since 1970 by this machine's date. */
+/** The size of a file, and how long ago it was written last. */
 export interface Grown {
   size: number;
-  mtimeMs: number;
+  agoMs: Millis;
 }
 
 /** The stamps of the bytes from `begin` up to `end`. */
@@ -73,19 +73,21 @@ export class Arrivals {
       known.lookedAt = this.#now();
       return;
     }
-    for (const stream of STREAMS) resize(known.streams[stream], known.streams[stream].end, known.lookedAt);
-    this.#keep(id, known, STREAMS);
+    const left = STREAMS.filter((stream) => !isUnwatched(known.streams[stream]));
+    for (const stream of left) resize(known.streams[stream], known.streams[stream].end, known.lookedAt);
+    this.#keep(id, known, left);
   }
 
   /** Stamps what has come since the latest look. Two streams that grew meanwhile are told by their files. */
   look(id: string, grown: Record<StreamName, Grown>, lookedAt: Instant): void {
     const known = this.#known.get(id);
     if (known === undefined) return;
-    const news = STREAMS.filter((stream) => grown[stream].size !== known.streams[stream].end);
+    const news = STREAMS.filter((stream) => {
+      return grown[stream].size !== known.streams[stream].end || isUnwatched(known.streams[stream]);
+    });
     const before = known.lookedAt;
     const moments = news.map((stream) => {
-      const agoMs = Math.max(0, Date.now() - grown[stream].mtimeMs);
-      return Math.round(Math.max(before, Math.min(lookedAt, lookedAt - agoMs)));
+      return Math.round(Math.max(before, Math.min(lookedAt, lookedAt - grown[stream].agoMs)));
     });
     known.lookedAt = Math.max(before, lookedAt);
     for (const [index, stream] of news.entries()) {
@@ -150,15 +152,26 @@ function none(): Arrived {
   return { begin: 0, end: 0, stamps: [], asked: 0 };
 }
 
-/** Notes that a stream had `size` bytes at `ms`. The size of before: nobody looked from then on. */
+/** Whether nobody has looked at a stream since its latest stamp. */
+function isUnwatched({ stamps }: Arrived): boolean {
+  return stamps.at(-1)?.bytes === 0;
+}
+
+/**
+ * Notes that a stream had `size` bytes at `ms`. The size of before: nobody looked from then on or, if that is
+ * so, somebody looks again, and nothing has come. A smaller size: its task has cut the stream off there.
+ */
 function resize(arrived: Arrived, size: number, ms: Instant): void {
+  const isCut = size < arrived.end;
   while (arrived.end > size) {
     const last = arrived.stamps.pop();
-    if (last === undefined) {
-      Object.assign(arrived, { begin: size, end: size });
-      return;
-    }
-    arrived.end -= last.bytes;
+    if (last === undefined) arrived.begin = size;
+    arrived.end = last === undefined ? size : arrived.end - last.bytes;
+  }
+  if (isCut && arrived.end === size) return;
+  if (arrived.end === size && isUnwatched(arrived)) {
+    arrived.stamps.pop();
+    return;
   }
   arrived.stamps.push({ bytes: size - arrived.end, ms });
   arrived.end = size;

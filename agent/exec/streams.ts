@@ -166,9 +166,9 @@ function readPart(path: string, from: number, bytes: number): Buffer {
 function grownTo(file: string): Grown {
   try {
     const stat = statSync(file);
-    if (stat.isFile()) return { size: stat.size, mtimeMs: stat.mtimeMs };
+    if (stat.isFile()) return { size: stat.size, agoMs: Date.now() - stat.mtimeMs };
   } catch {
     // The same as a file of another kind.
   }
-  return { size: 0, mtimeMs: 0 };
+  return { size: 0, agoMs: 0 };
 }
