@@ -9,9 +9,9 @@ export type { StreamName } from "../shared/attempt-id.ts";
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
 import { InstantText, Name, SnapshotId } from "./common.ts";
+import { LogStamps } from "./run/arrivals.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
-import { LogStamps } from "./run/arrivals.ts";
 
 /** The highest revision, report number or protocol that a host may send. Numbers up to 2 ** 53 stay exact. */
 export const MAX_HOST_NUMBER = 2 ** 48;

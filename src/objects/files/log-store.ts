@@ -77,17 +77,24 @@ export class LogStore {
     return { data: concat(parts) };
   }
 
-  /** The stretches of a stream from offset `from` on, each with its stamps. */
+  /**
+   * The stretches of a stream from offset `from` on, each with its stamps. Rows are read one by one, since a
+   * second list would end the first one.
+   */
   *stretches(
     { stored, tail, stamps }: StreamRecord,
     attempt: string,
     stream: StreamName,
     from: number,
   ): Generator<StoredStretch> {
-    for (const [begin, segment] of this.#segments(attempt, stream, from, stored)) {
+    let at = from;
+    while (at < stored - tail.length) {
+      const [begin, segment] = this.#segmentAt(attempt, stream, at) ?? [at, undefined];
+      if (segment === undefined || begin + segment.length <= at) break;
       yield { from: begin, length: segment.length, stamps: "stamps" in segment ? segment.stamps : undefined };
+      at = begin + segment.length;
     }
-    if (tail.length > 0 && from < stored) yield { from: stored - tail.length, length: tail.length, stamps };
+    if (tail.length > 0 && at < stored) yield { from: stored - tail.length, length: tail.length, stamps };
   }
 
   /** The segments that contain bytes of [from, to), each with its offset. */
@@ -97,19 +104,23 @@ export class LogStore {
     from: number,
     to: number,
   ): Generator<[number, StoredSegment]> {
-    const prefix = `log/${attempt}/${stream}/`;
-    const [first] = this.#kv.list<StoredSegment>({
-      prefix,
-      end: key(attempt, stream, from + 1),
-      reverse: true,
-      limit: 1,
-    });
+    const first = this.#segmentAt(attempt, stream, from);
     if (first === undefined || to <= from) return;
-    const rows = this.#kv.list<StoredSegment>({ prefix, start: first[0], end: key(attempt, stream, to) });
+    const prefix = `log/${attempt}/${stream}/`;
+    const start = key(attempt, stream, first[0]);
+    const rows = this.#kv.list<StoredSegment>({ prefix, start, end: key(attempt, stream, to) });
     for (const [name, segment] of rows) {
       const begin = Number(name.slice(prefix.length));
       if (begin + segment.length > from) yield [begin, segment];
     }
+  }
+
+  /** The last segment that begins at this offset or before it. */
+  #segmentAt(attempt: string, stream: StreamName, offset: number): [number, StoredSegment] | undefined {
+    const prefix = `log/${attempt}/${stream}/`;
+    const end = key(attempt, stream, offset + 1);
+    const [found] = this.#kv.list<StoredSegment>({ prefix, end, reverse: true, limit: 1 });
+    return found && [Number(found[0].slice(prefix.length)), found[1]];
   }
 }
 

@@ -17,7 +17,12 @@ export const LogOffset = z
 
 /** When log bytes arrived, in pairs (`PackedStamps`): those that do not fit the bytes are ignored. */
 export const LogStamps = z
-  .array(z.int().min(0).max(2 ** 48))
+  .array(
+    z
+      .int()
+      .min(0)
+      .max(2 ** 48),
+  )
   .max(2 * MAX_STAMPS)
   .describe("when these bytes arrived: pairs of a number of bytes and of milliseconds since the pair before");
 
