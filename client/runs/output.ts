@@ -58,12 +58,17 @@ async function* readAttempt(
   const streams = streamsOf(selection);
   let from = await tailsOf(target, run, pinned, stored);
   for (;;) {
+    const askedAt = performance.now();
     const page = await pageOf(target, run, pinned, from);
     yield* piecesOf(target, run, pinned, page);
+    const before = from;
     from = page.next;
+    const isMoved = streams.some((stream) => from[stream] > before[stream]);
     const end = selection.follow ? page.stored : stored;
     const isAtEnd = streams.every((stream) => from[stream] >= end[stream]);
-    if (isAtEnd && (page.ended || selection.follow !== true)) return attempt;
+    if ((isAtEnd || !isMoved) && (page.ended || selection.follow !== true)) return attempt;
+    // In case the server does not hold the call.
+    if (!isMoved) await pause(Math.max(0, LEAST_STEP_MS - (performance.now() - askedAt)), selection.signal);
   }
 }
 
