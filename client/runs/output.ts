@@ -28,6 +28,9 @@ export interface OutputPiece {
 type Page = AnswerOf<"getLogArrivals">;
 type Offsets = Page["next"];
 
+/** The beginning of both streams. */
+const START: Offsets = { stdout: 0, stderr: 0 };
+
 /**
  * Yields the output of one attempt, both streams in the order in which they arrived (api.md#arrivals). With
  * `follow` and without `attempt`, the following attempts come as well. Rejects like `readLog`.
@@ -56,10 +59,13 @@ async function* readAttempt(
   if (attempt === null) return undefined;
   const pinned = { ...selection, attempt };
   const streams = streamsOf(selection);
-  let from = await tailsOf(target, run, pinned, stored);
+  const hasTail = selection.tail !== undefined || selection.tailLines !== undefined;
+  let from = hasTail ? await tailsOf(target, run, pinned, stored) : START;
+  let ready = hasTail ? undefined : first;
   for (;;) {
     const askedAt = performance.now();
-    const page = await pageOf(target, run, pinned, from);
+    const page = ready ?? (await pageOf(target, run, pinned, from));
+    ready = undefined;
     yield* piecesOf(target, run, pinned, page);
     const before = from;
     from = page.next;
