@@ -14,7 +14,8 @@ import { Arrivals, MAX_HELD_STAMPS, MAX_STAMP_LINES } from "../../agent/exec/arr
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
 import { unpackStamps } from "../../src/shared/time/stamps.ts";
 
-// What an agent notes of the times at which output arrived, and what of it survives the agent (host-protocol.md#stamps).
+// What an agent notes of the times at which output arrived, and what of it survives the agent
+// (host-protocol.md#stamps).
 
 const ID = "build-17/main/1.1";
 
@@ -76,7 +77,7 @@ test("each look stamps what has come since the one before", () => {
   ]);
 });
 
-test("a stream that grew between two looks has the time of its latest write, but never that of another look", () => {
+test("what came between two looks has the time of the latest write, and never that of another look", () => {
   look(2_000, 1, 1);
   look(2_050, 2, 2, { stdout: 10, stderr: 30 });
   look(2_100, 3, 3, { stdout: 5_000, stderr: -5_000 });

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
 
-// Real processes write to both streams, and a real agent says in which order that came (host-protocol.md#stamps).
+// Real processes write to both streams, and a real agent says in which order that came
+// (host-protocol.md#stamps).
 
 const ID = "build-17/main/1.1";
 const SECRET = Buffer.from("hunter2-hunter2");
@@ -76,7 +77,7 @@ test("a masked secret keeps its place and its time (redaction.md#equal-length)",
   expect(order()).toEqual(["stdout a ", `stderr !${"*".repeat(SECRET.length)}`, "stdout c"]);
 });
 
-test("the stamps survive a SIGKILL of the agent, and what came meanwhile is marked (host-protocol.md#survives)", async () => {
+test("stamps survive a SIGKILL of the agent; what came meanwhile is marked (host-protocol.md#survives)", async () => {
   // The control plane hears of nothing until the agent has been killed: only the file knows what was first.
   bench.plane.override = ({ body }) => (body.includes('"data"') ? { status: 503 } : undefined);
   const agent = bench.start();

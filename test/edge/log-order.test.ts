@@ -6,7 +6,8 @@ import { until } from "../local/support/scratch.ts";
 import { COMMAND, drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// A real agent stamps what real processes write, and `drover logs` shows both streams in this order (api.md#arrivals).
+// A real agent stamps what real processes write, and `drover logs` shows both streams in this order
+// (api.md#arrivals).
 
 let home: string;
 let up: RunningDrover;
@@ -68,7 +69,7 @@ describe("words to both streams in turns", () => {
     expect(await shown("turns")).toBe("one\ntwo\nthree\nfour\nfive\nsix\n");
   });
 
-  test("with the times at which they arrived, which follow each other within the times of the run", async () => {
+  test("with the times at which they arrived, one after the other, within the times of the run", async () => {
     const lines = (await shown("-t", "turns")).trimEnd().split("\n");
     expect(lines.map((line) => line.split(" ")[1])).toEqual(["one", "two", "three", "four", "five", "six"]);
     const times = lines.map((line) => line.split(" ")[0] ?? "");

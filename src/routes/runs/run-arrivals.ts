@@ -20,9 +20,9 @@ const arrivals = operation({
   codes: ["unknown_run", "expired_run", "unknown_task", "unknown_attempt", "expired_logs"],
   summary: "In which order a task wrote to its two streams, and when",
   description:
-    "Stretches of both streams in the order in which they arrived on their machine, at most 1,000. `stored` " +
-    "is how much of each there is, `next` where to go on; with `wait` the answer is held while there is nothing new. Each stream has a " +
-    "route for its bytes.",
+    "Stretches of both streams in the order in which they arrived on their machine, at most 1,000. " +
+    "`stored` is how much of each there is, `next` where to go on. With `wait` the answer is held while " +
+    "there is nothing new. Each stream has a route for its bytes.",
   request: {
     params: OutputParams,
     query: z.strictObject({

@@ -47,8 +47,8 @@ export const LogArrival = z
 const LogOffsets = z.object({ stdout: Offset, stderr: Offset }).meta({ id: "LogOffsets" });
 
 /**
- * The order in which the bytes of an attempt arrived. `stored`: how many bytes of each stream are stored. `next`:
- * where the next page begins, the `stdout` and `stderr` of its query.
+ * The order in which the bytes of an attempt arrived. `stored`: how many bytes of each stream are stored.
+ * `next`: where the next page begins, the `stdout` and `stderr` of its query.
  */
 export const LogArrivals = z
   .object({
