@@ -77,7 +77,7 @@ test("a masked secret keeps its place and its time (redaction.md#equal-length)",
   expect(order()).toEqual(["stdout a ", `stderr !${"*".repeat(SECRET.length)}`, "stdout c"]);
 });
 
-test("stamps survive a SIGKILL of the agent; what came meanwhile is marked (host-protocol.md#survives)", async () => {
+test("a killed agent finds its stamps, and marks what it missed (host-protocol.md#survives)", async () => {
   // The control plane hears of nothing until the agent has been killed: only the file knows what was first.
   bench.plane.override = ({ body }) => (body.includes('"data"') ? { status: 503 } : undefined);
   const agent = bench.start();
