@@ -169,6 +169,7 @@ async function startAgent(
     snapshots,
     stateDir,
     instance,
+    now,
     escapes: groups.means.kill === "processes",
     clockErrorMs: () => agent.clockErrorMs,
     replaceAgent: async (sha256) => ownFile?.replace(url ?? "", sha256),

@@ -3,6 +3,7 @@ export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type { AbortOptions, LogsOptions, RunHandle } from "./easy.ts";
 export { ApiError, StrangerError, UnreachableError } from "./errors.ts";
 export type { LogSelection } from "./runs/logs.ts";
+export type { OutputPiece, OutputSelection } from "./runs/output.ts";
 export { type RerunChanges, specAgain } from "./runs/rerun.ts";
 export type { RunFilter, RunQueryInput } from "./runs/run-lists.ts";
 export type { SubmitOptions, SubmitResult } from "./runs/runs.ts";

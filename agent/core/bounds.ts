@@ -12,6 +12,10 @@ export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
 export const BACKOFF_LONGEST_MS: Millis = 30_000;
 /** Raw log bytes in one report. As base64 they leave 90 KiB for the state (host-protocol.md#report). */
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
+/** Stamps of log bytes in one report (host-protocol.md#stamps). Its pieces share them. */
+export const MAX_REPORT_STAMPS = 2_048;
+/** The most characters of one stamp in JSON: a number of bytes and a number of milliseconds. */
+export const STAMP_CHARS = 20;
 /**
  * While the socket is closed, a report waits until this long after the next try to open the socket. Then the
  * report goes by webhook.

@@ -1,7 +1,7 @@
 // What can the host's state machine tell its shell to do?
 import type { Report, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
-import type { Millis } from "../../src/shared/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { NumberedSignal } from "./types.ts";
 
 /** Log bytes for a report: `bytes` of them, from offset `from` on. */
@@ -10,6 +10,8 @@ export interface LogPiecePlan {
   stream: StreamName;
   from: number;
   bytes: number;
+  /** When the attempt was started: its stamps count from then. Absent: it has not started, or is lost. */
+  startedAt?: Instant | undefined;
 }
 
 /**
@@ -69,7 +71,7 @@ export type HostMessage = { to: string } & (
   /** Delete the kept data of a placement. `cleared`. */
   | { kind: "drop"; placement: string }
   /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
-  | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
+  | ({ kind: "ship_log"; url: string } & LogPiecePlan)
   /**
    * Give back the disk space of these log bytes; all other bytes keep their offsets. `punched` or
    * `punch_failed`.

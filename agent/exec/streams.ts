@@ -1,12 +1,15 @@
 // How far have the output streams of attempts grown, and what do they contain?
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import { maskIn } from "../core/redaction/mask.ts";
 import { STREAMS } from "../core/reports/logs.ts";
+import { Arrivals, type Grown } from "./arrivals.ts";
 import type { Maskers } from "./maskers.ts";
 import type { AttemptStore } from "./processes/dirs.ts";
+import { Wakes } from "./wakes.ts";
 
 /** `written`: the size of the file at the latest look. `told`: the size in the latest event. */
 interface Sizes {
@@ -23,18 +26,33 @@ export class Streams {
   readonly #store: AttemptStore;
   readonly #maskers: Maskers;
   readonly #tell: (event: HostEvent) => void;
+  readonly #now: () => Instant;
+  readonly #arrivals: Arrivals;
+  readonly #wakes = new Wakes((id) => this.#sizesOf(id));
   /** Attempts whose streams may grow. */
   readonly #sizes = new Map<string, Record<StreamName, Sizes>>();
   #polling: NodeJS.Timeout | undefined;
 
-  constructor(store: AttemptStore, maskers: Maskers, tell: (event: HostEvent) => void) {
+  /** `now` is the time since the boot of this machine. */
+  constructor(
+    store: AttemptStore,
+    maskers: Maskers,
+    { tell, now }: { tell: (event: HostEvent) => void; now: () => Instant },
+  ) {
     this.#store = store;
     this.#maskers = maskers;
     this.#tell = tell;
+    this.#now = now;
+    this.#arrivals = new Arrivals(store, now);
   }
 
-  /** Begins to watch the streams of an attempt by polling, which is more reliable than file events. */
+  /**
+   * Begins to watch the streams of an attempt by polling, which is more reliable than file events. Events
+   * only make its stamps finer.
+   */
   watch(id: string): void {
+    this.#arrivals.begin(id);
+    this.#wakes.watch(id, this.#store.dirsOf(id).root);
     this.#sizes.set(id, { stdout: { written: 0, told: 0 }, stderr: { written: 0, told: 0 } });
     this.#polling ??= setInterval(() => {
       for (const watched of this.#sizes.keys()) this.look(watched);
@@ -44,6 +62,7 @@ export class Streams {
   /** Looks at the streams for the last time: nothing writes to them any more, so nothing is held back. */
   unwatch(id: string): void {
     this.#look(id, true);
+    this.#wakes.unwatch(id);
     this.#sizes.delete(id);
     if (this.#sizes.size > 0) return;
     clearInterval(this.#polling);
@@ -82,12 +101,32 @@ export class Streams {
     return around.subarray(from - start, from - start + bytes);
   }
 
+  /** When which of these bytes arrived (`Arrivals.of`). */
+  stampsOf(...[id, stream, wanted]: Parameters<Arrivals["of"]>): number[] | undefined {
+    return this.#arrivals.of(id, stream, wanted);
+  }
+
+  /** Forgets an attempt whose files are deleted. */
+  forget(id: string): void {
+    this.#arrivals.forget(id);
+  }
+
+  /** The sizes of both streams now, with a stamp for what is new. */
+  #sizesOf(id: string): Record<StreamName, Grown> {
+    const now = this.#now();
+    const { stdout, stderr } = this.#store.dirsOf(id);
+    const grown = { stdout: grownTo(stdout), stderr: grownTo(stderr) };
+    this.#arrivals.look(id, grown, now);
+    return grown;
+  }
+
   #look(id: string, isLast: boolean): void {
     const known = this.#sizes.get(id);
     if (known === undefined) return;
+    const sizes = this.#sizesOf(id);
     for (const stream of STREAMS) {
       const file = this.fileOf(id, stream);
-      const written = sizeOf(file);
+      const written = sizes[stream].size;
       if (written === known[stream].written && !isLast) continue;
       const size = isLast ? written : this.#releasable(id, file, written);
       const isNew = size !== known[stream].told;
@@ -123,12 +162,13 @@ function readPart(path: string, from: number, bytes: number): Buffer {
   }
 }
 
-/** The size of a log; 0 if the task has deleted the file, or put something else in its place. */
-function sizeOf(file: string): number {
+/** How far a log has grown. Not at all, if the task has deleted it or put something else in its place. */
+function grownTo(file: string): Grown {
   try {
     const stat = statSync(file);
-    return stat.isFile() ? stat.size : 0;
+    if (stat.isFile()) return { size: stat.size, agoMs: Date.now() - stat.mtimeMs };
   } catch {
-    return 0;
+    // The same as a file of another kind.
   }
+  return { size: 0, agoMs: 0 };
 }

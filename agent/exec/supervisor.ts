@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { DriverName } from "../../src/schema/run/task.ts";
-import type { Millis } from "../../src/shared/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { runOf } from "../core/attempts/placements.ts";
 import type { HostEvent } from "../core/events.ts";
@@ -65,6 +65,8 @@ export interface SupervisorOptions {
   secrets: Pick<TaskSecrets, "ended" | "forget" | "keepRuns">;
   /** The secret values that must not leave this machine in the output of a run's attempts. */
   secretsOf: SecretsOf;
+  /** The time since the boot of this machine. */
+  now: () => Instant;
   /** Called with events that are not the result of a call: output and exits. */
   tell: (event: HostEvent) => void;
 }
@@ -88,7 +90,7 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#maskers = new Maskers(options.secretsOf);
-    this.streams = new Streams(options.store, this.#maskers, options.tell);
+    this.streams = new Streams(options.store, this.#maskers, options);
     this.#drivers = options.drivers((id, end) => this.#reportEnd(id, end));
   }
 
@@ -167,6 +169,7 @@ export class Supervisor {
       case "forget":
         // The output first: until it is gone, it must be masked after a crash, too.
         await store.forget(message.id);
+        this.streams.forget(message.id);
         await this.#options.secrets.forget(message.id);
         return { type: "forgotten", id: message.id };
       case "collect":

@@ -1,8 +1,9 @@
 // How does a host send reports and receive orders, by webhook or socket (host-protocol.md#exchange)?
 import type { HostFrame, Orders, TunnelEnvelope, TunnelOpening } from "../../src/schema/host.ts";
 import type { Millis } from "../../src/shared/machine.ts";
+import { MAX_STAMPS } from "../../src/shared/time/stamps.ts";
 import { errorText } from "../../src/shared/words.ts";
-import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
+import { EXCHANGE_TIMEOUT_MS, MAX_REPORT_STAMPS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { MessageOf } from "../core/messages.ts";
 import type { Streams } from "../exec/streams.ts";
@@ -146,11 +147,14 @@ function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): stri
   const sent = structuredClone(report);
   if (report.full) sent.date = Date.now(); // nothing here depends on this machine's date: it is only shown
   const byId = new Map(sent.attempts.map((attempt) => [attempt.id, attempt]));
-  for (const { id, stream, from, bytes } of pieces) {
+  const most = Math.min(MAX_STAMPS, Math.floor(MAX_REPORT_STAMPS / Math.max(1, pieces.length)));
+  for (const { id, stream, from, bytes, startedAt } of pieces) {
     const log = byId.get(id)?.log;
     const piece = log?.[stream];
     if (log === undefined || piece === undefined) continue;
-    log[stream] = { ...piece, from, data: streams.read(id, stream, from, bytes).toString("base64") };
+    const data = streams.read(id, stream, from, bytes);
+    const stamps = streams.stampsOf(id, stream, { from, bytes: data.length, startedAt, most });
+    log[stream] = { ...piece, from, data: data.toString("base64"), ...(stamps && { stamps }) };
   }
   return JSON.stringify(sent);
 }

@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import type { Millis } from "../../src/shared/machine.ts";
+import { MAX_STAMPS } from "../../src/shared/time/stamps.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { SENT_AT_ONCE_BYTES } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
@@ -22,10 +23,12 @@ export async function shipLog(
   message: MessageOf<"ship_log">,
   streams: Streams,
 ): Promise<HostEvent> {
-  const { id, stream, from } = message;
+  const { id, stream, from, bytes, startedAt } = message;
   try {
     const body = streams.isMasked(id) ? maskedChunk(message, streams) : await plainChunk(message, streams);
-    const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
+    const stamps = streams.stampsOf(id, stream, { from, bytes, startedAt, most: MAX_STAMPS });
+    const query = stamps === undefined ? "" : `&stamps=${stamps.join(".")}`;
+    const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}${query}`;
     const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
     const stored = storedIn(await plane.put(url, "log", body, signal));
     return { type: "chunk_stored", id, stream, stored };

@@ -1,13 +1,13 @@
 // `drover history`: what happened in a pool, in order of time?
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import type { AuditEntry, HistoryItem } from "../../client/types.ts";
-import { parseDuration } from "../../src/shared/duration.ts";
 import { actorOf, detailsOf } from "../audit/entry-text.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { listText } from "../list.ts";
+import { DAY_MS, type Moment, moment } from "../output/moment.ts";
 import type { Io } from "../terminal/io.ts";
 import { asJson } from "../terminal/text.ts";
 
@@ -27,15 +27,8 @@ Examples:
 
 /** How far back a history goes that names no other time. */
 const DEFAULT_SPAN = "1h";
-const DAY_MS = 86_400_000;
 /** The most entries of the audit log that one request asks for. */
 const AUDIT_PAGE = 1_000;
-
-/** What an option for a time means, once it is known when now is. `isDaily`: it is a time of day. */
-interface Moment {
-  at(now: number): number;
-  isDaily?: true;
-}
 
 /** A line of a history. `shown`: what the API says, for `--json`. */
 interface Line {
@@ -73,22 +66,6 @@ export function addHistory(program: Command, io: Io): void {
         );
       if (flags.until === undefined) await sayHoldOffs(io, client, pool);
     });
-}
-
-/** Reads the time of an option. */
-function moment(text: string): Moment {
-  const ms = parseDuration(text);
-  if (ms !== undefined) return { at: (now) => now - ms };
-  const [, hours, minutes, seconds = "0"] = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
-  if (hours !== undefined) {
-    const ofDay = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
-    return { at: (now) => Math.floor((now - ofDay) / DAY_MS) * DAY_MS + ofDay, isDaily: true };
-  }
-  const at = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(at)) return { at: () => at };
-  throw new InvalidArgumentError(
-    "It must be a duration such as 2h, a time of day in UTC such as 03:00, or 2026-11-21T03:00:00Z.",
-  );
 }
 
 interface Span {

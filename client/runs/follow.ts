@@ -26,10 +26,14 @@ export async function* followTask(
  * Waits for the attempt after `last`; undefined if no attempt can follow. If `last` is undefined, the first
  * attempt has been read: its log was requested before the attempt existed.
  */
-async function nextAttempt(
+export async function nextAttempt(
   target: Target,
   run: string,
-  { task, signal, unreachableMs = DEFAULT_UNREACHABLE_MS }: LogSelection,
+  {
+    task,
+    signal,
+    unreachableMs = DEFAULT_UNREACHABLE_MS,
+  }: Pick<LogSelection, "task" | "signal" | "unreachableMs">,
   last: string | undefined,
 ): Promise<string | undefined> {
   const patience = { unreachableMs, busyMs: unreachableMs };

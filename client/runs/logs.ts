@@ -1,6 +1,7 @@
 // How one log is read. A log can be followed, resumed at the exact byte after a break, or limited to its
 // tail.
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
+import { parseSize } from "../../src/shared/size.ts";
 import { ApiError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
 import { callOf, flag } from "../transport/operations.ts";
@@ -34,12 +35,20 @@ const NEWLINE = 0x0a;
 /** A connection that lasted this long was good: the next break starts a new back-off. */
 const STEADY_MS = 5_000;
 
+/** From which byte to which byte to read, if not from the beginning to the end. */
+interface Span {
+  from?: number;
+  /** The offset after the last byte. All bytes before it are stored. */
+  to?: number | undefined;
+}
+
 interface Position {
   /**
    * The offset of the next byte; `tail`: the beginning of the tail; `unknown`: inside a tail, if the
    * answer named no offset.
    */
   next: number | "tail" | "unknown";
+  to?: number | undefined;
   /** The attempt that is read: the requested attempt, or the attempt that the first answer named. */
   attempt: string | undefined;
   /** Whether the answer began before the first attempt existed, and therefore did not name the attempt. */
@@ -58,10 +67,12 @@ export async function* readLog(
   target: Target,
   run: string,
   selection: LogSelection,
+  span: Span = {},
 ): AsyncGenerator<Uint8Array, string | undefined> {
   const unreachableMs = selection.unreachableMs ?? DEFAULT_UNREACHABLE_MS;
   const position: Position = {
-    next: selection.tail === undefined ? 0 : "tail",
+    next: selection.tail === undefined ? (span.from ?? 0) : "tail",
+    to: span.to,
     attempt: selection.attempt,
     isFirst: false,
   };
@@ -148,6 +159,23 @@ async function startOfLines(
   }
 }
 
+/**
+ * The offset at which the last lines or bytes of an attempt's stream begin, if the selection asks for them.
+ * `stored`: how many bytes it has.
+ */
+export async function startOfTail(
+  target: Target,
+  run: string,
+  { tail, tailLines, ...selection }: LogSelection & { attempt: string },
+  stored: number,
+): Promise<number> {
+  if (tailLines !== undefined) {
+    const position: Position = { next: 0, attempt: selection.attempt, isFirst: false };
+    return stored === 0 ? 0 : startOfLines(target, run, selection, position, tailLines);
+  }
+  return tail === undefined ? 0 : Math.max(0, stored - (parseSize(tail) ?? stored));
+}
+
 /** Opens the stream at the position. Undefined if no bytes can follow the position. */
 async function open(
   target: Target,
@@ -157,7 +185,9 @@ async function open(
 ): Promise<Response | undefined> {
   const from = position.next;
   const headers: Record<string, string> = { "accept-encoding": "identity" };
-  if (typeof from === "number" && from > 0) headers.range = `bytes=${from}-`;
+  if (from === position.to) return undefined;
+  const last = position.to === undefined ? "" : String(position.to - 1);
+  if (typeof from === "number" && from + last.length > 0) headers.range = `bytes=${from}-${last}`;
   const path = { id: run, task: selection.task, stream: selection.stream };
   const query = {
     attempt: position.attempt,

@@ -12,6 +12,7 @@ import { ask, callOf, flag } from "../transport/operations.ts";
 import type { EndedRun, RunBatch, RunEvent, RunSpec, RunStatus, SignalName, StateFilter } from "../types.ts";
 import { followTask } from "./follow.ts";
 import { type LogSelection, readLog } from "./logs.ts";
+import { type OutputPiece, type OutputSelection, readOutput } from "./output.ts";
 import { untilDone, WAIT_STEP_MS } from "./until-done.ts";
 
 /** The result of a submission. */
@@ -153,5 +154,9 @@ export function singleRunsOf(target: Target) {
       selection.follow && selection.attempt === undefined
         ? followTask(target, run, selection)
         : readLog(target, run, selection),
+
+    /** Both streams, piece by piece in the order in which they arrived, with the times (`readOutput`). */
+    output: (run: string, selection: OutputSelection): AsyncGenerator<OutputPiece> =>
+      readOutput(target, run, selection),
   };
 }

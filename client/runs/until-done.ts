@@ -4,7 +4,7 @@ import { type CallOptions, pause } from "../transport/http.ts";
 /** How long the server may hold each request of a wait. */
 export const WAIT_STEP_MS = 30_000;
 /** The least time between requests, in case the server does not hold them. */
-const LEAST_STEP_MS = 500;
+export const LEAST_STEP_MS = 500;
 
 /** Calls `look` until `look` finds something. The server may hold each call for `WAIT_STEP_MS`. */
 export async function untilDone<Found>(

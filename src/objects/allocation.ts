@@ -10,7 +10,7 @@ import {
   hasHeardPool,
   isDecided,
 } from "../core/allocation/machine.ts";
-import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
+import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
 import type { AllocationRecord, AllocationState, Existing, Tombstone } from "../core/allocation/state.ts";
 import { summaryOf } from "../core/allocation/summary.ts";
@@ -23,19 +23,13 @@ import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { AllocationStub, Env } from "./env.ts";
-import { hasNews, LogStore, readLog } from "./files/log-store.ts";
+import { LogStore } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
 import { explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
 import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
-import type {
-  AllocationApi,
-  LogChunk,
-  LogRequest,
-  RequestAnswer,
-  SubmitRequest,
-  UpdateRequest,
-} from "./rpc.ts";
+import { LogReads } from "./reads/log-reads.ts";
+import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged, until } from "./waiting.ts";
@@ -66,6 +60,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     },
   );
   readonly #actor = this.#shell.actor;
+  readonly #reads = new LogReads(this.#logs, this.#actor, () => this.#existing());
 
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
@@ -177,18 +172,19 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return statsOfRun(this.#entered(), peersOf(this.env), task);
   }
 
-  async log(request: LogRequest): Promise<LogChunk> {
+  async log(...[request]: Parameters<AllocationApi["log"]>): ReturnType<AllocationApi["log"]> {
     this.#shell.enter();
-    const read = () => readLog(this.#logs, this.#existing(), request);
-    await until(this.#actor, () => hasNews(read(), request), request.waitMs);
-    return read();
+    return this.#reads.bytes(request);
+  }
+
+  async arrivals(...[request]: Parameters<AllocationApi["arrivals"]>): ReturnType<AllocationApi["arrivals"]> {
+    this.#shell.enter();
+    return this.#reads.arrivals(request);
   }
 
   async storeLog(chunk: StoredChunk): Promise<ChunkAnswer> {
     this.#shell.enter();
-    const text = "the run has not heard in time from its pool where it is placed; send the chunk again";
-    await acknowledged(this.#actor, () => hasHeardPool(this.#actor.state), text);
-    return answerChunk(this.#actor.apply({ type: "chunk", chunk }), chunk);
+    return this.#reads.store(chunk);
   }
 
   async deliver(message: Message<"allocation">): Promise<Answer<"allocation">> {

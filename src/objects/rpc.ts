@@ -1,5 +1,7 @@
 // Which calls can the edge make to the objects? Messages between objects are in `core/messages.ts`. Every
 // method throws a `DroverError` with a code for each error that a client can act on.
+
+import type { ArrivalsPage } from "../core/allocation/output/arrivals.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
@@ -100,6 +102,32 @@ export interface LogRequest {
   waitMs: number;
 }
 
+/** Asks for the order in which the bytes of both streams arrived. */
+export interface ArrivalsRequest {
+  task: string;
+  /** The last part of the attempt's id. Absent: the latest attempt. */
+  attempt?: string | undefined;
+  /** Without `attempt`: reads the oldest attempt that is kept, instead of the latest. */
+  oldest?: boolean;
+  streams: readonly StreamName[];
+  /** The first byte of each stream. */
+  from: Record<StreamName, number>;
+  /** Only bytes that arrived then or later, and those without a time. */
+  since?: number | undefined;
+  /** How long to wait for bytes if there are none. */
+  waitMs: number;
+}
+
+/** The order in which bytes arrived, as far as they are stored. */
+export interface Arrivals extends ArrivalsPage {
+  /** The last part of the attempt's id; null while the task has no attempt. */
+  attempt: string | null;
+  /** No bytes will follow after `stored`. */
+  ended: boolean;
+  /** Bytes of each stream that are stored so far. */
+  stored: Record<StreamName, number>;
+}
+
 /** The methods of an allocation for the edge. */
 export interface AllocationApi {
   /**
@@ -136,6 +164,8 @@ export interface AllocationApi {
   /** Usage of all tasks, or of one task. Code: `unknown_task`. */
   stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
+  /** Codes: `unknown_task`, `unknown_attempt`, `expired_logs`. */
+  arrivals(request: ArrivalsRequest): Promise<Arrivals>;
   /**
    * Notes a chunk that is in the object store. A chunk of length 0 only asks how far the stream is stored.
    */

@@ -1,7 +1,7 @@
 // Which attempts in a report are believed (reports.md)? A host may send anything, but memory must stay
 // bounded. So the placements of this worker count, a few other placements are shown to their allocations, and
 // all others are dropped.
-import type { AttemptReport, Report } from "../schema/host.ts";
+import type { AttemptReport, LogPiece, Report } from "../schema/host.ts";
 import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
@@ -11,6 +11,9 @@ export const MAX_STRANGERS_ASKED = 8;
 export const MAX_STRANGERS_LOOKED_UP = 64;
 /** How many attempts that a placement's orders do not name are believed at most. */
 export const MAX_UNORDERED_ATTEMPTS = 8;
+/** What a number of a stamp counts for, in characters. */
+const STAMP_NUMBER_CHARS = 8;
+
 /** How many Base64 characters of logs are held for one placement in addition to the latest report. */
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 
@@ -164,8 +167,8 @@ function unnamedAttempts(before: Reported | undefined, named: Set<string>, now: 
   return aged(kept, now - before.at);
 }
 
-function dataLength(piece: { data?: string | undefined } | undefined): number {
-  return piece?.data?.length ?? 0;
+function dataLength(piece: LogPiece | undefined): number {
+  return (piece?.data?.length ?? 0) + (piece?.stamps?.length ?? 0) * STAMP_NUMBER_CHARS;
 }
 
 /** An earlier report of attempts, with ages that are greater by `ms`. */

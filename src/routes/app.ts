@@ -41,6 +41,7 @@ import { poolHistoryRoutes } from "./query/pool-history.ts";
 import { runListRoutes } from "./query/run-lists.ts";
 import { referenceRoutes } from "./reference.ts";
 import { runAbortsRoute } from "./runs/run-aborts.ts";
+import { runArrivalRoutes } from "./runs/run-arrivals.ts";
 import { runAskRoutes } from "./runs/run-asks.ts";
 import { runEventRoutes } from "./runs/run-events.ts";
 import { runLogRoutes } from "./runs/run-logs.ts";
@@ -105,6 +106,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   tunnelRoutes(app);
   runEventRoutes(app);
   runLogRoutes(app);
+  runArrivalRoutes(app);
   poolRoutes(app);
   poolHistoryRoutes(app);
   workerRoutes(app);

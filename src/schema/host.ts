@@ -9,6 +9,7 @@ export type { StreamName } from "../shared/attempt-id.ts";
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
 import { InstantText, Name, SnapshotId } from "./common.ts";
+import { LogStamps } from "./run/arrivals.ts";
 import { Peaks } from "./run/peaks.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
@@ -65,6 +66,7 @@ export const HostSetup = z.object({
     .string()
     .optional()
     .describe("the URL for large logs, without its end /{attempt}/{stream}; absent: logs go into reports"),
+  logStamps: z.boolean().optional().describe("whether chunks for `logsUrl` may have `stamps`"),
   snapshotsUrl: z
     .string()
     .optional()
@@ -103,7 +105,7 @@ export type StartError = z.infer<typeof StartError>;
 
 /** Bytes of one stream: `data` begins at offset `from`; `size` is the current length of the stream. */
 export const LogPiece = z
-  .object({ from: Bytes, size: Bytes, data: z.base64().optional() })
+  .object({ from: Bytes, size: Bytes, data: z.base64().optional(), stamps: LogStamps.optional() })
   .meta({ id: "LogPiece" });
 export type LogPiece = z.infer<typeof LogPiece>;
 

@@ -35,6 +35,25 @@ function randomFile(bytes: number): { content: Buffer; argv: string[] } {
 const same = (a: Buffer, b: Buffer) => Buffer.compare(a, b) === 0;
 
 describe("a large log goes by chunks (host-protocol.md#logs)", () => {
+  test.each([true, undefined])(
+    "with stamps only if the control plane knows them: %s (host-protocol.md#stamps)",
+    async (logStamps) => {
+      bench.plane.setup = { ...bench.plane.setup, ...(logStamps && { logStamps }) };
+      const { content, argv } = randomFile(3_000_000);
+      bench.start();
+      bench.plane.order([run(ID, argv)]);
+      await bench.plane.untilStored(ID);
+      expect(same(bench.plane.stored(ID), content)).toBe(true);
+      expect(chunks().some(({ query }) => query.includes("&stamps="))).toBe(logStamps === true);
+      if (logStamps) {
+        const stamped = bench.plane
+          .inOrder(ID)
+          .reduce((sum, piece) => sum + piece.length - "stdout ".length, 0);
+        expect(stamped).toBe(Buffer.from(content.toString()).toString().length);
+      }
+    },
+  );
+
   test("whole, byte for byte, and little of it in reports", async () => {
     const { content, argv } = randomFile(20_000_000);
     bench.start();

@@ -101,7 +101,7 @@ describe("a keeper without cgroups", () => {
   const keeper = () =>
     new PeakKeeper({
       store: {
-        dirsOf: () => ({ root: dir, stdout: "", stderr: "", exit: "" }),
+        dirsOf: () => ({ root: dir, stdout: "", stderr: "", stamps: "", exit: "" }),
       },
       allocs: {
         of: () => ({ local: join(dir, "local"), tmp: "", alloc: "", secrets: "", private: "" }),

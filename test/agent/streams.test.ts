@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HostEvent } from "../../agent/core/events.ts";
 import { needlesOf } from "../../agent/core/redaction/needles.ts";
 import { Maskers } from "../../agent/exec/maskers.ts";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
@@ -32,9 +33,10 @@ class Output {
   constructor(secrets: readonly Uint8Array[]) {
     writeFileSync(this.#file, "");
     const maskers = new Maskers(() => secrets);
-    this.#streams = new Streams(store, maskers, (event) => {
+    const tell = (event: HostEvent) => {
       if (event.type === "output" && event.stream === "stdout") this.#released = event.size;
-    });
+    };
+    this.#streams = new Streams(store, maskers, { tell, now: () => Math.round(performance.now()) });
     this.#streams.watch(ID);
   }
 

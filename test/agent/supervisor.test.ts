@@ -125,6 +125,7 @@ beforeEach(() => {
     snapshots: () => snapshots,
     stateDir: dir,
     instance: undefined,
+    now: () => Math.round(performance.now()),
     escapes: true,
     replaceAgent: async () => undefined,
     clockErrorMs: () => 0,

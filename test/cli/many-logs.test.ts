@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MAX_PREFIXED_LINE_BYTES, PrefixedLines } from "../../cli/terminal/prefixed-lines.ts";
 import { type Bench, openBench } from "./support/command.ts";
-import { problem, type Seen, statusOf } from "./support/control-plane.ts";
+import { json, problem, type Seen, statusOf } from "./support/control-plane.ts";
 
 // The output of several runs at once: whole lines, each after the id of its run (api.md#logs).
 
@@ -37,9 +37,23 @@ describe("drover logs of several runs", () => {
     bench = await openBench();
     for (const id of ["a", "long-id"])
       bench.plane.runs.set(id, statusOf(id, { state: "complete", exitCode: 0 }));
-    bench.plane.on("GET", /\/logs\//, ({ path }: Seen, res) => {
-      const [, , , id, , , stream] = path.split("/");
-      res.writeHead(200, { "content-type": "application/octet-stream" }).end(`${id} ${stream} 1\n2`);
+    const text = (id: string, stream: string) => `${id} ${stream} 1\n2`;
+    bench.plane.on("GET", /\/logs\/main\/std/, ({ path }: Seen, res) => {
+      const [, , , id = "", , , stream = ""] = path.split("/");
+      res.writeHead(200, { "content-type": "application/octet-stream" }).end(text(id, stream));
+    });
+    bench.plane.on("GET", /\/logs\/main$/, ({ path }: Seen, res) => {
+      const [, , , id = ""] = path.split("/");
+      const item = (stream: string) => ({
+        stream,
+        from: 0,
+        to: text(id, stream).length,
+        at: null,
+        after: null,
+      });
+      const items = [item("stdout"), item("stderr")];
+      const stored = { stdout: text(id, "stdout").length, stderr: text(id, "stderr").length };
+      json(res, 200, { attempt: "1.1", ended: true, stored, next: stored, items });
     });
   });
   afterEach(() => bench.close());

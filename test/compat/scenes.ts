@@ -40,7 +40,7 @@ export interface StoredHost {
 const MEANS = { kill: "cgroup" as const, limits: ["memory" as const], protocol: 1 };
 
 function runScenes(): Record<string, AllocationRecord> {
-  const log = { stdout: { from: 0, size: 3, data: "YWJj" }, stderr: { from: 0, size: 0 } };
+  const log = { stdout: { from: 0, size: 3, data: "YWJj", stamps: [3, 20] }, stderr: { from: 0, size: 0 } };
   const peaks = { memoryBytes: 9_000, cacheBytes: 1_000, cpuMs: 120, cpus: 0.5, diskBytes: 4_096 };
   const wrote = { ...runs.exited({ code: 3 }), log, peaks };
   const again = { restart: { attempts: 2, delay: "10s" } };

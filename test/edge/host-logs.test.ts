@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LogChunk } from "../../src/objects/rpc.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES, MAX_LOG_READ_BYTES } from "../../src/shared/limits.ts";
+import { MAX_STAMPS } from "../../src/shared/time/stamps.ts";
 import { contentDigest } from "../../src/signing/mac.ts";
 import { signedBy, strangeSecret } from "../support/signed.ts";
 import { createEdge, type Json } from "./support/edge.ts";
@@ -13,6 +14,9 @@ function put(edge: ReturnType<typeof createEdge>, path: string, bytes: number, h
   const signed = signedBy(HOST, "log", ["PUT", path], body);
   return edge.send("PUT", path, { "content-length": String(bytes), ...signed, ...headers }, body);
 }
+
+/** So many stamps, as large as they can be in practice. */
+const stamps = (count: number) => Array.from({ length: count }, () => "99999.1234567").join(".");
 
 describe("log bytes of a host (host-protocol.md#logs)", () => {
   test("come as they are, with what they are of, and are answered with what is stored", async () => {
@@ -32,6 +36,12 @@ describe("log bytes of a host (host-protocol.md#logs)", () => {
     expect(chunk?.bytes[299]).toBe(43);
   });
 
+  test("come with as many stamps as may be (host-protocol.md#stamps)", async () => {
+    const edge = createEdge();
+    expect((await put(edge, `${PATH}?offset=0&stamps=${stamps(MAX_STAMPS)}`, 10)).status).toBe(200);
+    expect(edge.chunks.at(0)?.stamps).toHaveLength(2 * MAX_STAMPS);
+  });
+
   test.each([
     ["as large as may be", MAX_LOG_CHUNK_BYTES, 200],
     ["one byte larger", MAX_LOG_CHUNK_BYTES + 1, 413],
@@ -45,6 +55,9 @@ describe("log bytes of a host (host-protocol.md#logs)", () => {
     ["no offset", PATH, {}, 400, "invalid_request"],
     ["an offset that is none", `${PATH}?offset=-1`, {}, 400, "invalid_request"],
     ["an offset beyond the cap", `${PATH}?offset=${MAX_LOG_BYTES + 1}`, {}, 400, "invalid_request"],
+    ["a stamp that is none", `${PATH}?offset=0&stamps=1.x`, {}, 400, "invalid_request"],
+    ["no stamp at all", `${PATH}?offset=0&stamps=`, {}, 400, "invalid_request"],
+    ["a stamp too many", `${PATH}?offset=0&stamps=${stamps(MAX_STAMPS)}.1`, {}, 400, "invalid_request"],
     ["another stream", `${PATH.replace("stdout", "stdin")}?offset=0`, {}, 400, "invalid_request"],
     ["an attempt that is none", "/v1/hosts/w-1/logs/main/stdout?offset=0", {}, 400, "invalid_request"],
     ["no length", `${PATH}?offset=0`, { "content-length": "" }, 400, "invalid_request"],

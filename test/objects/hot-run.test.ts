@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
+import { STREAMS } from "../../src/shared/attempt-id.ts";
 import { openSocket } from "./support/socket-host.ts";
 import {
   bindings,
@@ -63,7 +64,7 @@ async function fireEarlierAlarms(worker: string): Promise<void> {
 const fireOwnAlarm = () => runDurableObjectAlarm(bindings.ALLOCATION.getByName("hot"));
 
 /** What one run on a ready host costs, counted until its end is acknowledged everywhere. */
-async function hotRun(output: string) {
+async function hotRun(output: string, stamps?: number[]) {
   await makePool();
   await submit("warm-up");
   const { worker, host } = await bootMachine(world.cloud);
@@ -79,7 +80,8 @@ async function hotRun(output: string) {
   await submit("hot");
   const orders = await held.answer;
   expect(orders.attempts.map(({ id, want }) => `${id} ${want}`)).toEqual(["hot/main/1.1 run"]);
-  const data = output === "" ? {} : { log: { stdout: { from: 0, size: output.length, data: btoa(output) } } };
+  const piece = { from: 0, size: output.length, data: btoa(output), ...(stamps && { stamps }) };
+  const data = output === "" ? {} : { log: { stdout: piece, ...(stamps && { stderr: piece }) } };
   host.attempts = [{ id: "hot/main/1.1", ...EXITED, ...data }];
   const after = await host.report();
   expect(after.attempts).toEqual([]);
@@ -116,6 +118,20 @@ test.each([
     expect(cost.requests).toBeLessThanOrEqual(8);
   },
 );
+
+test("stamps of both streams cost a hot run no row and no request (budgets.md#stamps)", async () => {
+  const { cost } = await hotRun("a\nb\n", [2, 1, 2, 3]);
+  expect(cost.rows).toBeLessThanOrEqual(ROWS);
+  expect(cost.requests).toBeLessThanOrEqual(8);
+  const request = { task: "main", streams: STREAMS, from: { stdout: 0, stderr: 0 }, waitMs: 0 };
+  const { items } = await objects.allocation("hot").arrivals(request);
+  expect(items.map(({ stream, from, to }) => [stream, from, to])).toEqual([
+    ["stdout", 0, 2],
+    ["stderr", 0, 2],
+    ["stdout", 2, 4],
+    ["stderr", 2, 4],
+  ]);
+});
 
 /** The same over a socket, on which a message is billed as a twentieth of a request (platform.md#billing). */
 test("a hot run over a socket costs fewer requests, and no more rows", async () => {

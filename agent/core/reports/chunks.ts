@@ -43,9 +43,12 @@ export function dueChunks(state: HostState): HostMessage[] {
     .filter((one) => one.log.chunk?.sent === undefined && !travelsInReports(state, one))
     .sort((a, b) => (a.log.chunk?.turnAt ?? 0) - (b.log.chunk?.turnAt ?? 0))
     .slice(0, Math.max(0, MAX_CHUNKS_IN_FLIGHT - underWay))
-    .map(({ attempt: { id }, stream, log }) => {
+    .map(({ attempt: { id, startedAt }, stream, log }) => {
       const bytes = Math.min(unackedBytes(log), log.chunk?.limit ?? MAX_LOG_CHUNK_BYTES);
-      return { to: `${id} ${stream}`, kind: "ship_log", url, id, stream, from: log.acked, bytes };
+      const piece = { id, stream, from: log.acked, bytes };
+      // An older control plane refuses a chunk with stamps (host-protocol.md#stamps).
+      const stamped = setup?.logStamps ? { startedAt } : {};
+      return { to: `${id} ${stream}`, kind: "ship_log", url, ...piece, ...stamped };
     });
 }
 

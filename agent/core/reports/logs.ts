@@ -65,7 +65,9 @@ export function allUnackedBytes(state: HostState): number {
 export function shareLogBudget(state: HostState, attempts: AttemptState[], budget: number): LogPiecePlan[] {
   const named = attempts.filter(({ wanted }) => wanted !== "nothing");
   const waiting = streamsInReports(state, named)
-    .map(({ attempt: { id }, stream, log }) => ({ id, stream, from: log.acked, bytes: unackedBytes(log) }))
+    .map(({ attempt: { id, startedAt }, stream, log }) => {
+      return { id, stream, from: log.acked, bytes: unackedBytes(log), startedAt };
+    })
     .filter(({ bytes }) => bytes > 0)
     .sort((a, b) => a.bytes - b.bytes);
   let left = budget;

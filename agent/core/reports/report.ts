@@ -6,7 +6,7 @@ import { isWaiting } from "../attempts/attempt.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { staleReport } from "../attempts/remains.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
-import { MAX_REPORT_LOG_BYTES } from "../bounds.ts";
+import { MAX_REPORT_LOG_BYTES, MAX_REPORT_STAMPS, STAMP_CHARS } from "../bounds.ts";
 import type { MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { fitnessReport } from "./fitness.ts";
@@ -15,8 +15,8 @@ import { noticeReport } from "./notice.ts";
 import { isInDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
 
-/** Room for the JSON around the log bytes, and for an instant that gets one more digit. */
-const REPORT_SLACK_BYTES = 1_024;
+/** Room for the JSON around the log bytes, for their stamps, and for an instant that gets one more digit. */
+const REPORT_SLACK_BYTES = 1_024 + MAX_REPORT_STAMPS * STAMP_CHARS;
 
 /**
  * The next report. By webhook every report is full; on a socket some are full, and the others contain only
@@ -109,7 +109,7 @@ function logOf(attempt: AttemptState): AttemptReport["log"] {
 
 /** How many raw log bytes fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding. */
 function logBudget(report: Report): number {
-  const pieceBytes = '"data":"",'.length + 4;
+  const pieceBytes = '"data":"","stamps":[],'.length + 4;
   const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;
   const left = MAX_REPORT_BYTES - new TextEncoder().encode(JSON.stringify(report)).length - around;
   return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));

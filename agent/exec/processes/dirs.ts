@@ -18,6 +18,8 @@ export interface AttemptDirs {
   stderr: string;
   /** Written by the shim: its identity, and the exit status. */
   exit: string;
+  /** When which bytes of the two streams arrived (`Arrivals`). */
+  stamps: string;
 }
 
 /**
@@ -43,7 +45,14 @@ export class AttemptStore {
 
   dirsOf(id: string): AttemptDirs {
     const root = join(this.#attempts, keyOf(id));
-    return { root, stdout: join(root, "stdout"), stderr: join(root, "stderr"), exit: join(root, "exit") };
+    const file = (name: string) => join(root, name);
+    return {
+      root,
+      stdout: file("stdout"),
+      stderr: file("stderr"),
+      exit: file("exit"),
+      stamps: file("stamps"),
+    };
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.t
 import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
+import type { PackedStamps } from "../../shared/time/stamps.ts";
 import type { Outbox } from "../audit/outbox.ts";
 import type { Via } from "../audit/via.ts";
 import type { Budget, LossCause, RunRef } from "../messages.ts";
@@ -130,6 +131,8 @@ export interface StreamRecord {
   size: number;
   stored: number;
   tail: Uint8Array;
+  /** When the bytes of `tail` arrived. Absent: there are none, or their host does not say it. */
+  stamps?: PackedStamps;
   /** When the latest stored bytes came. Absent: there are none. */
   at?: Instant;
 }
@@ -139,7 +142,9 @@ export interface StreamRecord {
  * writes the stretch as a row in the same commit. Either `data` contains the bytes, or the bytes are in the
  * object store, and `length` is their number.
  */
-export type LogSegment = LogRow | { attempt: string; stream: StreamName; from: number; length: number };
+export type LogSegment =
+  | LogRow
+  | { attempt: string; stream: StreamName; from: number; length: number; stamps?: PackedStamps | undefined };
 
 /** A segment with its bytes. */
 export interface LogRow {
@@ -147,6 +152,8 @@ export interface LogRow {
   stream: StreamName;
   from: number;
   data: Uint8Array;
+  /** When these bytes arrived. Absent: their host does not say it. */
+  stamps?: PackedStamps | undefined;
 }
 
 export interface PlacementRecord {

@@ -1,19 +1,17 @@
-// How are log bytes stored in an allocation, and how are they read?
-import { logsGoneSince } from "../../core/allocation/forget.ts";
+// How are log bytes stored in an allocation?
+import type { StoredStretch } from "../../core/allocation/output/arrivals.ts";
 import { logObjectKey, offsetText } from "../../core/allocation/output/chunks.ts";
-import { NO_LOGS } from "../../core/allocation/output/logs.ts";
-import type { AllocationRecord, Existing, LogSegment, StreamRecord } from "../../core/allocation/state.ts";
-import { isLogOver } from "../../core/allocation/time/order-deadlines.ts";
+import type { LogSegment, StreamRecord } from "../../core/allocation/state.ts";
 import type { StreamName } from "../../schema/host.ts";
-import { DroverError } from "../../shared/errors.ts";
-import { MAX_LOG_BYTES } from "../../shared/limits.ts";
-import { iso } from "../../shared/time/instant.ts";
-import { droverNow } from "../clock.ts";
+import type { PackedStamps } from "../../shared/time/stamps.ts";
 import { meter } from "../meter.ts";
-import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
+import type { LogObject, LogRequest } from "../rpc.ts";
 
-/** A stored segment: its bytes or, if its bytes are in the object store, only their number. */
-type StoredSegment = Uint8Array | { length: number };
+/**
+ * A stored segment: its bytes or, if its bytes are in the object store, only their number. Bytes with stamps
+ * are in `data`.
+ */
+type StoredSegment = Uint8Array | { length: number; data?: Uint8Array; stamps?: PackedStamps };
 
 /** At most `maxBytes` of a stream, from `from` on. */
 export type LogPosition = Pick<LogRequest, "stream" | "from" | "maxBytes"> & { attempt: string };
@@ -32,8 +30,7 @@ export class LogStore {
 
   write(segments: LogSegment[]): void {
     for (const segment of segments) {
-      const value: StoredSegment = "data" in segment ? segment.data : { length: segment.length };
-      this.#kv.put(key(segment.attempt, segment.stream, segment.from), value);
+      this.#kv.put(key(segment.attempt, segment.stream, segment.from), storedForm(segment));
       meter.rowsWritten += 1;
     }
   }
@@ -70,12 +67,34 @@ export class LogStore {
       at += part.length;
     };
     for (const [begin, segment] of this.#segments(attempt, stream, from, to)) {
-      if (segment instanceof Uint8Array) take(begin, segment);
+      const data = segment instanceof Uint8Array ? segment : segment.data;
+      const { length } = segment;
+      if (data !== undefined) take(begin, data);
       else if (at > from) return { data: concat(parts) };
-      else return { data: concat([]), object: objectAt({ attempt, stream, from: begin, ...segment }, from) };
+      else return { data: concat([]), object: objectAt({ attempt, stream, from: begin, length }, from) };
     }
     if (at < to) take(stored - tail.length, tail);
     return { data: concat(parts) };
+  }
+
+  /**
+   * The stretches of a stream from offset `from` on, each with its stamps. Rows are read one by one, since a
+   * second list would end the first one.
+   */
+  *stretches(
+    { stored, tail, stamps }: StreamRecord,
+    attempt: string,
+    stream: StreamName,
+    from: number,
+  ): Generator<StoredStretch> {
+    let at = from;
+    while (at < stored - tail.length) {
+      const [begin, segment] = this.#segmentAt(attempt, stream, at) ?? [at, undefined];
+      if (segment === undefined || begin + segment.length <= at) break;
+      yield { from: begin, length: segment.length, stamps: "stamps" in segment ? segment.stamps : undefined };
+      at = begin + segment.length;
+    }
+    if (tail.length > 0 && at < stored) yield { from: stored - tail.length, length: tail.length, stamps };
   }
 
   /** The segments that contain bytes of [from, to), each with its offset. */
@@ -85,20 +104,32 @@ export class LogStore {
     from: number,
     to: number,
   ): Generator<[number, StoredSegment]> {
-    const prefix = `log/${attempt}/${stream}/`;
-    const [first] = this.#kv.list<StoredSegment>({
-      prefix,
-      end: key(attempt, stream, from + 1),
-      reverse: true,
-      limit: 1,
-    });
+    const first = this.#segmentAt(attempt, stream, from);
     if (first === undefined || to <= from) return;
-    const rows = this.#kv.list<StoredSegment>({ prefix, start: first[0], end: key(attempt, stream, to) });
+    const prefix = `log/${attempt}/${stream}/`;
+    const start = key(attempt, stream, first[0]);
+    const rows = this.#kv.list<StoredSegment>({ prefix, start, end: key(attempt, stream, to) });
     for (const [name, segment] of rows) {
       const begin = Number(name.slice(prefix.length));
       if (begin + segment.length > from) yield [begin, segment];
     }
   }
+
+  /** The last segment that begins at this offset or before it. */
+  #segmentAt(attempt: string, stream: StreamName, offset: number): [number, StoredSegment] | undefined {
+    const prefix = `log/${attempt}/${stream}/`;
+    const end = key(attempt, stream, offset + 1);
+    const [found] = this.#kv.list<StoredSegment>({ prefix, end, reverse: true, limit: 1 });
+    return found && [Number(found[0].slice(prefix.length)), found[1]];
+  }
+}
+
+function storedForm(segment: LogSegment): StoredSegment {
+  const { stamps } = segment;
+  const known = stamps === undefined ? {} : { stamps };
+  if (!("data" in segment)) return { length: segment.length, ...known };
+  const { data } = segment;
+  return stamps === undefined ? data : { length: data.length, data, stamps };
 }
 
 function objectAt(stretch: Parameters<typeof logObjectKey>[0], from: number): LogObject {
@@ -118,64 +149,4 @@ function concat(parts: Uint8Array[]): Uint8Array {
 
 function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
-}
-
-/**
- * The id of the requested attempt: the named, the latest or the oldest attempt. Null: the task has no attempt
- * yet.
- */
-function attemptOf(record: AllocationRecord, request: LogRequest): string | null {
-  const task = record.tasks.find((one) => one.name === request.task);
-  if (task === undefined) {
-    const names = record.tasks.map((one) => one.name).join(", ");
-    throw new DroverError("unknown_task", `the run has no task called "${request.task}"; it has ${names}`);
-  }
-  const ids = task.attempts.map((one) => one.id);
-  if (request.attempt === undefined) return ids.at(request.oldest ? 0 : -1) ?? null;
-  const found = ids.find((id) => id.endsWith(`/${request.attempt}`));
-  if (found === undefined) {
-    const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
-    throw new DroverError("unknown_attempt", text);
-  }
-  return found;
-}
-
-/**
- * Answers a request for log bytes from the stored bytes. Throws `unknown_task`, `unknown_attempt`, or
- * `expired_logs` if the logs were deleted.
- */
-export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
-  const { record } = state;
-  const attempt = attemptOf(record, request);
-  const now = droverNow();
-  const gone = logsGoneSince(state, now);
-  if (gone !== undefined) {
-    const text =
-      `the logs of run "${record.id}" were deleted at ${iso(gone)}, because its pool keeps ` +
-      "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
-    throw new DroverError("expired_logs", text);
-  }
-  if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
-  const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
-  const { stored, size } = streamRecord;
-  const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
-  const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
-  const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === attempt);
-  const ended = known !== undefined && isLogOver(record, known, now);
-  return {
-    ...store.read(streamRecord, position),
-    from,
-    attempt: attempt.slice(attempt.lastIndexOf("/") + 1),
-    size: stored,
-    ended,
-    dropped: Math.max(0, size - MAX_LOG_BYTES),
-  };
-}
-
-/**
- * Whether the answer to a request need not wait: there are bytes, the stream has ended, or the request counts
- * from the end.
- */
-export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
-  return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;
 }

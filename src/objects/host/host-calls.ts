@@ -26,7 +26,9 @@ export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
     incarnation: record.incarnation,
     reportUrl: `${base}/reports`,
     socketUrl: `${base}/socket`,
-    ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs`, snapshotsUrl: `${base}/snapshots` }),
+    ...(env.LOGS === undefined
+      ? {}
+      : { logsUrl: `${base}/logs`, logStamps: true, snapshotsUrl: `${base}/snapshots` }),
     ...((record.hostKey ?? null) === null ? {} : { secretsUrl: `${base}/secrets` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,

@@ -1,16 +1,21 @@
 // The route by which hosts upload logs that are too large for a report (host-protocol.md#logs).
 import { z } from "zod";
 import { AttemptId } from "../../schema/host.ts";
+import { LogOffset } from "../../schema/run/arrivals.ts";
 import { STREAMS } from "../../shared/attempt-id.ts";
 import { DroverError } from "../../shared/errors.ts";
-import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../shared/limits.ts";
+import { MAX_LOG_CHUNK_BYTES } from "../../shared/limits.ts";
 import { formatSize } from "../../shared/size.ts";
+import { MAX_STAMPS } from "../../shared/time/stamps.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { drainBody } from "../http/drain-body.ts";
 import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import { HostParams, jsonAnswer } from "../openapi/params.ts";
 import { admit, SignatureHeaders } from "./signature.ts";
+
+/** Stamps in a query: small numbers with points between them. */
+const STAMPS = new RegExp(`^\\d{1,15}(\\.\\d{1,15}){0,${2 * MAX_STAMPS - 1}}$`);
 
 const chunk = operation({
   method: "put",
@@ -30,17 +35,16 @@ const chunk = operation({
       stream: z.enum(STREAMS),
     }),
     query: z.strictObject({
-      offset: z
+      offset: LogOffset.meta({ description: "the offset of the first byte in the stream" }),
+      stamps: z
         .string()
-        .refine(
-          (text) => /^\d{1,15}$/.test(text) && Number(text) <= MAX_LOG_BYTES,
-          `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
-        )
-        .transform(Number)
+        .regex(STAMPS, `must be at most ${2 * MAX_STAMPS} numbers with points between them`)
+        .transform((text) => text.split(".").map(Number))
+        .optional()
         .meta({
-          type: "integer",
-          description: "the offset of the first byte in the stream",
-          example: 8_388_608,
+          type: "string",
+          description: "when the bytes arrived, as `LogPiece.stamps` with points between the numbers",
+          example: "120.5000.300.250",
         }),
     }),
     headers: SignatureHeaders,
@@ -55,11 +59,11 @@ const chunk = operation({
 export function hostLogRoutes(app: EdgeApp): void {
   app.openapi(chunk, async (c) => {
     const { worker, attempt, stream } = c.req.valid("param");
-    const { offset: from } = c.req.valid("query");
+    const { offset: from, stamps } = c.req.valid("query");
     const { digest } = await admit(c, "log", worker, attempt);
     try {
       const { body } = c.req.raw;
-      const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
+      const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body, stamps };
       return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
     } catch (error) {
       await drainBody(c.req.raw);

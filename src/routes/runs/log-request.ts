@@ -10,20 +10,24 @@ import { Flag, RunParams } from "../openapi/params.ts";
 /** `bytes=from-to`, `bytes=from-`, or `bytes=-last`. */
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
 
-export const LogParams = RunParams.extend({
+/** The parameters of what a task wrote. */
+export const OutputParams = RunParams.extend({
   task: z
     .string()
     .regex(/^[a-z0-9-]{1,63}$/, "must be the name of a task, such as main")
     .meta({ description: "the task's name", example: "main" }),
-  stream: z.enum(STREAMS),
 });
 
+export const LogParams = OutputParams.extend({ stream: z.enum(STREAMS) });
+
+/** The attempt that a request is about. */
+export const AttemptName = z
+  .string()
+  .regex(/^[1-9]\d{0,8}\.[1-9]\d{0,8}$/, 'must be the end of an attempt\'s id, <epoch>.<n>, such as "1.1"')
+  .meta({ description: "the end of the attempt's id; if absent, the latest attempt", example: "1.1" });
+
 export const LogQuery = z.strictObject({
-  attempt: z
-    .string()
-    .regex(/^[1-9]\d{0,8}\.[1-9]\d{0,8}$/, 'must be the end of an attempt\'s id, <epoch>.<n>, such as "1.1"')
-    .optional()
-    .meta({ description: "the end of the attempt's id; if absent, the latest attempt", example: "1.1" }),
+  attempt: AttemptName.optional(),
   tail: z
     .string()
     .refine((text) => (parseSize(text) ?? 0) >= 1, {

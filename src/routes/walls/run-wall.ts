@@ -63,6 +63,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     why: () => seen((one) => one.why()),
     stats: (...args) => seen((one) => one.stats(...args)),
     log: (...args) => seen((one) => one.log(...args)),
+    arrivals: (...args) => seen((one) => one.arrivals(...args)),
     storeLog: (...args) => seen((one) => one.storeLog(...args)),
   };
 }

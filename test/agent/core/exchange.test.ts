@@ -115,7 +115,9 @@ describe("log bytes (host-protocol.md#logs)", () => {
       pieces: [{ id: ID, stream: "stdout", from: 0, bytes: 10 }],
     });
     host.answer([run()], { logs: { [ID]: { stdout: 4 } } });
-    expect(host.message("report")?.pieces).toEqual([{ id: ID, stream: "stdout", from: 4, bytes: 6 }]);
+    expect(host.message("report")?.pieces).toEqual([
+      { id: ID, stream: "stdout", startedAt: 1_000, from: 4, bytes: 6 },
+    ]);
   });
 
   test("that are not acknowledged are sent again, but not at once; until then the report is held", () => {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { arrivalsIn, inOrder } from "../../../src/core/allocation/output/arrivals.ts";
 import type { SecretsRequest } from "../../../src/schema/access/secret.ts";
 import {
   type AttemptOrder,
@@ -15,6 +16,13 @@ import {
   type StreamName,
 } from "../../../src/schema/host.ts";
 import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
+import {
+  cutStamps,
+  packStamps,
+  type Stamp,
+  stampedBytes,
+  unpackStamps,
+} from "../../../src/shared/time/stamps.ts";
 import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
 import { codeKey, enrollmentCode, hostSecret } from "../../../src/signing/code.ts";
 import { contextOfHanded } from "../../../src/signing/contexts.ts";
@@ -106,6 +114,7 @@ export class FakePlane {
   /** The answer to give to a call in place of the ordinary one; undefined: the ordinary one. */
   override: (call: Call) => Override | undefined = () => undefined;
   readonly #stored = new Map<string, Buffer>();
+  readonly #stamps = new Map<string, Stamp[]>();
   readonly #checks = new Set<Check>();
   #server: Server | undefined;
 
@@ -181,6 +190,22 @@ export class FakePlane {
     return this.until(`${id} is ${state}`, () => {
       const attempt = this.attempt(id);
       return attempt?.state === state && attempt;
+    });
+  }
+
+  /**
+   * The stored output of an attempt, both streams in the order in which they arrived: each piece after the
+   * name of its stream. `~`: nobody looked before it came.
+   */
+  inOrder(id: string): string[] {
+    const read = (stream: StreamName) => {
+      const stamps = this.#stamps.get(`${id} ${stream}`) ?? [];
+      const length = this.stored(id, stream).length;
+      return arrivalsIn(stream, [{ from: 0, length, stamps: packStamps(stamps) }], 0, 0);
+    };
+    return [...inOrder(read("stdout"), read("stderr"))].map(({ stream, from, to, after }) => {
+      const text = this.stored(id, stream).subarray(from, to).toString();
+      return `${stream} ${after === null ? "" : "~"}${text}`;
     });
   }
 
@@ -293,11 +318,16 @@ export class FakePlane {
   }
 
   /** Stores a chunk that continues its stream; any other chunk changes nothing. */
-  #chunk([, attempt = "", stream = ""]: RegExpExecArray, { raw, offset }: Call): Override {
+  #chunk([, attempt = "", stream = ""]: RegExpExecArray, { raw, offset, query }: Call): Override {
     if (raw.length > MAX_LOG_CHUNK_BYTES) this.faults.push("a chunk is too large");
     const key = `${decodeURIComponent(attempt)} ${stream}`;
     const before = this.#stored.get(key) ?? Buffer.alloc(0);
-    const after = offset === before.length ? Buffer.concat([before, raw]) : before;
+    const isNext = offset === before.length && raw.length > 0;
+    const after = isNext ? Buffer.concat([before, raw]) : before;
+    const stamps = new URLSearchParams(query).get("stamps");
+    if (this.setup.logStamps !== true && stamps !== null) this.faults.push("a chunk has stamps");
+    if (this.setup.logStamps === true && isNext)
+      this.#stamp(key, stamps?.split(".").map(Number), raw.length, raw.length);
     this.#stored.set(key, after);
     return { status: 200, body: { stored: after.length } };
   }
@@ -379,8 +409,20 @@ export class FakePlane {
       const data = Buffer.from(piece.data ?? "", "base64");
       if (piece.from > before.length) this.faults.push(`${key} has a hole at ${before.length}`);
       const fresh = data.subarray(before.length - piece.from);
-      if (fresh.length > 0) this.#stored.set(key, Buffer.concat([before, fresh]));
+      if (fresh.length > 0) {
+        this.#stamp(key, piece.stamps, data.length, fresh.length);
+        this.#stored.set(key, Buffer.concat([before, fresh]));
+      }
     }
+  }
+
+  /** Keeps the stamps of the last `fresh` of `bytes`. What has not been started has no stamps. */
+  #stamp(key: string, packed: number[] | undefined, bytes: number, fresh: number): void {
+    if (packed === undefined) return;
+    const stamps = unpackStamps(packed);
+    if (stampedBytes(stamps) !== bytes) this.faults.push(`${key} has stamps for other bytes`);
+    const known = this.#stamps.get(key) ?? [];
+    this.#stamps.set(key, [...known, ...cutStamps(stamps, bytes - fresh, bytes)]);
   }
 
   #orders(answers: number): Orders {

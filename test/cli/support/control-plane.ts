@@ -215,6 +215,7 @@ export class ControlPlane {
     }
     if (what === "logs" && (stream === "stdout" || stream === "stderr"))
       return await this.#log(stream, seen, res);
+    if (what === "logs" && stream === undefined) return await this.#arrivals(seen, res);
     problem(res, 404, "not_found");
   }
 
@@ -247,21 +248,37 @@ export class ControlPlane {
     json(res, 200, this.runs.get(id));
   }
 
+  /** Says of all bytes that they arrived at the same time, stdout first. */
+  async #arrivals({ query }: Seen, res: ServerResponse): Promise<void> {
+    const from = (stream: "stdout" | "stderr") => Number(query.get(stream) ?? 0);
+    const wanted = (["stdout", "stderr"] as const).filter((one) => one === (query.get("stream") ?? one));
+    const isNew = () => wanted.some((stream) => this.logs[stream].length > from(stream));
+    while (query.has("wait") && !isNew() && !this.logsEnded && !res.destroyed)
+      await once(this.#changes, "change");
+    const stored = { stdout: this.logs.stdout.length, stderr: this.logs.stderr.length };
+    const items = wanted
+      .map((stream) => ({ stream, from: from(stream), to: stored[stream], at: SUBMITTED_AT, after: null }))
+      .filter((item) => item.to > item.from);
+    json(res, 200, { attempt: "1.1", ended: this.logsEnded, stored, next: stored, items });
+  }
+
   async #log(stream: "stdout" | "stderr", { query, headers }: Seen, res: ServerResponse): Promise<void> {
-    const range = /^bytes=(\d+)-$/.exec(headers.range ?? "");
+    const range = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? "");
     let at = Number(range?.[1] ?? 0);
+    const end = (range?.[2] ?? "") === "" ? undefined : Number(range?.[2]) + 1;
     if (query.has("tail"))
       at = Math.max(0, this.logs[stream].length - (parseSize(query.get("tail") ?? "") ?? 0));
     const type = { "content-type": "application/octet-stream" };
     const size = this.logs[stream].length;
     const part = { ...type, "content-range": `bytes ${at}-${Math.max(at, size) - 1}/*` };
-    if (at > 0) res.writeHead(206, part);
+    if (at > 0 || end !== undefined) res.writeHead(206, part);
     else res.writeHead(200, type);
     res.flushHeaders();
     for (;;) {
-      const bytes = this.logs[stream].subarray(at);
+      const bytes = this.logs[stream].subarray(at, end);
       at += bytes.length;
       if (bytes.length > 0 && !res.write(bytes)) await Promise.race([once(res, "drain"), once(res, "close")]);
+      if (at === end) break;
       if (this.logs[stream].length > at) continue;
       if (this.logsEnded || !query.has("follow") || res.destroyed) break;
       await once(this.#changes, "change");

@@ -39,3 +39,18 @@ test("a byte more, and the longest leave it, with their offsets", () => {
   expect(rows[0]).toHaveProperty("data.length", MAX_INLINE_LOG_BYTES);
   expect(kept.logs["r/t0/1.1"]?.stdout).toMatchObject({ stored: 5 * MAX_INLINE_LOG_BYTES });
 });
+
+test("stamps count like bytes, and leave with their tail (budgets.md#stamps)", () => {
+  const record = withTails(fitting, MAX_INLINE_LOG_BYTES);
+  const stamps = [MAX_INLINE_LOG_BYTES, 1_000];
+  const [id = "", ...others] = Object.keys(record.logs);
+  const stamped = { stdout: { ...stream(MAX_INLINE_LOG_BYTES), stamps }, stderr: stream(0) };
+  const { record: kept, spill: rows } = spilled({ ...record, logs: { ...record.logs, [id]: stamped } });
+  expect(rows).toMatchObject([{ attempt: id, from: 0, stamps }]);
+  expect(kept.logs[id]?.stdout).toEqual({
+    ...stream(0),
+    size: MAX_INLINE_LOG_BYTES,
+    stored: MAX_INLINE_LOG_BYTES,
+  });
+  expect(others.every((other) => kept.logs[other] === record.logs[other])).toBe(true);
+});

@@ -389,6 +389,11 @@ const QUERIES: BadRequest[] = [
   get("a task with odd characters", "/v1/runs/a/logs/M/stdout", "{task}", "name of a task"),
   get("a tail of nothing", "/v1/runs/a/logs/main/stdout?tail=0", "?tail", "one byte or more"),
   get("a follow that is no flag", "/v1/runs/a/logs/main/stdout?follow=x", "?follow", "must be one of 0, 1"),
+  get("a moment that is none", "/v1/runs/a/logs/main?since=yesterday", "?since", "must be an instant in UTC"),
+  get("both streams", "/v1/runs/a/logs/main?stream=both", "?stream", "must be one of stdout, stderr"),
+  get("an offset below 0", "/v1/runs/a/logs/main?stdout=-1", "?stdout", "must be a number of bytes"),
+  get("an offset beyond the cap", "/v1/runs/a/logs/main?stderr=1073741825", "?stderr", "a number of bytes"),
+  get("an attempt of both that is none", "/v1/runs/a/logs/main?attempt=x", "?attempt", "end of an attempt"),
   get("an attempt that is none", "/v1/runs/a/logs/main/stdout?attempt=0", "?attempt", "end of an attempt"),
   {
     ...get("a range backwards", "/v1/runs/a/logs/main/stdout", "Range:", "one range of bytes"),

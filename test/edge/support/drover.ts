@@ -11,7 +11,7 @@ import { documentCheck } from "./document.ts";
 import type { Json } from "./edge.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
-const COMMAND = join(ROOT, "bin/drover.mjs");
+export const COMMAND = join(ROOT, "bin/drover.mjs");
 
 /** The same on every machine: tests fill machines, end them, and expect others to take their place. */
 const SIZE = ["--machines", String(Math.max(2, availableParallelism())), "--vcpus", "4"];

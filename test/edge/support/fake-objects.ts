@@ -18,8 +18,6 @@ import type {
   CloudWorkerApi,
   EnrollCall,
   LogBucket,
-  LogChunk,
-  LogRequest,
   Objects,
   PoolApi,
   RegistryApi,
@@ -39,6 +37,7 @@ import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
+import { readArrivals, readLog } from "./fake-logs.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -212,7 +211,7 @@ export function createWorld(...pools: string[]): FakeWorld {
   return world;
 }
 
-type Until = <Value>(waitMs: number, look: () => Value | undefined) => Promise<Value | undefined>;
+export type Until = <Value>(waitMs: number, look: () => Value | undefined) => Promise<Value | undefined>;
 
 /** Records each call, and lets the test's fault come first. */
 function guarded<Api extends object>(world: FakeWorld, name: string, api: Api): Api {
@@ -311,24 +310,9 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       chain: [],
     }),
     log: (request) => readLog(run, request, until),
+    arrivals: (request) => readArrivals(run, request, until),
     storeLog: async () => ({ kind: "unknown" }),
   };
-}
-
-async function readLog(run: () => FakeRun, request: LogRequest, until: Until): Promise<LogChunk> {
-  if (request.task !== "main") throw new DroverError("unknown_task", `There is no task "${request.task}".`);
-  const isNone = () => run().status.state === "pending";
-  await until(request.waitMs, () => !isNone() || undefined);
-  if (isNone()) return { data: new Uint8Array(), from: 0, size: 0, ended: false, dropped: 0 };
-  const usual = request.oldest ? 1 : run().earlierLogs.length + 1;
-  const n = Number(request.attempt?.split(".")[1] ?? usual);
-  const log = () => run().earlierLogs[n - 1] ?? run().log;
-  const isOver = () => run().logEnded || n <= run().earlierLogs.length;
-  const from = request.from < 0 ? Math.max(0, log().length + request.from) : request.from;
-  await until(request.waitMs, () => log().length > from || isOver() || undefined);
-  const data = log().slice(from, from + request.maxBytes);
-  const { logDropped: dropped } = run();
-  return { data, from, attempt: `1.${n}`, size: log().length, ended: isOver(), dropped };
 }
 
 function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {

@@ -52,6 +52,7 @@ const LINES: Record<Kind, Line[]> = {
     ["getRunStats", "GET /v1/runs/ID/stats"],
     ["listRunEvents", "GET /v1/runs/ID/events"],
     ["listRunEvents", "GET /v1/runs/ID/events?after=0&wait=10ms"],
+    ["getLogArrivals", "GET /v1/runs/ID/logs/main"],
     ["getRunLog", "GET /v1/runs/ID/logs/main/stdout"],
     ["getRunLog", "GET /v1/runs/ID/logs/main/stdout?follow=1"],
     ["abortRun", "POST /v1/runs/ID/abort", {}],

@@ -2,6 +2,7 @@
 import type { StreamName } from "../../../schema/host.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { MAX_LOG_BYTES } from "../../../shared/limits.ts";
+import { type PackedStamps, packStamps } from "../../../shared/time/stamps.ts";
 import type { RunDraft } from "../draft.ts";
 import { storePlacement } from "../placements/placement.ts";
 import {
@@ -13,6 +14,7 @@ import {
 } from "../state.ts";
 import { wasOrdered } from "../tasks/tasks.ts";
 import { NO_LOGS } from "./logs.ts";
+import { believedStamps, longestAgo } from "./stamps.ts";
 
 /** Decimal digits of an offset in a key. With a fixed width, keys sort in the order of their offsets. */
 const OFFSET_DIGITS = 12;
@@ -43,6 +45,8 @@ export function logObjectKey({ attempt, stream, from, length }: LogStretch): str
  */
 export interface StoredChunk extends LogStretch {
   worker: string;
+  /** When its bytes arrived, as its host says. */
+  stamps?: PackedStamps | undefined;
 }
 
 /** The answer to a chunk: how far the stream is stored, or why the worker may not add to it. */
@@ -60,11 +64,12 @@ export function foldChunk(run: RunDraft, chunk: StoredChunk): void {
   if (placement.worker !== chunk.worker) return;
   const { attempt, stream, from, length } = chunk;
   const streams = record.logs[attempt] ?? NO_LOGS;
-  const { size, stored, tail } = streams[stream];
+  const { size, stored, tail, stamps } = streams[stream];
   if (length === 0 || from !== stored || from + length > MAX_LOG_BYTES) return;
   storePlacement(run);
-  if (tail.length > 0) run.spill([{ attempt, stream, from: stored - tail.length, data: tail }]);
-  run.spill([{ attempt, stream, from, length }]);
+  if (tail.length > 0) run.spill([{ attempt, stream, from: stored - tail.length, data: tail, stamps }]);
+  const believed = believedStamps(chunk.stamps, length, longestAgo(record, attempt, now));
+  run.spill([{ attempt, stream, from, length, stamps: believed && packStamps(believed) }]);
   const end = from + length;
   const next = { size: Math.max(size, end), stored: end, tail: new Uint8Array(), at: now };
   run.set({ logs: { ...record.logs, [attempt]: { ...streams, [stream]: next } } });

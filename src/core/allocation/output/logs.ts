@@ -2,10 +2,12 @@
 import type { AttemptReport, LogPiece, StreamName } from "../../../schema/host.ts";
 import { STREAMS } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
+import { cutStamps, type Stamp, unpackStamps } from "../../../shared/time/stamps.ts";
 import type { RunDraft } from "../draft.ts";
-import type { AllocationRecord, Outcome, StreamRecord } from "../state.ts";
+import type { AllocationRecord, LogRow, Outcome, StreamRecord } from "../state.ts";
+import { believedStamps, joinedStamps, longestAgo } from "./stamps.ts";
 
 /** How many log bytes of one stream the allocation's record contains at most. The rest goes into rows. */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
@@ -26,7 +28,8 @@ export function takeLogs(run: RunDraft, task: string, { id, log }: AttemptReport
   for (const stream of STREAMS) {
     const piece = log[stream];
     if (piece === undefined) continue;
-    const { next, row } = appendPiece(before[stream], piece, run.now);
+    const longestMs = longestAgo(run.record, id, run.now);
+    const { next, row } = appendPiece(before[stream], piece, { now: run.now, longestMs });
     streams[stream] = next;
     if (row !== null) run.spill([{ attempt: id, stream, ...row }]);
     if (next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) noteLimit(run, task, id, stream);
@@ -45,23 +48,37 @@ function noteLimit(run: RunDraft, task: string, attempt: string, stream: StreamN
 function appendPiece(
   stream: StreamRecord,
   piece: LogPiece,
-  now: Instant,
-): { next: StreamRecord; row: { from: number; data: Uint8Array } | null } {
+  { now, longestMs }: { now: Instant; longestMs: Millis },
+): { next: StreamRecord; row: Omit<LogRow, "attempt" | "stream"> | null } {
   const size = Math.max(stream.size, piece.size);
-  const data = continuation(stream.stored, piece);
+  const { data, stamps: more } = continuation(stream.stored, piece, longestMs);
   if (data.length === 0) return { next: size === stream.size ? stream : { ...stream, size }, row: null };
   const tail = concat(stream.tail, data);
   const stored = stream.stored + data.length;
-  if (tail.length <= MAX_INLINE_LOG_BYTES) return { next: { size, stored, tail, at: now }, row: null };
-  const row = { from: stored - tail.length, data: tail };
-  return { next: { size, stored, tail: new Uint8Array(), at: now }, row };
+  const before = { bytes: stream.tail.length, stamps: stream.stamps && unpackStamps(stream.stamps) };
+  const stamps = joinedStamps(before, { bytes: data.length, stamps: more }, longestMs);
+  const next = { size, stored, tail, ...(stamps && { stamps }), at: now };
+  if (tail.length <= MAX_INLINE_LOG_BYTES) return { next, row: null };
+  return { next: withoutTail(next), row: { from: stored - tail.length, data: tail, stamps } };
 }
 
-/** The bytes of a piece that follow the stored bytes, up to the cap. */
-function continuation(stored: number, piece: LogPiece): Uint8Array {
-  if (piece.data === undefined || piece.from > stored) return new Uint8Array();
+/** The stream once the bytes of its tail are in a row. */
+export function withoutTail({ stamps: _, ...stream }: StreamRecord): StreamRecord {
+  return { ...stream, tail: new Uint8Array() };
+}
+
+/** The bytes of a piece that follow the stored bytes, up to the cap, and when they arrived. */
+function continuation(
+  stored: number,
+  piece: LogPiece,
+  longestMs: Millis,
+): { data: Uint8Array; stamps?: Stamp[] | undefined } {
+  if (piece.data === undefined || piece.from > stored) return { data: new Uint8Array() };
   const bytes = decodeBase64(piece.data);
-  return bytes.subarray(stored - piece.from, Math.max(0, MAX_LOG_BYTES - piece.from));
+  const from = stored - piece.from;
+  const to = Math.max(0, MAX_LOG_BYTES - piece.from);
+  const stamps = believedStamps(piece.stamps, bytes.length, longestMs);
+  return { data: bytes.subarray(from, to), stamps: stamps && cutStamps(stamps, from, to) };
 }
 
 /** Whether all log bytes of an attempt, up to the cap, are stored. */
