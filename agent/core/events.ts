@@ -52,8 +52,10 @@ export type HostEvent =
   | { type: "exited"; id: string; exit: Exit | null }
   /** None of the attempt's processes lives, and none will be started. `killed`: some had to be killed. */
   | { type: "tree_gone"; id: string; killed: boolean }
-  /** A `kill_tree` has left a process of the attempt alive. */
+  /** A `kill_tree` or an `end_hold` has left a process of the attempt alive. */
   | { type: "kill_failed"; id: string; error: string }
+  /** None of the processes lives that were started in what was kept of an ended attempt. */
+  | { type: "hold_ended"; id: string }
   /** The attempt's outputs are stored, or lost. */
   | { type: "collected"; id: string; outputs: OutputsOutcome }
   | { type: "output"; id: string; stream: StreamName; size: number }

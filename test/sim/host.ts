@@ -433,6 +433,9 @@ export class Host {
       case "kill_tree":
         answer(this.#world.chance.between(1, 500), ...this.#killTree(message.id));
         break;
+      case "end_hold":
+        answer(this.#world.chance.between(1, 500), { type: "hold_ended", id: message.id });
+        break;
       case "forget":
         this.#forgotten.add(message.id);
         answer(1, { type: "forgotten", id: message.id });

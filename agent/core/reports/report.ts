@@ -62,7 +62,7 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, secretsOnDisk, by = "processes" } = attempt;
+  const { timedOut, collected, saved, hold, secretsOnDisk, by = "processes" } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -74,6 +74,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && startError !== undefined ? { startError } : {}),
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
     ...(saved === undefined ? {} : { saved }),
+    ...(hold?.phase === "over" && treeGone ? { hold: "over" as const } : {}),
     ...(timedOut ? { timedOut } : {}),
     ...(secretsOnDisk ? { secretsOnDisk } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),

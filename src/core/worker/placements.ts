@@ -117,7 +117,7 @@ export function isOrdered({ placements, record }: ReadonlyExistingWorker, attemp
   if (parts === undefined || record.phase === "gone") return false;
   const row = placements.get(placementKey(parts.run, parts.epoch));
   const attempts = row?.state === "live" ? (row.order?.attempts ?? []) : [];
-  return attempts.some(({ id, want }) => id === attempt && want === "run");
+  return attempts.some(({ id, want, holdUntil }) => id === attempt && want === "run" && holdUntil !== 0);
 }
 
 /**

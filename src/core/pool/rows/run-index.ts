@@ -148,7 +148,7 @@ export class RunIndex implements ReadonlyIndex {
     setIf(this.deferred, key, after, after?.deferred === true && !isTerminal(after.state));
     const { replacedBy } = after ?? {};
     const mustEnd = replacedBy !== undefined && replacedBy.confirmed !== true;
-    setIf(this.replaced, key, after, mustEnd && after !== undefined && !isTerminal(after.state));
+    setIf(this.replaced, key, after, mustEnd && after !== undefined && isLeft(after));
     this.#group(key, after ?? before, after !== undefined && isLeft(after));
     if (after === undefined || !isLiveRun(after)) this.lastHeard.delete(key);
     else this.lastHeard.note(key, after.heardAt);
