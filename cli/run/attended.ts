@@ -13,6 +13,7 @@ import { noProgress, watchProgress } from "../terminal/progress.ts";
 import { asJson } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
 import { type AbortState, type Attendance, attend } from "./attend.ts";
+import { keptLines } from "./keep.ts";
 import { type Answer, decideBy } from "./on-interrupt.ts";
 import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
@@ -128,7 +129,7 @@ async function toTheEnd(
   spec: NamedSpec,
   how: Staying,
 ): Promise<number> {
-  const { io, run, accepted, isQuiet } = attendance;
+  const { io, client, run, accepted, isQuiet } = attendance;
   let isAccepted = false;
   const noted = accepted.then(() => {
     isAccepted = true;
@@ -147,6 +148,7 @@ async function toTheEnd(
   if (verdict.message !== undefined && isSaid) await io.say(verdict.message);
   const result = resultLine(status);
   if (result !== undefined && !isQuiet) await io.say(result);
+  if (!isQuiet) for (const line of keptLines(status, client.now())) await io.say(line);
   if (how.json) await io.stdout.write(`${asJson(status)}\n`);
   return verdict.exitCode;
 }

@@ -111,7 +111,12 @@ describe("what a kept run is to others (tasks.md#kept)", () => {
   });
 
   test("its status says where it is kept, until when and for how much", () => {
-    const placed = runAt(nothing(), T0, submit(KEEP), pool(1, { ...placedOn(), rate: 2 }));
+    const placed = runAt(
+      nothing(),
+      T0,
+      submit(KEEP),
+      pool(1, { kind: "placed", worker: "w1", epoch: 1, rate: 2 }),
+    );
     const state = runAt(placed, T0, observed([exited({ code: 3 })]));
     const found = readRun(state, T0).kept;
     expect(found).toEqual({
