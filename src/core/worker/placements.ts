@@ -120,6 +120,14 @@ export function isOrdered({ placements, record }: ReadonlyExistingWorker, attemp
   return attempts.some(({ id, want, holdUntil }) => id === attempt && want === "run" && holdUntil !== 0);
 }
 
+/** The runs that have ended, and that this machine keeps for a look (tasks.md#kept). */
+export function keptRuns(state: ReadonlyExistingWorker): { run: string; until: Instant }[] {
+  return livePlacements(state).flatMap(({ run, order }) => {
+    const until = Math.max(0, ...(order?.attempts ?? []).map(({ holdUntil = 0 }) => holdUntil));
+    return until === 0 ? [] : [{ run, until }];
+  });
+}
+
 /**
  * The secrets of an attempt that this worker's host is to start, by the names that its task has for them.
  * Undefined: the attempt is not in the present orders, has begun, or has no secrets (secrets.md#handed).
