@@ -63,8 +63,8 @@ export interface StopState {
 export type NumberedSignal = Omit<SignalOrder, "id">;
 
 /**
- * What is left of an ended attempt is kept, so that commands can be run there (tasks.md#kept). `possible`: the
- * attempt has not ended yet. `ending`: its processes are to be killed. `over`: none is left.
+ * What is left of an ended attempt is kept, so that commands can be run there (tasks.md#kept). `possible`:
+ * the attempt has not ended yet. `ending`: the processes there are to be killed. `over`: none is left.
  */
 export interface HoldState {
   phase: "possible" | "kept" | "ending" | "over";

@@ -16,7 +16,8 @@ const FLAG = "--keep";
  * word is a run. `passesOn`: the words behind the first argument belong to another command.
  */
 export function addKeep(verb: Command, { passesOn = false } = {}): Command {
-  const what = `if it fails, keep it on its machine for a look (default: ${DEFAULT_KEEP}, at most ${LONGEST})`;
+  const times = `(default: ${DEFAULT_KEEP}, at most ${LONGEST})`;
+  const what = `if it fails, keep it on its machine for a look ${times}`;
   const option = new Option(`${FLAG} [duration]`, what).argParser(keepDuration);
   option.flags = `${FLAG}[=<duration>]`;
   verb.addOption(option);

@@ -185,7 +185,15 @@ export function fingerprintOf(attempts: Report["attempts"]): string {
       const streams = [log?.stdout, log?.stderr].map(
         (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
       );
-      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")} ${saved === undefined ? "" : "saved"} ${hold ?? ""}`;
+      const words = [
+        id,
+        state,
+        kill?.error ?? "",
+        ...streams,
+        saved === undefined ? "" : "saved",
+        hold ?? "",
+      ];
+      return words.join(" ");
     })
     .join("\n");
 }

@@ -267,9 +267,10 @@ export type Report = z.infer<typeof Report>;
 /**
  * An order for one attempt. `run` without `task`: keep the attempt, but never start it. `sticky`: keep the
  * data when the placement ends. The placement begins with the data of epoch `from` if this host has these
- * data, or else with the data in `snapshot`. `holdMs`: keep what is left of
- * the ended attempt for so long, so that commands can be run there; 0: end that. `save`: the whole placement has ended, so store its data as a
+ * data, or else with the data in `snapshot`. `save`: the whole placement has ended, so store its data as a
  * snapshot. `startInMs`: do not start the attempt before this time has passed; absent: start it immediately.
+ * `holdMs`: keep what is left of the ended attempt for so long, so that commands can be run there; 0: end
+ * that.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {

@@ -34,11 +34,13 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
     });
     return wrong && `epoch ${wrong.epoch} is ${wrong.outcome} when ${endedEpoch} has ended`;
   }),
-  ofRun("rules.md#r3", (_before, { ended, outcome, placements, hold }) =>
-    ended && (outcome === null || (placements.at(-1)?.to === null) !== (hold !== undefined))
-      ? `it has ended without ${outcome === null ? "an outcome" : "closing its placement, or keeps a closed one"}`
-      : undefined,
-  ),
+  ofRun("rules.md#r3", (_before, { ended, outcome, placements, hold }) => {
+    if (!ended) return hold === undefined ? undefined : "it is kept, and has not ended";
+    if (outcome === null) return "it has ended without an outcome";
+    const isOpen = placements.at(-1)?.to === null;
+    if (isOpen === (hold !== undefined)) return undefined;
+    return isOpen ? "it has ended without closing its placement" : "it is kept in a closed placement";
+  }),
   ofRun("tasks.md#status-3", (before, after) => {
     if (!before.ended) return undefined;
     const wrong = (["outcome", "placements", "tasks"] as const).find((one) => {
