@@ -63,6 +63,30 @@ describe("a kept run", () => {
     expect([copied.code, readFileSync(join(home, "copy"), "utf8")], copied.stderr).toEqual([0, "here\n"]);
   });
 
+  test("of another user is entered as that user", { skip: process.geteuid?.() !== 0 }, async () => {
+    // The directories of this Drover are closed to other users.
+    const argv = ["sh", "-c", "id -un; exit 3"];
+    const tasks = [{ name: "main", argv, user: "nobody", dir: "/", restart: { attempts: 0 } }];
+    await kept("as-nobody", { argv: undefined, tasks, reschedule: { attempts: 0 } });
+    const { stdout, stderr } = await exec("as-nobody", "id -un; pwd");
+    expect(stdout.toString(), stderr).toBe("nobody\n/\n");
+  });
+
+  test("of a group is entered where it failed first, or where one likes (tasks.md#kept-2)", async () => {
+    const task = (name: string, script: string) => {
+      return { name, argv: ["sh", "-c", `echo ${name} >left; ${script}`], restart: { attempts: 0 } };
+    };
+    const tasks = [task("web", "exec sleep 1000"), task("db", "sleep 0.3; exit 3"), task("good", "exit 0")];
+    const spec = { argv: undefined, tasks, reschedule: { attempts: 0 }, env: {} };
+    await up.json(201, "POST", "/v1/runs", { id: "group", keep: "10m", resources: { vcpus: 0 }, ...spec });
+    const run = await up.json(200, "GET", "/v1/runs/group?wait=30s&state=done");
+    expect(run).toMatchObject({ state: "failed", kept: { task: "db" } });
+    expect((await exec("group", "cat left")).stdout.toString()).toBe("db\n");
+    const other = await drover(home, ["exec", "--task", "web", "group", "--", "cat", "left"]);
+    expect(other.stdout.toString(), other.stderr).toBe("web\n");
+    expect((await drover(home, ["release", "group"])).code).toBe(0);
+  });
+
   test("has its secrets there, too, until it is released", async () => {
     await up.json(200, "PUT", "/v1/secrets/key", { value: "correct-horse" });
     const secrets = { KEY: { secret: "key", as: "env" }, file: { secret: "key", as: "file" } };
