@@ -81,6 +81,16 @@ describe("its place", () => {
   });
 });
 
+test("a kept run does not count in its array: the next one starts (pool.md#arrays)", () => {
+  const of = (index: number) => ({ ...vcpus(1), array: { id: "n", index, size: 2, maxParallel: 1 } });
+  const pool = configured({ maxInstances: 1 }, [], [workerRow("w1")]);
+  const begun = at(pool, T0, tick, run("n-0", of(0)), run("n-1", of(1)));
+  expect(placedOnes(begun)).toEqual(["n-0"]);
+  const failed = at(begun, T0, run("n-0", { ...KEPT, ...of(0) }));
+  expect(placedOnes(failed)).toEqual(["n-0", "n-1"]);
+  expect(placedOnes(at(reloaded(failed), T0 + MINUTE, tick))).toEqual(["n-0", "n-1"]);
+});
+
 describe("its row", () => {
   test("is not forgotten while it is kept, however old it is", () => {
     const late = T0 + 400 * 24 * 60 * MINUTE;

@@ -1,6 +1,5 @@
 // Which failed runs take room because their machines keep them (tasks.md#kept)?
-import { isTerminal } from "../../../shared/run-state.ts";
-import { isOpen, type RunRow } from "../record.ts";
+import { isKept, type RunRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 
 /** The most kept runs that are named to a run that waits. */
@@ -17,5 +16,5 @@ export function keptRunsText({ runs }: ReadonlyConfigured, { project }: RunRow):
 }
 
 function keptRuns(rows: readonly RunRow[]): RunRow[] {
-  return rows.filter((row) => isTerminal(row.state) && isOpen(row));
+  return rows.filter(isKept);
 }
