@@ -130,6 +130,14 @@ describe("a kept run", () => {
     const { kept: held } = await statusOf("said");
     const why = await up.json(200, "GET", `/v1/workers/${held.worker}/why`);
     expect(why.next.action).toMatch(/keep run said until .*: drover release said/);
+    const { runs, kept: on } = await up.json(200, "GET", `/v1/workers/${held.worker}`);
+    expect([runs, on]).toEqual([
+      expect.arrayContaining(["said"]),
+      expect.arrayContaining([{ run: "said", until: held.until }]),
+    ]);
+    const shown = await drover(home, ["workers", held.worker]);
+    expect(shown.stdout.toString()).toMatch(/^Kept +.*said until \S+ \(drover release said ends it\)/m);
+    expect((await drover(home, ["workers"])).stdout.toString()).toMatch(/ \d+ \(\d+ kept\) /);
     expect((await drover(home, ["ps"])).stdout.toString()).toMatch(/^said +complete \(kept\) +3 /m);
     expect((await drover(home, ["status", "said"])).stdout.toString()).toMatch(
       /^Kept +on worker \S+ until \S+ \(9m\d+s\); drover release said ends it$/m,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
+import { listedWorkers } from "../../../src/core/pool/read/lists.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import {
@@ -73,6 +74,14 @@ describe("its place", () => {
       run("b", { ...vcpus(2), project: "ml" }),
     );
     expect(explainRun(state, "b", T0)?.reason.text).not.toContain("release");
+  });
+
+  test("is shown in the list of machines, and not once it is over", () => {
+    const none = { byWorker: new Map(), isAll: true };
+    const listed = (state: Configured) => listedWorkers(state, ["running", "idle"], () => [], none);
+    const until = new Date(KEPT.keptUntil).toISOString();
+    expect(listed(begun())).toMatchObject([{ runs: ["a"], kept: [{ run: "a", until }], state: "running" }]);
+    expect(listed(at(begun(), T0, run("a", released)))[0]).not.toHaveProperty("kept");
   });
 
   test("keeps the machine from its idle stop", () => {
