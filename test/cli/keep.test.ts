@@ -91,7 +91,7 @@ describe("what is said of a kept run", () => {
     kept("k", { perHour: 2, cost: 1 });
     const { stdout } = await bench.run(["status", "k"]);
     expect(stdout.toString()).toMatch(
-      /^Kept +on worker w-1 until \S+ \(\S+\), for 2\.00 an hour, 1\.00 until then; drover release k ends it$/m,
+      /^Kept +on worker w-1 until \S+ \(\S+\), for 2\.00 an hour, 1\.00 until then; drover release k ends/m,
     );
     kept("k", { releasing: true });
     expect((await bench.run(["status", "k"])).stdout.toString()).toMatch(
