@@ -41,7 +41,7 @@ export function noteTunnel(run: RunDraft, { task, kind, by }: TaskTunnel): boole
 function memberOf(state: Existing, task: string | undefined): Member {
   const { record } = state;
   if (isHeld(record) && record.hold.released === undefined) return heldMemberOf(record, task);
-  if (record.ended || record.outcome !== null) throw new DroverError("terminal", "the run has ended");
+  if (record.ended || record.outcome !== null) throw hasEnded();
   const view = groupView(record);
   const { tasks } = view.group;
   const names = tasks.map(({ name }) => name);
@@ -64,6 +64,11 @@ function heldMemberOf(record: AllocationRecord, task: string | undefined): Membe
   const member = task === undefined ? shownMember(record) : found;
   if (member !== undefined) return member;
   throw new DroverError("not_running", `task "${task}" has never run, so nothing of it is kept`);
+}
+
+function hasEnded(): DroverError {
+  const text = "the run has ended, and no machine keeps it; to look into it, submit it again with `keep`";
+  return new DroverError("terminal", text);
 }
 
 function unknownTask(task: string, names: string[]): DroverError {
