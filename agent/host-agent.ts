@@ -1,7 +1,9 @@
 // How does the agent carry out the decisions of its state machine?
+import type { TaskSpec } from "../src/schema/run/run.ts";
 import { check, type Instant, type Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
+import { isKept } from "./core/attempts/hold.ts";
 import { runsOf } from "./core/attempts/placements.ts";
 import { LONGEST_TIMER_MS } from "./core/bounds.ts";
 import type { EventOf, HostEvent } from "./core/events.ts";
@@ -82,6 +84,12 @@ export class HostAgent {
   /** Whether the main process of an attempt runs. */
   isRunning(attempt: string): boolean {
     return this.#state.attempts[attempt]?.main === "running";
+  }
+
+  /** The task of an ended attempt of which this host keeps what is left; undefined: it keeps nothing. */
+  keptTask(attempt: string): TaskSpec | undefined {
+    const known = this.#state.attempts[attempt];
+    return known !== undefined && isKept(known) ? known.hold?.task : undefined;
   }
 
   /** Whether this machine may become the host of another worker. */

@@ -209,8 +209,8 @@ async function startAgent(
     stateDir,
     now,
     shellReportsSignals,
-    inside: (attempt) => supervisor.inside(attempt),
-    isRunning: (attempt) => agent.isRunning(attempt),
+    inside: (attempt) => supervisor.inside(attempt, agent.keptTask(attempt)),
+    isRunning: (attempt) => agent.isRunning(attempt) || agent.keptTask(attempt) !== undefined,
   });
   const agent = new HostAgent(state, { now, supervisor, tunnels, keep, awakeFile, exit: exitWith });
   agent.tell({ type: "tick" });

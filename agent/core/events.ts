@@ -56,8 +56,10 @@ export type HostEvent =
    * `peaks`: the most that the attempt has used, as far as measured.
    */
   | { type: "tree_gone"; id: string; killed: boolean; peaks?: Peaks | undefined }
-  /** A `kill_tree` has left a process of the attempt alive. */
+  /** A `kill_tree` or an `end_hold` has left a process of the attempt alive. */
   | { type: "kill_failed"; id: string; error: string }
+  /** None of the processes lives that were started in what was kept of an ended attempt. */
+  | { type: "hold_ended"; id: string }
   /** The attempt's outputs are stored, or lost. */
   | { type: "collected"; id: string; outputs: OutputsOutcome }
   | { type: "output"; id: string; stream: StreamName; size: number }

@@ -3,6 +3,7 @@ import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant } from "../../src/shared/machine.ts";
 import { newAttempt } from "./attempts/attempt.ts";
+import { mayBeInside } from "./attempts/hold.ts";
 import { type LeaseJournal, stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, HostState, StickyState } from "./types.ts";
 
@@ -14,7 +15,7 @@ import type { AttemptState, HostState, StickyState } from "./types.ts";
 const JOURNAL_FIELDS = [
   ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
   ...(["startedAt", "endedAt", "exit", "startError", "collected", "peaks"] as const),
-  ...(["hasSecrets", "secretsOnDisk"] as const),
+  ...(["hasSecrets", "secretsOnDisk", "hold"] as const),
 ] as const;
 
 /** The journal of an attempt. */
@@ -78,7 +79,10 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
     case "running":
       return { ...known, main: "running", startedAt: known.startedAt ?? now };
     case "ended": {
-      if (known.exit !== undefined || known.startError !== undefined) return known;
+      if (known.exit !== undefined || known.startError !== undefined) {
+        // Nothing of the attempt itself was left. What was started there since then goes on.
+        return { ...known, treeGone: mayBeInside(known) };
+      }
       const { kind: _, at, ...end } = main;
       const ended = { ...known, ...end, startedAt: known.startedAt ?? at, endedAt: at };
       return known.stop === undefined && isEndOfLease(ended, at, lease) ? stoppedByLease(ended, at) : ended;

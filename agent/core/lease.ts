@@ -1,5 +1,6 @@
 // When must attempts stop because the lease ends (rules.md#r4), and is this machine free?
 import type { Instant, Millis } from "../../src/shared/machine.ts";
+import { mayBeInside } from "./attempts/hold.ts";
 import { LEASE_KILL_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import { noticeStopAt } from "./reports/notice.ts";
 import { withNews } from "./reports/pace.ts";
@@ -85,7 +86,7 @@ export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): bo
  */
 export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boolean {
   const isOver = leaseUntil === undefined || leaseUntil <= now;
-  return isOver && Object.values(attempts).every(({ treeGone }) => treeGone);
+  return isOver && Object.values(attempts).every((one) => one.treeGone && !mayBeInside(one));
 }
 
 /**

@@ -49,9 +49,14 @@ export type HostMessage = { to: string } & (
   | ({ kind: "pass_on"; id: string } & NumberedSignal)
   /**
    * Kill all processes of the attempt, and never start it from now on. `exited` (if the main process was
-   * running), then `tree_gone`; or `kill_failed` if a process lives after `waitMs`.
+   * running), then `tree_gone`; or `kill_failed` if a process lives after `waitMs`. `keeps`: what is left of
+   * the attempt is kept, so its secrets stay.
    */
-  | { kind: "kill_tree"; id: string; waitMs: Millis }
+  | { kind: "kill_tree"; id: string; waitMs: Millis; keeps?: true }
+  /**
+   * Kill the processes that were started in what was kept of an ended attempt. `hold_ended` or `kill_failed`.
+   */
+  | { kind: "end_hold"; id: string; waitMs: Millis }
   /** Collect and store the outputs of an attempt; aborted when no longer due. `collected`. */
   | { kind: "collect"; id: string; globs: string[] }
   /** Delete the data of an attempt, and remember its id. `forgotten`. */

@@ -63,6 +63,18 @@ export interface StopState {
 /** A signal in the orders. Each number is sent at most once. */
 export type NumberedSignal = Omit<SignalOrder, "id">;
 
+/**
+ * What is left of an ended attempt is kept, so that commands can be run there (tasks.md#kept). `possible`:
+ * the attempt has not ended yet. `ending`: the processes there are to be killed. `over`: none is left.
+ */
+export interface HoldState {
+  phase: "possible" | "kept" | "ending" | "over";
+  /** The task, whose environment commands get. Absent: it is not known. */
+  task?: TaskSpec;
+  /** This host ends the hold then. Absent: the orders have not said when. */
+  until?: Instant;
+}
+
 /** One attempt as the host knows it. */
 export interface AttemptState {
   id: string;
@@ -78,6 +90,8 @@ export interface AttemptState {
   collected?: OutputsOutcome | undefined;
   /** How the attempt's processes can be killed (`Means`). Absent: the attempt was not launched. */
   by?: Means["kill"] | undefined;
+  /** Absent: nothing of it is kept. */
+  hold?: HoldState | undefined;
   /** Where the data of its sticky run come from. */
   sticky?: StickySource;
   /** The data of its placement are to be stored as a snapshot. */

@@ -63,6 +63,12 @@ export interface Driver {
   /** What a process needs to run beside the attempt's main process; undefined: there is none. */
   inside(id: string): Promise<Inside | undefined>;
 
+  /**
+   * What a process needs to run where the attempt ran, after all processes of the attempt have ended;
+   * undefined: this is not possible. Rejects with a `StartFault`, or with the system's error.
+   */
+  insideKept(id: string, task: TaskSpec): Promise<Inside | undefined>;
+
   /** Measures the usage of these attempts. */
   usage(ids: string[]): Record<string, RawUsage>;
 }

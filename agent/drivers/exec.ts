@@ -15,7 +15,7 @@ import type { Prestart } from "../exec/prestart.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { outOfMemoryKills } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
-import { type Inside, insideOf } from "../exec/processes/inside.ts";
+import { type Inside, insideAs, insideOf } from "../exec/processes/inside.ts";
 import { PeakKeeper } from "../exec/processes/peaks.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
@@ -44,7 +44,7 @@ interface Running {
 export interface ExecDriverOptions {
   store: AttemptStore;
   allocs: AllocDirs;
-  prestart: Pick<Prestart, "ready">;
+  prestart: Pick<Prestart, "ready" | "inside">;
   groups: Groups;
   now: () => Instant;
   /** See `readShimEnd`. */
@@ -66,8 +66,8 @@ export class ExecDriver implements Driver {
   async start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
     const { prestart, groups, store, ended: tellEnd } = this.#options;
     const { argv, dir, env, stdin } = await prestart.ready(id, task, stop);
-    const { umask, resources, memoryLimitBytes = resources.memoryBytes } = task;
-    const group = groups.make(id, { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes });
+    const { umask } = task;
+    const group = groups.make(id, limitsOf(task));
     const entrances = group === undefined ? [] : entrancesOf(group);
     this.#peaks.began(id);
     const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
@@ -133,6 +133,14 @@ export class ExecDriver implements Driver {
     return main && insideOf(main, group === undefined ? [] : entrancesOf(group), marks);
   }
 
+  async insideKept(id: string, task: TaskSpec): Promise<Inside> {
+    const { prestart, groups, allocs } = this.#options;
+    const { before, dir, env } = await prestart.inside(id, task);
+    const group = groups.of(id) ?? groups.make(id, limitsOf(task));
+    const entrances = group === undefined ? [] : entrancesOf(group);
+    return insideAs({ before, entrances, dir }, env, markersOf(id, allocs.of(id).local));
+  }
+
   usage(ids: string[]): Record<string, RawUsage> {
     const { groups } = this.#options;
     const shimOf = (id: string) => this.#running.get(id)?.shim;
@@ -172,6 +180,11 @@ export class ExecDriver implements Driver {
     }
     return undefined;
   }
+}
+
+/** The limits of the cgroup of a task's attempts. */
+function limitsOf({ resources, memoryLimitBytes = resources.memoryBytes }: TaskSpec) {
+  return { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes };
 }
 
 /** The journal of the attempt has no start, no end and no stop. */

@@ -85,6 +85,10 @@ export class FakeDriver implements Driver {
     return undefined;
   }
 
+  async insideKept(): Promise<undefined> {
+    return undefined;
+  }
+
   usage(ids: string[]): Record<string, RawUsage> {
     return Object.fromEntries(ids.map((id) => [id, NO_USAGE]));
   }

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { replaceFile } from "../../disk/atomic.ts";
 import { readIfThere } from "../../posix/files.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { MARKS, type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
 import type { Identity } from "../plane/identity.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
@@ -15,8 +16,12 @@ import { checkScript, resolveCommand } from "./files/resolve.ts";
 import type { Owner } from "./files/secret-files.ts";
 import { fetchSnapshot } from "./files/snapshot.ts";
 import { giveAllIn } from "./files/tree.ts";
+import type { Inside } from "./processes/inside.ts";
 import { StartFault } from "./start-fault.ts";
 import type { TaskSecrets } from "./task-secrets.ts";
+
+/** How long the look-up of a user may take. */
+const SET_UP_MS: Millis = 30_000;
 
 export interface PrestartOptions {
   allocs: AllocDirs;
@@ -89,6 +94,22 @@ export class Prestart {
     const env = this.#environment(id, task, ready);
     // `exec` would read a name that begins with a dash as an option.
     return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
+  }
+
+  /**
+   * Where the command of an ended attempt has run: the words that take on its user, its directory and its
+   * environment, with the values of its secrets that this host still has (tasks.md#kept-2).
+   */
+  async inside(id: string, task: TaskSpec): Promise<Pick<Inside, "before" | "dir" | "env">> {
+    const signal = AbortSignal.timeout(SET_UP_MS);
+    const { dirs, ready, account } = await this.#setUp(id, task, signal);
+    const dir = workingDir(dirs, task, ready);
+    if (account === undefined || isOwn(account))
+      return { before: [], dir, env: this.#environment(id, task, ready) };
+    const group = this.#giveOnce(id, dirs, account);
+    const before = asMember(await memberOf(account, group, { signal }));
+    const { uid, gid } = account;
+    return { before, dir, env: this.#environment(id, task, ready, { uid, gid, group }) };
   }
 
   /**

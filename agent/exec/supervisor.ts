@@ -1,6 +1,7 @@
 // How are messages carried out on this machine, and in which order?
 import { join } from "node:path";
 import type { Peaks } from "../../src/schema/run/peaks.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
 import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
@@ -142,8 +143,12 @@ export class Supervisor {
     }
   }
 
-  /** What a process needs to run beside the main process of an attempt; undefined: none runs. */
-  async inside(id: string): Promise<Inside | undefined> {
+  /**
+   * What a process needs to run beside the main process of an attempt; undefined: none runs. `kept`: the task
+   * of an ended attempt of which this host keeps what is left.
+   */
+  async inside(id: string, kept: TaskSpec | undefined): Promise<Inside | undefined> {
+    if (kept !== undefined) return this.#drivers[driverOf(kept)].insideKept(id, kept);
     return this.#owners.get(id)?.inside(id);
   }
 
@@ -166,6 +171,10 @@ export class Supervisor {
         return this.#passOn(message);
       case "kill_tree":
         return this.#kill(message);
+      case "end_hold": {
+        const event = await this.#kill(message);
+        return event.type === "tree_gone" ? { type: "hold_ended", id: message.id } : event;
+      }
       case "forget":
         // The output first: until it is gone, it must be masked after a crash, too.
         await store.forget(message.id);
@@ -296,7 +305,7 @@ export class Supervisor {
   }
 
   /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */
-  async #kill({ id, waitMs }: MessageOf<"kill_tree">): Promise<HostEvent> {
+  async #kill({ id, waitMs, ...how }: MessageOf<"kill_tree" | "end_hold">): Promise<HostEvent> {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
     let killed = false;
@@ -307,7 +316,7 @@ export class Supervisor {
       killed ||= outcome.killed;
       peaks ??= outcome.peaks;
     }
-    await this.#options.secrets.ended(id);
+    if (!("keeps" in how)) await this.#options.secrets.ended(id);
     this.streams.unwatch(id);
     this.#owners.delete(id);
     return { type: "tree_gone", id, killed, ...(peaks === undefined ? {} : { peaks }) };

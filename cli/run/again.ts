@@ -15,6 +15,7 @@ export interface Changes {
   timeout?: string;
   cpus?: number;
   memory?: string;
+  keep?: string;
 }
 
 /**
@@ -23,7 +24,7 @@ export interface Changes {
  */
 export function again(run: Pick<RunStatus, "id" | "spec">, changes: Changes): NamedSpec {
   const { spec } = run;
-  const { id = newRunId(), pool, env, timeout, cpus, memory } = changes;
+  const { id = newRunId(), pool, env, timeout, cpus, memory, keep } = changes;
   if (spec.tasks !== undefined && (cpus !== undefined || memory !== undefined)) {
     throw new CliError(`Run ${run.id} is a group, whose tasks have resources of their own.`, [
       `Change them in a file: drover status --json ${run.id} shows the group as \`spec\`,`,
@@ -31,14 +32,14 @@ export function again(run: Pick<RunStatus, "id" | "spec">, changes: Changes): Na
     ]);
   }
   const resources = { ...spec.resources, ...given({ vcpus: cpus, memory }) };
-  const changed = { ...given({ pool, timeout }), env: { ...spec.env, ...env }, resources };
+  const changed = { ...given({ pool, timeout, keep }), env: { ...spec.env, ...env }, resources };
   return { ...specAgain(run, changed), id };
 }
 
 /** What differs between a run and the one that repeats it, in words, but without the values of variables. */
 export function differencesOf(
   { spec }: Pick<RunStatus, "spec">,
-  { pool, env, timeout, cpus, memory }: Changes,
+  { pool, env, timeout, cpus, memory, keep }: Changes,
 ): string[] {
   const was = (name: string, before: unknown, now: unknown) =>
     now === undefined || now === before ? [] : [`${name} ${now} instead of ${before ?? "none"}`];
@@ -47,6 +48,7 @@ export function differencesOf(
     ...was("--timeout", spec.timeout, timeout),
     ...was("--cpus", spec.resources?.vcpus, cpus),
     ...was("--memory", spec.resources?.memory, memory),
+    ...was("--keep", spec.keep, keep),
     ...Object.entries(env ?? {})
       .filter(([name, value]) => spec.env?.[name] !== value)
       .map(([name]) => `another value of ${name}`),

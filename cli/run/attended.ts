@@ -14,6 +14,7 @@ import { noProgress, watchProgress } from "../terminal/progress.ts";
 import { asJson } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
 import { type AbortState, type Attendance, attend } from "./attend.ts";
+import { keptLines } from "./keep.ts";
 import { type Answer, decideBy } from "./on-interrupt.ts";
 import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
@@ -129,7 +130,7 @@ async function toTheEnd(
   spec: NamedSpec,
   how: Staying,
 ): Promise<number> {
-  const { io, run, accepted, isQuiet } = attendance;
+  const { io, client, run, accepted, isQuiet } = attendance;
   let isAccepted = false;
   const noted = accepted.then(() => {
     isAccepted = true;
@@ -149,7 +150,8 @@ async function toTheEnd(
   const result = resultLine(status);
   if (result !== undefined && !isQuiet) await io.say(result);
   const advice = adviceLine(status);
-  if (advice !== undefined && !isQuiet) await io.say(advice);
+  const lines = [...(advice === undefined ? [] : [advice]), ...keptLines(status, client.now())];
+  if (!isQuiet) for (const line of lines) await io.say(line);
   if (how.json) await io.stdout.write(`${asJson(status)}\n`);
   return verdict.exitCode;
 }

@@ -37,6 +37,8 @@ export interface SpecFlags {
   secret?: SecretUses;
   /** The runs that must have ended well before it starts. */
   after?: string[];
+  /** For how long it is kept if it fails. */
+  keep?: string;
   /** Earlier runs with the same key are ended before it starts. */
   replace?: string;
 }
@@ -75,6 +77,7 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
     stdin: flags.input,
     identity: flags.identity,
     replace: flags.replace,
+    keep: flags.keep,
     after: flags.after,
     resources: unlessEmpty({ vcpus: flags.cpus, memory: flags.memory, gpus: flags.gpus }),
     machine: unlessEmpty({
@@ -163,6 +166,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/stdin", "--stdin", "stdin"],
   ["/identity", "--identity", "identity"],
   ["/replace", "--replace", "replace"],
+  ["/keep", "--keep", "keep"],
   ["/after", "--after", "after"],
   ["/id", "--id", "id"],
 ];

@@ -16,6 +16,9 @@ The command runs beside that of the task: as the same user, in the same director
 the same variables, secrets and limits, and it ends with it. It goes on over a lost
 connection. Its exit code is that of drover exec; 125 means that Drover has failed.
 
+A run that has failed and is kept (drover run --keep) is entered in the same way, for as
+long as it is kept.
+
 It needs a token with the scope runs:exec. Its output is not masked: whoever may run
 commands in a run can read its secrets.
 

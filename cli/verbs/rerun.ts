@@ -7,6 +7,7 @@ import { CliError } from "../errors.ts";
 import { cpus, environment, pair, positiveDuration, size } from "../options.ts";
 import { again, type Changes, differencesOf, failedOnes } from "../run/again.ts";
 import { submitted } from "../run/attended.ts";
+import { addKeep } from "../run/keep.ts";
 import { readRuns } from "../run/list-runs.ts";
 import { type Answer, onInterrupt } from "../run/on-interrupt.ts";
 import { refusal } from "../run/refusal.ts";
@@ -41,12 +42,13 @@ same command again repeats only what has failed again.
 
 Examples:
   drover rerun build-17
+  drover rerun --keep build-17
   drover rerun --memory 4GiB --timeout 1h build-17
   drover rerun --failed --label set=nightly && drover wait --label set=nightly`;
 
 /** `drover rerun`: submits runs again, unchanged or with changes. */
 export function addRerun(program: Command, io: Io, exitWith: (code: number) => void): void {
-  program
+  const verb = program
     .command("rerun")
     .summary("submit runs again")
     .description("Submits runs again, with the same files, unchanged or with the changes that flags name.")
@@ -70,7 +72,8 @@ export function addRerun(program: Command, io: Io, exitWith: (code: number) => v
     .option("--memory <size>", "other memory to set aside, and its limit", size)
     .option("-q, --quiet", "do not say what changes, and of one run show only its output")
     .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
-    .option("--json", "print the final status, or with several runs the list, as JSON")
+    .option("--json", "print the final status, or with several runs the list, as JSON");
+  addKeep(verb)
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: RerunFlags) => exitWith(await rerun(io, [...new Set(ids)], flags)));
 }

@@ -20,6 +20,7 @@ import {
 import { submitted } from "../run/attended.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
+import { addKeep } from "../run/keep.ts";
 import { type ArrayFlags, arraySize, axis, makesArray, runsOfArray } from "../run/many/array.ts";
 import { readRunFile } from "../run/many/run-file.ts";
 import { submittedMany } from "../run/many/submitted-many.ts";
@@ -77,6 +78,9 @@ PATH, except in a pool without allowHostPaths. Pass other variables of this shel
 A pool, variables and secrets of the context in use are added where neither a flag nor
 the file says otherwise: drover context show.
 
+With --keep, a run that fails stays on its machine for a while, with its files:
+drover exec, drover cp and drover debug look inside, drover release ends that.
+
 --upload sends everything but what .gitignore and .droverignore exclude, and never
 .git; files that are already stored are not sent again. With --upload, --snapshot or
 --out the run has a directory of its own, and --dir is relative to it. The files that
@@ -90,6 +94,7 @@ Examples:
   drover run --secret key=deploy-key -- sh -c 'ssh -i "$DROVER_SECRETS_DIR/key" host true'
   drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
+  drover run --keep=1h -- make test
   drover run -f group.json
   drover run --array 100 --max-parallel 5 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
   drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
@@ -99,7 +104,7 @@ Examples:
  * `drover run`: submits a run and stays with it until it ends. With `--detach`, submits the run and exits.
  */
 export function addRun(program: Command, io: Io, exitWith: (code: number) => void): void {
-  program
+  const verb = program
     .command("run")
     .summary("run a command and show its output")
     .description("Runs a command on a machine that Drover finds or boots for it, as if it ran here.")
@@ -164,7 +169,8 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
     .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
-    .option("--json", "print the final status as JSON on stdout")
+    .option("--json", "print the final status as JSON on stdout");
+  addKeep(verb, { passesOn: true })
     .passThroughOptions()
     .addHelpText("after", HELP)
     .action(async (argv: string[], flags: RunFlags) => exitWith(await run(io, argv, flags)));

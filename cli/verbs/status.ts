@@ -4,6 +4,7 @@ import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
+import { keptText } from "../run/keep.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { adviceLine, peaksText } from "../terminal/peaks.ts";
@@ -52,6 +53,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Finished", after(run.finishedAt, run.startedAt ?? run.submittedAt)],
     ["Cost", costLine(run)],
     ["Size", adviceLine(run) ?? ""],
+    ["Kept", keptText(run, now)],
     ["Result", run.snapshot ? `${run.snapshot} (drover pull ${run.id})` : ""],
   ];
   const { bold } = colorsFor(io.stdout);

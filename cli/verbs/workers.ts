@@ -68,7 +68,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
     worker.pool,
     worker.idleBehavior === "run" ? stateText(worker) : `${stateText(worker)} (${worker.idleBehavior})`,
     worker.instanceType,
-    String(worker.runs.length),
+    `${worker.runs.length}${worker.kept === undefined ? "" : ` (${worker.kept.length} kept)`}`,
     elapsed(worker.askedAt, now),
     worker.readyAt === null ? "" : elapsed(worker.askedAt, worker.readyAt),
     worker.reason,
@@ -99,6 +99,7 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
       `${vcpus} CPUs, ${formatSize(memoryBytes)} memory, ${formatSize(diskBytes)} disk, ${gpus} GPUs`,
     ],
     ["Runs", worker.runs.join(" ")],
+    ["Kept", keptLine(worker)],
     ["Idle for", worker.idleSince === null ? "" : elapsed(worker.idleSince, now)],
     ["Last run", lastRunText(worker, now)],
     ["Asked for", `${worker.askedAt} (${elapsed(worker.askedAt, now)} ago)`],
@@ -122,6 +123,11 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
 /** Further machines with the worker's name; empty if there are none. */
 function doublesText({ doubles = [] }: WorkerStatus): string {
   return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which also cost money`;
+}
+
+/** The failed runs that the machine only keeps, until when, and how to end that; empty if there are none. */
+function keptLine({ kept = [] }: WorkerStatus): string {
+  return kept.map(({ run, until }) => `${run} until ${until} (drover release ${run} ends it)`).join(", ");
 }
 
 /** The run that ended last on this worker, and when; empty if there is none. */

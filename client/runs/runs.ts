@@ -106,6 +106,14 @@ export function singleRunsOf(target: Target) {
       return ask(target, "abortRun", input, { ...options, repeatable: true });
     },
 
+    /**
+     * Lets the machine of a kept run go; with `waitMs`, waits at most that long until nothing of the run is
+     * left there (`kept` is absent then). Repeating the call is harmless.
+     */
+    release(run: string, options: CallOptions = {}) {
+      return ask(target, "releaseRun", { path: { id: run } }, { ...options, repeatable: true });
+    },
+
     /** Restarts one task, or all running tasks; with `all`, also tasks that have ended. */
     restart: (run: string, { task, all, ...options }: CallOptions & { task?: string; all?: boolean } = {}) =>
       ask(target, "restartRun", { path: { id: run }, body: { task, all } }, options),

@@ -86,9 +86,10 @@ export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert
 
 /**
  * One attempt that an allocation wants, to be started no earlier than `startAt`. The worker sends hosts the
- * remaining time (`startInMs`), because their clocks differ.
+ * remaining time (`startInMs`), because their clocks differ. `holdUntil`: the run has ended, and what is left
+ * of it is kept until then (`holdMs`).
  */
-export type WantedAttempt = AttemptOrder & { startAt?: Instant };
+export type WantedAttempt = AttemptOrder & { startAt?: Instant; holdUntil?: Instant };
 
 /**
  * Allocation → CloudWorker: all that this placement must run. An order with a higher revision replaces an

@@ -117,6 +117,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
     ...(stdin === undefined ? {} : { stdin }),
     ...(outputs === undefined ? {} : { outputs }),
     ...(identity ? { identity } : {}),
+    ...(spec.keep === undefined ? {} : { keep: true as const }),
     ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
   };
 }

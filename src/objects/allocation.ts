@@ -27,7 +27,7 @@ import { LogStore } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
 import { explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
-import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
+import { existing, isReleased, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import { LogReads } from "./reads/log-reads.ts";
 import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
@@ -54,9 +54,8 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
         await this.#logs.clear(() => areLogsOver(this.#actor.state, this.#shell.now()));
         return { type: "logs_cleared" };
       },
-      violated: (count) => {
-        countViolations(this.env, this.#actor.state.record?.spec.pool, "allocation", count);
-      },
+      violated: (count) =>
+        countViolations(this.env, this.#actor.state.record?.spec.pool, "allocation", count),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -65,11 +64,9 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
     const left = state.record ?? state.tombstone;
-    if (left !== undefined) this.#store.write(left);
-    else {
-      this.#store.remove();
-      this.#shell.emptied();
-    }
+    if (left === undefined) this.#store.remove();
+    else this.#store.write(left);
+    if (left === undefined) this.#shell.emptied();
   }
 
   override async alarm(): Promise<void> {
@@ -102,8 +99,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
 
   async submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    const entered = this.#shell.enter({ type: "submitted", id: this.#name, ...request });
-    refuseOther(entered, this.#name, request);
+    refuseOther(this.#shell.enter({ type: "submitted", id: this.#name, ...request }), this.#name, request);
     if (this.#actor.state.record !== null) {
       const text = `the pool "${request.spec.pool}" has not confirmed the run in time; submit it again`;
       await acknowledged(this.#actor, () => isDecided(this.#actor.state), text);
@@ -128,6 +124,10 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   async abort({ waitMs, ...abort }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
     const hasEnded = ({ record }: AllocationState) => record?.ended !== false;
     return this.#status(await this.#once(hasEnded, waitMs, { type: "abort", ...abort }));
+  }
+
+  async release({ waitMs, ...release }: Parameters<AllocationApi["release"]>[0]): Promise<RunStatus> {
+    return this.#status(await this.#once(isReleased, waitMs, { type: "release", ...release }));
   }
 
   async restart(...[request, key, via]: Parameters<AllocationApi["restart"]>): Promise<RequestAnswer> {

@@ -3,6 +3,7 @@
 
 import type { ArrivalsPage } from "../core/allocation/output/arrivals.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
+import type { Release } from "../core/allocation/placements/hold.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
@@ -144,6 +145,8 @@ export interface AllocationApi {
   summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
   /** `waitMs`: how long the answer waits for the end. */
   abort(request: Abort & Caused & { waitMs: number }): Promise<RunStatus>;
+  /** Ends the hold of a kept run. `waitMs`: how long the answer waits for that. */
+  release(request: Release & Caused & { waitMs: number }): Promise<RunStatus>;
   /**
    * Restarts running tasks; with `all` also ended tasks. Codes: `not_running`, `terminal`, `unknown_task`,
    * `idempotency_mismatch`. A request with the same `key` is carried out once.

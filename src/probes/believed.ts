@@ -184,11 +184,19 @@ export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
 /** A text that is equal for two reports with the same content. It omits ages, which always change. */
 export function fingerprintOf(attempts: Report["attempts"]): string {
   return attempts
-    .map(({ id, state, kill, log, saved }) => {
+    .map(({ id, state, kill, log, saved, hold }) => {
       const streams = [log?.stdout, log?.stderr].map(
         (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
       );
-      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")} ${saved === undefined ? "" : "saved"}`;
+      const words = [
+        id,
+        state,
+        kill?.error ?? "",
+        ...streams,
+        saved === undefined ? "" : "saved",
+        hold ?? "",
+      ];
+      return words.join(" ");
     })
     .join("\n");
 }

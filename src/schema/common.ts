@@ -3,7 +3,7 @@ import { z } from "zod";
 import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../shared/access/project.ts";
 import { RUN_ID } from "../shared/attempt-id.ts";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
-import { MIN_INTERVAL_MS } from "../shared/limits.ts";
+import { MAX_KEEP_MS, MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
 
 /** The names of runs, pools and workers, which also serve as object names, path segments and host names. */
@@ -43,6 +43,12 @@ export const Duration = z
 export const PositiveDuration = Duration.refine(
   (text) => (parseDuration(text) ?? 1) > 0,
   `must be longer than ${formatDuration(0)}`,
+);
+
+/** For how long a failed run is kept on its machine. */
+export const Keep = PositiveDuration.refine(
+  (text) => (parseDuration(text) ?? 0) <= MAX_KEEP_MS,
+  `must be at most ${formatDuration(MAX_KEEP_MS)}`,
 );
 
 /** An interval or time limit; the minimum stops a pool from keeping the control plane busy. */

@@ -163,6 +163,12 @@ export const AttemptReport = z.object({
   outputs: Outcome.optional().describe(
     "for a task with `outputs` that ended by itself: its result, or why there is none",
   ),
+  hold: z
+    .literal("over")
+    .optional()
+    .describe(
+      "what was kept of the ended attempt (`holdMs`) is not kept any more, and nothing of it is left",
+    ),
   saved: Outcome.optional().describe(
     "after an order with `save`: the snapshot of its placement's data, or why there is none",
   ),
@@ -268,6 +274,8 @@ export type Report = z.infer<typeof Report>;
  * data when the placement ends. The placement begins with the data of epoch `from` if this host has these
  * data, or else with the data in `snapshot`. `save`: the whole placement has ended, so store its data as a
  * snapshot. `startInMs`: do not start the attempt before this time has passed; absent: start it immediately.
+ * `holdMs`: keep what is left of the ended attempt for so long, so that commands can be run there; 0: end
+ * that.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {
@@ -276,6 +284,7 @@ interface RunOrder {
   task?: TaskSpec;
   startInMs?: number;
   timeoutMs?: number;
+  holdMs?: number;
   sticky?: StickySource;
   save?: true;
 }

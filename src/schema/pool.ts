@@ -269,6 +269,10 @@ export const WorkerSummary = z
       .describe("per hour: the provider's price, or else the type's list price; null: unknown"),
     resources: MachineResources,
     runs: z.array(z.string()),
+    kept: z
+      .array(z.object({ run: z.string(), until: InstantText }))
+      .optional()
+      .describe("of `runs`: those that have failed, and that the machine keeps for a look; absent: none"),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
     machine: MachineState.nullable()

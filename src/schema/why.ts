@@ -13,6 +13,7 @@ export const NEXT_CODES = [
   "start_task",
   "stop_run",
   "end",
+  "release",
   "reschedule",
   "lose_runs",
   "create",

@@ -51,6 +51,7 @@ export const AGENT_FIELDS = [
   "compat",
   "fake",
   "identity",
+  "keep",
   "outputs",
   "secrets",
   "snapshot",

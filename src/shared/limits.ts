@@ -107,6 +107,10 @@ export const STALE_RUN_MS = 5_000;
 /** The longest `killTimeout` that hosts grant if the pool does not limit it (tasks.md#kill-6). */
 export const MAX_KILL_MS = 3_600_000;
 
+/** For how long the machine of a failed run can be kept, at most and by default (tasks.md#kept). */
+export const MAX_KEEP_MS: Millis = 8 * 3_600_000;
+export const DEFAULT_KEEP_MS: Millis = 30 * 60_000;
+
 /** The longest back-off of a message that failed (rules.md#r7). */
 export const RETRY_LONGEST_MS = 60_000;
 /** How many messages one object has in flight at the same time at most. Other messages wait. */

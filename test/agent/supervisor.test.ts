@@ -81,6 +81,9 @@ class NotingDriver implements Driver {
   async inside() {
     return undefined;
   }
+  async insideKept() {
+    return undefined;
+  }
   usage(ids: string[]) {
     return Object.fromEntries(ids.map((id) => [id, { cpuMs: 1, memoryBytes: 2, pids: 3 }]));
   }

@@ -10,7 +10,7 @@ import { registryMachine } from "../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../src/core/registry/pools.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
 import type { ExistingWorker, PlacementRow, WorkerRecord } from "../../src/core/worker/state.ts";
-import { busyHost, idleHost, run as runOrder } from "../agent/core/drive.ts";
+import { busyHost, EXIT, ID, idleHost, run as runOrder } from "../agent/core/drive.ts";
 import * as runs from "../core/support/allocation.ts";
 import { GroupStory, poststop, prestart, task } from "../core/support/group.ts";
 import * as pools from "../core/support/pool.ts";
@@ -56,6 +56,7 @@ function runScenes(): Record<string, AllocationRecord> {
     running: runs.started({ timeout: "1h", killTimeout: "7s" }).record,
     "wrote and ended": runs.runAt(runs.started(), NOW, runs.observed([wrote], { protocol: 1 })).record,
     group: story.run.record,
+    kept: runs.runAt(runs.started({ keep: "1h" }), NOW, runs.observed([runs.exited({ code: 3 })])).record,
     "to be aborted": runs.runAt(runs.started(), NOW, runs.abort()).record,
     "lost its machine": moved.record,
   };
@@ -117,6 +118,11 @@ function hostScenes(): Record<string, StoredHost> {
   return {
     idle: scene(idleHost()),
     busy: scene(busyHost({ timeoutMs: 60_000 })),
+    keeping: scene(
+      busyHost({ task: { keep: true } })
+        .tell({ type: "exited", id: ID, exit: { ...EXIT, code: 3 } })
+        .tell({ type: "tree_gone", id: ID, killed: false }),
+    ),
     preparing: scene(
       idleHost().order([runOrder("build-17/main/1.1", { task: { snapshot: "a".repeat(64) } })]),
     ),

@@ -319,6 +319,12 @@ describe("a pool (projects.md#pools)", () => {
     expect(workerFor("web", { ...worker, project: "*" })).toBeUndefined();
     expect(workerFor("web", { ...worker, project: null })).toMatchObject({ runs: [], lastRun: null });
     expect(workerFor(null, { ...worker, project: "ml" })).toMatchObject(left);
+    const until = new Date(0).toISOString();
+    const kept = [
+      { run: "ml.secret", until },
+      { run: "web.own", until },
+    ];
+    expect(workerFor("web", { ...worker, project: null, kept })?.kept).toEqual([{ run: "web.own", until }]);
   });
 
   test("that is unknown costs no look-up for each question", async () => {

@@ -86,8 +86,11 @@ const submitted = async (more: object = {}): Promise<string> =>
   (await admin.json(201, "POST", "/v1/runs", { ...RUN, ...more })).id;
 
 /** A run whose only task runs. */
-async function running(): Promise<string> {
-  const id = await submitted();
+const running = async () => (await runningOn()).id;
+
+/** The same, with its host. */
+async function runningOn(more: object = {}): Promise<{ id: string; host: TestHost }> {
+  const id = await submitted(more);
   const { host } = await bootMachine(world.cloud);
   const attempt = `${id}/main/1.1`;
   await eventually(async () => {
@@ -98,6 +101,18 @@ async function running(): Promise<string> {
   await host.report();
   await eventually(async () =>
     (await admin.json(200, "GET", `/v1/runs/${id}`)).state === "running" ? true : undefined,
+  );
+  return { id, host };
+}
+
+/** A run that has failed, and that its machine keeps. */
+async function kept(): Promise<string> {
+  const { id, host } = await runningOn({ keep: "1h" });
+  const exit = { code: 3, signal: null, oomKilled: false, message: "" };
+  host.attempts = [{ id: `${id}/main/1.1`, state: "exited", startedAgoMs: 5, exit }];
+  await host.report();
+  await eventually(async () =>
+    (await admin.json(200, "GET", `/v1/runs/${id}`)).kept === undefined ? undefined : true,
   );
   return id;
 }
@@ -157,6 +172,7 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   },
   "run.abort": toRun("POST", "/abort", { reason: "enough" }, { reason: "enough" }),
   "run.restart": toRun("POST", "/restart", { task: "main" }, { reason: "task main" }, running),
+  "run.release": toRun("POST", "/release", undefined, { reason: /has released it$/ }, kept),
   "run.tunnel": async () => {
     const id = await running();
     const answer = await ml.send("GET", `/v1/runs/${id}/tunnels/t-audit-1?kind=exec`, undefined, {

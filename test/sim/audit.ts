@@ -123,7 +123,15 @@ export class Audit implements ObjectsAudit {
     this.force.stored(name, before, after, this.#world.now);
   }
 
+  /** A hold ends by word of a host only once nobody can be at work there any more (tasks.md#kept-4). */
+  #letsGo(name: string, { placements }: AllocationRecord): void {
+    const { worker = "", outcome } = placements.at(-1) ?? {};
+    if (outcome === "gone" && this.hosts.get(worker)?.mayBeInside(name))
+      this.#world.violated(`R2: ${name} is let go while commands may run in it`, name, worker);
+  }
+
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
+    if (before.hold !== undefined && after.hold === undefined) this.#letsGo(name, after);
     const same = after.ended && JSON.stringify(after.outcome) === JSON.stringify(before.outcome);
     if (!same)
       this.#world.violated(`1 and 9: ${name} had ended ${before.outcome?.state}, and changes its end`, name);
@@ -135,7 +143,7 @@ export class Audit implements ObjectsAudit {
     this.ended.set(name, record);
     world.tell(name, `ends: ${outcome?.state} ${outcome?.exitCode ?? outcome?.failure?.code ?? ""}`);
     const row = this.#runRows().find((one) => one.run === name);
-    if (row !== undefined && row.opened > record.endedEpoch) {
+    if (row !== undefined && row.opened > lastEpochOf(record)) {
       world.violated(`R3: ${name} ends while epoch ${row.opened} is open in the pool`, name);
     }
     if (!this.onLiar.has(name)) this.#endsInTime(name, record);
@@ -145,7 +153,7 @@ export class Audit implements ObjectsAudit {
       world.violated(`2: ${name} ends while ${alive.id} lives on ${alive.worker}`, name, alive.worker);
     if (this.onLiar.has(name)) return;
     if (outcome?.state !== "complete" || (outcome.exitCode === null && outcome.signal === null)) return;
-    const theirs = this.#of(name).filter((process) => process.epoch === record.endedEpoch);
+    const theirs = this.#of(name).filter((process) => process.epoch === lastEpochOf(record));
     const killed = theirs.find(({ worker, endedAt }) => endedAt > this.force.killedAt(worker));
     if (killed !== undefined && theirs.length === 1)
       world.violated(`4: ${name} ends complete, by ${killed.id} on a killed machine`, name, killed.worker);
@@ -160,10 +168,11 @@ export class Audit implements ObjectsAudit {
   }
 
   /** A command of which it is known that it ended well in time, as its host saw it, is not `timedout`. */
-  #endsInTime(name: string, { outcome, tasks, endedEpoch }: AllocationRecord): void {
+  #endsInTime(name: string, record: AllocationRecord): void {
+    const { outcome, tasks } = record;
     if (outcome?.state !== "timedout" || this.groups.get(name)?.tasks.length !== 1) return;
     const last = tasks[0]?.attempts.at(-1);
-    if (last?.epoch !== endedEpoch || last.state !== "exited" || last.exit?.code !== 0) return;
+    if (last?.epoch !== lastEpochOf(record) || last.state !== "exited" || last.exit?.code !== 0) return;
     // Without its result it has failed: it was to be placed again when its time was over.
     if (last.outputs !== undefined && "error" in last.outputs) return;
     const inTime = [...this.hosts.values()].some((host) => host.endedInTime(last.id));
@@ -496,4 +505,9 @@ export class Audit implements ObjectsAudit {
     // Only the pool writes them.
     return [...(this.objects?.pool.disk.tables.get(name)?.values() ?? [])] as Row[];
   }
+}
+
+/** The epoch in which a run has ended. It is still open if its machine keeps the run. */
+function lastEpochOf({ endedEpoch, hold }: AllocationRecord): number {
+  return hold === undefined ? endedEpoch : endedEpoch + 1;
 }

@@ -1,4 +1,5 @@
 import type { AllocationEvent } from "../../src/core/allocation/machine.ts";
+import type { AllocationState } from "../../src/core/allocation/state.ts";
 import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { runKey } from "../../src/core/pool/record.ts";
@@ -10,6 +11,13 @@ import type { WorkerState } from "../../src/core/worker/state.ts";
 import { placementKey } from "../../src/shared/attempt-id.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
+
+/** A report of a run whose hold is to end, as if its host had said that nobody is there any more. */
+function asIfLetGo(state: AllocationState, event: AllocationEvent): AllocationEvent {
+  if (event.type !== "observed" || state.record?.hold?.released === undefined) return event;
+  const attempts = event.body.attempts.map((one) => ({ ...one, hold: "over" as const }));
+  return { ...event, body: { ...event.body, attempts } };
+}
 
 /**
  * Bugs that somebody could well have written, put in by hand around the real machines. A simulator that does
@@ -69,6 +77,14 @@ export const BUGS: Record<string, Machines> = {
         const forgets = event.type === "signal" || event.type === "restart";
         return REAL_MACHINES.allocation.apply(state, forgets ? { ...event, key: undefined } : event, now);
       },
+    },
+  },
+  /** The allocation gives the place of a kept run away once somebody releases it (tasks.md#kept-4). */
+  "a release that nobody confirms": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, asIfLetGo(state, event), now),
     },
   },
   /** The allocation takes every agent for one that waits for restart delays by itself. */

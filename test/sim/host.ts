@@ -1,3 +1,5 @@
+import { mayBeInside } from "../../agent/core/attempts/hold.ts";
+import { runOf } from "../../agent/core/attempts/placements.ts";
 import type { HostEvent } from "../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../agent/core/host.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
@@ -182,6 +184,11 @@ export class Host {
     this.#world.jumpedAt = this.#world.now;
     this.#wakeAt = Number.POSITIVE_INFINITY;
     if (this.#booted) this.#apply({ type: "tick" });
+  }
+
+  /** Whether commands may run in what this host keeps of a run (tasks.md#kept). */
+  mayBeInside(run: string): boolean {
+    return Object.values(this.#state.attempts).some((one) => runOf(one.id) === run && mayBeInside(one));
   }
 
   /** Whether an attempt has ended by itself and in time, as this host saw it: a shell script sees no time. */
@@ -432,6 +439,9 @@ export class Host {
         break;
       case "kill_tree":
         answer(this.#world.chance.between(1, 500), ...this.#killTree(message.id));
+        break;
+      case "end_hold":
+        answer(this.#world.chance.between(1, 500), { type: "hold_ended", id: message.id });
         break;
       case "forget":
         this.#forgotten.add(message.id);

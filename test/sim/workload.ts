@@ -113,6 +113,7 @@ export function jobs(count: number, chance: Chance): Job[] {
       ...(chance.chance(0.4) ? { sticky: true } : {}),
       ...(hasResultTask(what) && chance.chance(0.3) ? { outputs: ["dist"] } : {}),
       ...(chance.chance(0.1) ? { queueTimeout: `${chance.between(5, 300)}s` } : {}),
+      ...keepOf(submitAtMs),
     });
     const later = () => submitAtMs + chance.between(0, 200_000);
     const abortAtMs = chance.chance(0.2) ? later() : null;
@@ -123,6 +124,12 @@ export function jobs(count: number, chance: Chance): Job[] {
     );
     return { id, spec, submitAtMs, abortAtMs, pleas };
   });
+}
+
+/** For how long a run is kept if it fails. Apart from the chance of everything else, which stays the same. */
+function keepOf(submitAtMs: number): Pick<RunSpecInput, "keep"> {
+  const chance = new Chance(submitAtMs ^ 0x51ed270b);
+  return chance.chance(0.3) ? { keep: `${chance.between(1, 90)}s` } : {};
 }
 
 /** Whether the files of one of its tasks can be its result. */

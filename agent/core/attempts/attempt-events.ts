@@ -5,6 +5,7 @@ import type { EventOf, HostEvent } from "../events.ts";
 import type { ChunkEvent } from "../reports/chunks.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { killFailed } from "./attempt.ts";
+import { mayBeInside, withHoldBegun, withHoldEnded } from "./hold.ts";
 import { isCollecting } from "./outputs.ts";
 
 export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
@@ -63,9 +64,11 @@ function attemptAfter(
     case "output":
       return withOutput(attempt, event);
     case "tree_gone":
-      return attempt.treeGone ? attempt : withTreeGone(attempt, event, now);
+      return attempt.treeGone ? attempt : withHoldBegun(withTreeGone(attempt, event, now));
+    case "hold_ended":
+      return withHoldEnded(attempt);
     case "kill_failed":
-      return attempt.treeGone ? attempt : killFailed(attempt, event.error);
+      return attempt.treeGone && !mayBeInside(attempt) ? attempt : killFailed(attempt, event.error);
   }
 }
 

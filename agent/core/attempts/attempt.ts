@@ -4,6 +4,7 @@ import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, NumberedSignal, StopPlan } from "../types.ts";
+import { newHold } from "./hold.ts";
 import { isOver, isStoppable } from "./outputs.ts";
 
 /**
@@ -31,6 +32,7 @@ export function newAttempt(
     wanted,
     ...(sticky === undefined ? {} : { sticky }),
     ...(task === undefined ? {} : { task, ...ofTask(task) }),
+    ...newHold(task),
     main: task === undefined ? "over" : "waiting",
     timedOut: false,
     kill: { tries: 0, failed: 0, error: null },
@@ -99,16 +101,23 @@ export function stopAttempt(
 export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
   const { id, main, stop, task } = attempt;
   const about = { to: id, id };
+  if (attempt.hold?.phase === "ending") return [{ ...about, kind: "end_hold", waitMs: killWaitMs(attempt) }];
   if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...about, kind: "forget" }] : [];
   // An attempt that is stopped before its start is killed, too: the start may be in progress.
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
-  if (main === "over" || overdue) return [{ ...about, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
+  if (main === "over" || overdue) return [killTree(attempt)];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...about, kind: "signal", signal: stop.signal }];
   if (main === "waiting" && task !== undefined && mayStart) {
     return [{ ...about, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
   }
   const [next] = main === "running" ? signalsLeft(attempt) : [];
   return next === undefined ? [] : [{ ...about, kind: "pass_on", ...next }];
+}
+
+function killTree(attempt: AttemptState): HostMessage {
+  const { id, hold } = attempt;
+  const keeps = hold?.phase === "possible" ? { keeps: true as const } : {};
+  return { to: id, id, kind: "kill_tree", waitMs: killWaitMs(attempt), ...keeps };
 }
 
 /** The signals that have not been sent yet, in their order (host-protocol.md#orders). */

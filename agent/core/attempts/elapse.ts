@@ -7,6 +7,7 @@ import { sampleDueAt } from "../reports/usage.ts";
 import type { AttemptState, BootState, FitnessState, HostState, NoticeState } from "../types.ts";
 import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
+import { endHold, isKept } from "./hold.ts";
 import { isStoppable, owesOutputs } from "./outputs.ts";
 import { clearsAgainAt, elapseRemains } from "./remains.ts";
 import { elapseKept, keptUntil } from "./sticky.ts";
@@ -51,6 +52,7 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
   } else if (at.noticeStop !== undefined && at.noticeStop <= now) {
     next = stopAttempt(next, ownStop(next), now, "interruption");
   }
+  if (at.hold !== undefined && at.hold <= now) next = endHold(next);
   const { kill } = momentsOf(state, next);
   if (next.stop !== undefined && kill !== undefined && kill <= now) {
     next = { ...next, stop: { ...next.stop, killing: true } };
@@ -67,6 +69,7 @@ function momentsOf(state: HostState, attempt: AttemptState) {
   const runs = main === "running" || owesOutputs(attempt);
   return {
     start,
+    hold: holdEndsAt(state, attempt),
     timeout: stop === undefined && isStoppable(attempt) ? deadline : undefined,
     noticeStop: stop === undefined && runs ? noticeStopAt(state, attempt) : undefined,
     leaseStop: stop === undefined && runs ? leaseStopAt(state, attempt) : undefined,
@@ -75,6 +78,12 @@ function momentsOf(state: HostState, attempt: AttemptState) {
         ? earliest(stop.killAt, leaseKillAt(state), noticeKillAt(state))
         : undefined,
   };
+}
+
+/** When this host ends a hold by itself: at its end, or when the lease or the machine ends. */
+function holdEndsAt(state: HostState, attempt: AttemptState): Instant | undefined {
+  if (!isKept(attempt)) return undefined;
+  return earliest(attempt.hold?.until, leaseStopAt(state, attempt), noticeStopAt(state, attempt));
 }
 
 /** When `elapse` will change something next. */

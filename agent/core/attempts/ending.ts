@@ -6,6 +6,7 @@ import type { HostMessage } from "../messages.ts";
 import { withNews } from "../reports/pace.ts";
 import type { Ending, HostState } from "../types.ts";
 import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
+import { endHold, mayBeInside } from "./hold.ts";
 
 /** Why and how the agent ends. `graceMs`: the longest kill timeout that an attempt gets. */
 export interface EndPlan {
@@ -28,7 +29,7 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
     const short = { ...own, timeoutMs: Math.min(own.timeoutMs, graceMs) };
     const stopped = stopAttempt(attempt, short, now, why);
     by = Math.max(by, stopped.stop?.killAt ?? now);
-    return stopped;
+    return endHold(stopped);
   });
   const ending: Ending = { code, reason, silent, powerOff, by: by + LAST_WORDS_MS };
   return withNews({ ...state, attempts, ending }, now);
@@ -43,7 +44,7 @@ export function dueExit({ ending, setup, attempts, exchange }: HostState, now: I
   if (ending === undefined) return [];
   const reportsNothing = ending.silent || setup === undefined;
   const isReported = reportsNothing || (exchange.newsBy === undefined && exchange.sent === undefined);
-  const alive = Object.values(attempts).filter(({ treeGone }) => !treeGone);
+  const alive = Object.values(attempts).filter((one) => !one.treeGone || mayBeInside(one));
   if (!(isReported && alive.length === 0) && now < ending.by) return [];
   const { powerOff } = ending;
   const failure = alive.length === 0 ? "" : `; could not end ${alive.map(({ id }) => id).join(", ")}`;

@@ -6,6 +6,7 @@ import { reportAnswered } from "../reports/exchange.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { isWaiting, newAttempt, ofTask, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
+import { endHold, withHoldOrder } from "./hold.ts";
 import { withDrops } from "./sticky.ts";
 
 /**
@@ -55,7 +56,7 @@ function orderedAttempts(
         : known;
   }
   for (const [id, attempt] of Object.entries(state.attempts)) {
-    attempts[id] ??= stopAttempt({ ...attempt, wanted: "nothing" }, ownStop(attempt), now);
+    attempts[id] ??= endHold(stopAttempt({ ...attempt, wanted: "nothing" }, ownStop(attempt), now));
   }
   for (const [id, acks] of Object.entries(orders.logs)) {
     const attempt = attempts[id];
@@ -83,7 +84,8 @@ function baseOf(known: AttemptState | undefined, order: AttemptOrder, now: Insta
  * has none. An order without a task keeps the attempt as it is, so a missing limit changes nothing.
  */
 function withOrder(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
-  const wanted = { ...attempt, wanted: order.want };
+  const holdMs = order.want === "run" ? order.holdMs : undefined;
+  const wanted = { ...withHoldOrder(attempt, holdMs, now), wanted: order.want };
   if (order.save !== wanted.save) wanted.save = order.save;
   if (order.want === "stop") {
     const stopped = stopAttempt(wanted, order, now);

@@ -40,7 +40,8 @@ function newsBy(
   const unkillable = after.kill.error !== null && before?.kill.error === null;
   const wasOver = before !== undefined && isOver(before);
   const saved = after.saved !== before?.saved;
-  if (isOver(after) !== wasOver || stops || unkillable || saved) return now;
+  const released = after.hold?.phase === "over" && before?.hold?.phase !== "over";
+  if (isOver(after) !== wasOver || stops || unkillable || saved || released) return now;
   const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
   if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
   // Outputs that are stored within this delay need no separate report: the report of the end contains them.

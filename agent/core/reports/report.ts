@@ -62,7 +62,7 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, secretsOnDisk, peaks, by = "processes" } = attempt;
+  const { timedOut, collected, saved, hold, secretsOnDisk, peaks, by = "processes" } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -75,6 +75,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
     ...(treeGone && peaks !== undefined ? { peaks } : {}),
     ...(saved === undefined ? {} : { saved }),
+    ...(hold?.phase === "over" && treeGone ? { hold: "over" as const } : {}),
     ...(timedOut ? { timedOut } : {}),
     ...(secretsOnDisk ? { secretsOnDisk } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),

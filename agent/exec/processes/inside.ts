@@ -25,17 +25,26 @@ export interface Inside {
  */
 export function insideOf(main: ProcId, entrances: string[], marks: string[]): Inside | undefined {
   try {
-    const base = { ...baseEnvironment(), ...entriesOf(marks) };
     const env = entriesOf(environmentOf(main.pid));
-    for (const name of Object.keys(entriesOf(marks))) delete env[name];
     const before = userOf(readUnlessGone(`/proc/${main.pid}/status`));
     const dir = readlinkSync(`/proc/${main.pid}/cwd`);
     // Read in between, a process that has ended could have been replaced by another one.
-    return lives(main) ? { before, entrances, dir, env, base } : undefined;
+    return lives(main) ? insideAs({ before, entrances, dir }, env, marks) : undefined;
   } catch (error) {
     if (!lives(main)) return undefined;
     throw error;
   }
+}
+
+/** A place with this environment. `marks`: the entries that identify the attempt. */
+export function insideAs(
+  place: Pick<Inside, "before" | "entrances" | "dir">,
+  environment: Record<string, string>,
+  marks: string[],
+): Inside {
+  const own = entriesOf(marks);
+  const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !(name in own)));
+  return { ...place, env, base: { ...baseEnvironment(), ...own } };
 }
 
 function entriesOf(lines: string[]): Record<string, string> {

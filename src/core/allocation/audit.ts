@@ -6,6 +6,7 @@ import { diffOf } from "../audit/diff.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
 import { type Caused, viaField } from "../audit/via.ts";
+import type { Release } from "./placements/hold.ts";
 import { type AllocationState, exists, type RequestKey } from "./state.ts";
 import type { Abort } from "./stop.ts";
 import type { TaskRequest } from "./user/requests.ts";
@@ -15,6 +16,7 @@ import type { TaskTunnel } from "./user/tunnels.ts";
 export type UserEvent = Caused &
   (
     | ({ type: "abort" } & Abort)
+    | ({ type: "release" } & Release)
     | TaskRequest
     | { type: "tunnel"; request: TaskTunnel; key?: RequestKey | undefined }
     | { type: "update"; spec: RunSpec; specIndex: number; by: string }
@@ -22,6 +24,7 @@ export type UserEvent = Caused &
 
 const USER_EVENTS: readonly string[] = [
   "abort",
+  "release",
   "restart",
   "signal",
   "tunnel",
@@ -55,6 +58,8 @@ function entryOf(event: UserEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> {
       const { by, reason, force } = event;
       return { by, action: "run.abort", reason: force === true ? `force; ${reason}` : reason };
     }
+    case "release":
+      return { by: event.by, action: "run.release", reason: event.reason };
     case "restart": {
       const { by, task, all } = event.request;
       return { by, action: "run.restart", reason: all === true ? "all tasks" : ofTask(task) };

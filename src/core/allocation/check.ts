@@ -34,16 +34,19 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
     });
     return wrong && `epoch ${wrong.epoch} is ${wrong.outcome} when ${endedEpoch} has ended`;
   }),
-  ofRun("rules.md#r3", (_before, { ended, outcome, placements }) =>
-    ended && (outcome === null || placements.at(-1)?.to === null)
-      ? `it has ended without ${outcome === null ? "an outcome" : "closing its placement"}`
-      : undefined,
-  ),
+  ofRun("rules.md#r3", (_before, { ended, outcome, placements, hold }) => {
+    if (!ended) return hold === undefined ? undefined : "it is kept, and has not ended";
+    if (outcome === null) return "it has ended without an outcome";
+    const isOpen = placements.at(-1)?.to === null;
+    if (isOpen === (hold !== undefined)) return undefined;
+    return isOpen ? "it has ended without closing its placement" : "it is kept in a closed placement";
+  }),
   ofRun("tasks.md#status-3", (before, after) => {
     if (!before.ended) return undefined;
-    const wrong = (["outcome", "placements", "tasks"] as const).find((one) =>
-      differ(before[one], after[one]),
-    );
+    const wrong = (["outcome", "placements", "tasks"] as const).find((one) => {
+      const mayChange = one === "placements" && before.hold !== undefined; // it closes with the hold
+      return !mayChange && differ(before[one], after[one]);
+    });
     return wrong === undefined && after.ended ? undefined : `it had ended, and its ${wrong ?? "end"} changes`;
   }),
   ofRun("tasks.md#dead-is-final", (before, after) => {

@@ -6,18 +6,19 @@ import type { PlacedRun, RunDraft } from "./draft.ts";
 import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfStop } from "./outcome.ts";
 import { lastByteBy, logsComplete } from "./output/logs.ts";
 import { uploadingAttempt } from "./output/outputs.ts";
+import { beginHold, endHold, isToBeHeld } from "./placements/hold.ts";
 import { closePlacement, takeUp } from "./placements/placement.ts";
 import { mayReschedule, reschedule, resetTasks } from "./placements/reschedule.ts";
 import { isSavingData } from "./placements/sticky.ts";
 import type { AllocationRecord, Outcome, PlacementRecord } from "./state.ts";
 import { requestStop } from "./stop.ts";
-import { attemptOf, isOver } from "./tasks/tasks.ts";
+import { attemptOf, epochOf, isOver } from "./tasks/tasks.ts";
 import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
 
 /**
  * Concludes the open epoch after all its tasks have died. Stores the outcome at once. Closes the epoch once
  * the last log bytes, and the data of a sticky run, are stored or given up. Then the run ends, or is placed
- * again.
+ * again. If its machine is kept, the run ends, and the epoch stays open.
  */
 export function conclude(run: PlacedRun): void {
   const { view, now } = run;
@@ -30,6 +31,11 @@ export function conclude(run: PlacedRun): void {
   const complete = attempts.every(({ id }) => logsComplete(record, id));
   const waits = !complete && record.forced === undefined && now < lastByteBy(record, outcome);
   if (waits || isSavingData(record, now)) return;
+  if (!outcome.again && isToBeHeld(record, outcome)) {
+    beginHold(run);
+    finish(run, outcome);
+    return;
+  }
   closePlacement(run, "gone", now, view.hostStop === "interruption" ? "interruption" : undefined);
   if (outcome.again) reschedule(run, worker, failedAt);
   else finish(run, outcome);
@@ -40,9 +46,13 @@ export function conclude(run: PlacedRun): void {
  */
 export function foldEnded(run: RunDraft, ended: Ended): void {
   const { record, now } = run;
-  if (record.ended || !takeUp(run, ended, now)) return;
+  if ((record.ended && record.hold === undefined) || !takeUp(run, ended, now)) return;
   const { placement } = run;
   const at = Math.max(placement.from, Math.min(now, ended.at));
+  if (record.ended) {
+    endHold(run, ended.how, at);
+    return;
+  }
   const failedAt = failTime(record, at);
   closePlacement(run, ended.how, at, ended.cause);
   const { outcome, stopRequest } = record;
@@ -98,7 +108,7 @@ function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
   return Math.max(...tasks.map(({ dead }) => dead?.at ?? at));
 }
 
-/** Ends the run: the outcome is final, and no epoch is open (rule R3). */
+/** Ends the run: the outcome is final, and no epoch is open but that of a hold (rule R3). */
 function finish(run: RunDraft, outcome: Outcome): void {
   const { record, now } = run;
   const attempts = record.tasks.flatMap((task) => task.attempts);
@@ -121,7 +131,7 @@ function finish(run: RunDraft, outcome: Outcome): void {
  */
 function hadToEnd(record: AllocationRecord): boolean {
   return record.tasks.some((known) => {
-    const present = attemptOf(record, known, record.endedEpoch);
+    const present = attemptOf(record, known, epochOf({ ...record, ended: true }));
     if (present === undefined || present.startedAt === null) return false;
     return known.dead?.how === "killed" || !isOver(present);
   });

@@ -6,9 +6,9 @@ import type { RunDraft } from "./draft.ts";
 import { type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 
-/** Whether this submission of the run has ended, and may therefore be forgotten. */
+/** Whether this submission of the run has ended, with nothing of it left, and may therefore be forgotten. */
 export function mayForget({ record }: AllocationState, { submittedAt }: RunRef): boolean {
-  return record?.ended === true && record.submittedAt === submittedAt;
+  return record?.ended === true && record.hold === undefined && record.submittedAt === submittedAt;
 }
 
 /**

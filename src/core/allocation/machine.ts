@@ -15,6 +15,7 @@ import { areLogsOver, clearLogs, logsUntil, tombstoneUntil, withoutOld, withQues
 import { allocationInbox } from "./inbox.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
 import { phaseOf } from "./phase.ts";
+import { foldRelease, holdEndsAt, isHeld } from "./placements/hold.ts";
 import {
   foldOrderAnswer,
   isRestart,
@@ -104,7 +105,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     }
     owed.push(...questionsOf(state, now), ...newsToFollowers(state));
     if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
-    const order = record.ended ? null : orderOf(state, now);
+    const order = record.ended && !isHeld(record) ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
       const repeatedBy = isRestart(record) ? "peer" : "self";
@@ -119,7 +120,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const phase = phaseOf(state);
     switch (phase.kind) {
       case "ended":
-        return earliest(logsUntil(state), state.memo.askAt);
+        return earliest(logsUntil(state), state.memo.askAt, holdEndsAt(record));
       case "withdrawing":
         return undefined;
       case "awaiting":
@@ -150,7 +151,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
  */
 function noteOrder(run: RunDraft, event: AllocationEvent): void {
   const { record, memo, placement, now } = run;
-  if (record.ended || placement === null) return;
+  if (placement === null) return;
   const passed = orderChangesAt(record).some((at) => at > memo.handledUpTo && at <= now);
   if (passed) run.remember({ handledUpTo: now });
   const { epoch, worker } = placement;
@@ -168,6 +169,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return state;
     case "abort":
       return change((run) => foldAbort(run, event));
+    case "release":
+      return change((run) => foldRelease(run, event));
     case "restart":
     case "signal":
       return change((run) => once(run, event.key, () => foldRequest(run, event)));

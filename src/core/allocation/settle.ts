@@ -2,6 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import { changed, type PlacedRun, type RunDraft } from "./draft.ts";
 import { conclude } from "./end.ts";
+import { settleHold } from "./placements/hold.ts";
 import type { AllocationState } from "./state.ts";
 import { requestStop } from "./stop.ts";
 import { isIdle, limitPoststop, settleGroup } from "./tasks/group.ts";
@@ -13,8 +14,8 @@ export function settle(state: AllocationState, now: Instant): AllocationState {
 }
 
 function settleRun(run: RunDraft): void {
-  if (run.record.ended) return;
-  if (run.isPlaced()) settlePlaced(run);
+  if (run.record.ended) settleHold(run);
+  else if (run.isPlaced()) settlePlaced(run);
   else settleWaiting(run);
 }
 

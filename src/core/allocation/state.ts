@@ -205,6 +205,15 @@ export interface Outcome {
   again?: boolean;
 }
 
+/** The machine of a failed run is kept, so that people can look into it (tasks.md#kept). */
+export interface Hold {
+  until: Instant;
+  /** The attempts for which its host has ended the hold. */
+  over: string[];
+  /** Its end is wanted, and not confirmed yet. Absent: it is not wanted. */
+  released?: { at: Instant; by: string; reason: string };
+}
+
 /** Everything about a run that must survive a restart of this object. Stored as one value. */
 export interface AllocationRecord {
   id: string;
@@ -232,7 +241,7 @@ export interface AllocationRecord {
   revision: number;
   stopRequest: StopRequest | null;
   outcome: Outcome | null;
-  /** The outcome is final, and no epoch is open. */
+  /** The outcome is final, and no epoch is open but that of a hold. */
   ended: boolean;
   tasks: TaskRecord[];
   /** The number of the spec: 1 at submission. Each change adds 1. */
@@ -263,6 +272,10 @@ export interface AllocationRecord {
   followers?: RunRef[] | undefined;
   /** The run wants no placement before this time. */
   placeAt?: Instant;
+  /** Its machine is kept. Absent: it is not, or not any more. */
+  hold?: Hold | undefined;
+  /** Somebody wants its end, and so its machine is not kept. Absent: nobody does. */
+  unkept?: true;
   /** When its first attempt started. */
   startedAt?: Instant;
   /** When its logs were deleted, although the run is kept (`retention.logs` of its pool). */

@@ -3,6 +3,7 @@ import { formatDuration } from "../../shared/duration.ts";
 import type { EndRun } from "../messages.ts";
 import type { RunDraft } from "./draft.ts";
 import { outcomeOfStop } from "./outcome.ts";
+import { foldRelease } from "./placements/hold.ts";
 import { killTimeoutOf } from "./placements/placement.ts";
 import { reasonOf } from "./read/why-stopped.ts";
 import type { StopRequest } from "./state.ts";
@@ -17,6 +18,7 @@ export interface Abort {
 /** Requests the end of the run (rule R3). */
 export function foldAbort(run: RunDraft, { reason, by, force = false }: Abort): void {
   requestStop(run, { state: "aborted", at: run.now, reason, by, failure: null });
+  if (!run.record.ended && run.record.spec.keep !== undefined) run.set({ unkept: true });
   if (force) forceKill(run, by);
 }
 
@@ -25,7 +27,9 @@ export function foldAbort(run: RunDraft, { reason, by, force = false }: Abort): 
  * another run now has the id.
  */
 export function foldEndRun(run: RunDraft, { submittedAt, reason, by, graceful = false }: EndRun): void {
-  if (run.record.submittedAt === submittedAt) foldAbort(run, { reason, by, force: !graceful });
+  if (run.record.submittedAt !== submittedAt) return;
+  foldAbort(run, { reason, by, force: !graceful });
+  foldRelease(run, { reason, by });
 }
 
 /**

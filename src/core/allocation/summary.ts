@@ -78,6 +78,7 @@ export function upsertOf(state: Existing): RunUpsert {
     command: commandOf(spec).slice(0, COMMAND_CHARS),
     ...(spec.rerunOf === undefined ? {} : { rerunOf: spec.rerunOf }),
     ...(spec.array === undefined ? {} : { array: spec.array }),
+    ...(spec.keep === undefined ? {} : { keptUntil: record.hold?.until ?? null }),
     ...(spec.replace === undefined ? {} : { replace: spec.replace }),
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),

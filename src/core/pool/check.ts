@@ -3,7 +3,7 @@ import type { Invariant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
 import { isOpenTo, SEVERAL_PROJECTS } from "./projects.ts";
-import { isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
+import { isKept, isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
 import { runToOutlive } from "./rows/replaced.ts";
 import type { PoolState } from "./state.ts";
 
@@ -68,7 +68,7 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     let placed = 0;
     for (const on of memo.index.placed.values())
       for (const one of on.values())
-        if (one.project === row.project && one.array?.id === row.array?.id) placed += 1;
+        if (one.project === row.project && one.array?.id === row.array?.id && !isKept(one)) placed += 1;
     return placed > most
       ? `it is placed as one of ${placed} of its array, and at most ${most} may be`
       : undefined;

@@ -243,6 +243,11 @@ export function isOpen(row: RunRow): boolean {
   return row.opened > row.ended;
 }
 
+/** Whether the run has ended, and its machine keeps it for a look (tasks.md#kept). */
+export function isKept(row: RunRow): boolean {
+  return isTerminal(row.state) && isOpen(row);
+}
+
 /** The key under which runs of one project replace each other. Undefined: the run replaces none. */
 export function replaceKey({ project, replace }: Pick<RunRow, "project" | "replace">): string | undefined {
   return replace === undefined ? undefined : `${project} ${replace}`;

@@ -16,6 +16,7 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     command: run.command,
     ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
     ...(run.array === undefined ? {} : { array: run.array }),
+    ...(typeof run.keptUntil === "number" ? { keptUntil: iso(run.keptUntil) } : {}),
     exitCode: run.exitCode,
     worker: run.worker,
     submittedAt: iso(run.submittedAt),

@@ -41,6 +41,8 @@ export interface RunUpsert extends Mishaps {
   array?: RunArray;
   /** It replaces earlier runs with the same key (pool.md#replacing). Absent: it replaces none. */
   replace?: string;
+  /** Until when its machine is kept (tasks.md#kept); null: it is not. Absent: it never will be. */
+  keptUntil?: Instant | null;
   resources: Resources;
   /** What it asks of its machine besides room. Absent: nothing. */
   asks?: MachineAsks;

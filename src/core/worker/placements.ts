@@ -117,7 +117,15 @@ export function isOrdered({ placements, record }: ReadonlyExistingWorker, attemp
   if (parts === undefined || record.phase === "gone") return false;
   const row = placements.get(placementKey(parts.run, parts.epoch));
   const attempts = row?.state === "live" ? (row.order?.attempts ?? []) : [];
-  return attempts.some(({ id, want }) => id === attempt && want === "run");
+  return attempts.some(({ id, want, holdUntil }) => id === attempt && want === "run" && holdUntil !== 0);
+}
+
+/** The runs that have ended, and that this machine keeps for a look (tasks.md#kept). */
+export function keptRuns(state: ReadonlyExistingWorker): { run: string; until: Instant }[] {
+  return livePlacements(state).flatMap(({ run, order }) => {
+    const until = Math.max(0, ...(order?.attempts ?? []).map(({ holdUntil = 0 }) => holdUntil));
+    return until === 0 ? [] : [{ run, until }];
+  });
 }
 
 /**

@@ -14,6 +14,7 @@ export function calledVia(objects: Called, via: Via): Called {
       return replacing(one, {
         submit: (request) => one.submit({ ...request, via }),
         abort: (request) => one.abort({ ...request, via }),
+        release: (request) => one.release({ ...request, via }),
         restart: (request, key) => one.restart(request, key, via),
         signal: (request, key) => one.signal(request, key, via),
         tunnel: (request, key) => one.tunnel(request, key, via),

@@ -15,7 +15,7 @@ export function hasEvents({ record }: AllocationState, after: number): boolean {
 /** Why a run is in its state: what the run itself knows, and what its pool or worker says. */
 export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const { record } = state;
-  const placement = record.ended ? null : openPlacement(state);
+  const placement = openPlacement(state);
   const waits = placement === null && !record.ended;
   const asked = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
   const pool = asked === null ? null : await withBoot(asked, peers);

@@ -1,6 +1,7 @@
 // Does a run exist, was it deleted, or is its id taken by another submission?
 import canonicalize from "canonicalize";
 import { phaseOf, stateOf } from "../../core/allocation/phase.ts";
+import { isHeld } from "../../core/allocation/placements/hold.ts";
 import type { AllocationState, Existing } from "../../core/allocation/state.ts";
 import type { RunState } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
@@ -57,6 +58,11 @@ export function refusedBy(
   const text = refusal.code === "unknown_pool" ? `there is no pool "${pool}"` : refusal.text;
   // The pool refuses only with codes of this type.
   return new DroverError(refusal.code as ErrorCode, text, refusal);
+}
+
+/** Whether no machine keeps the run (tasks.md#kept). */
+export function isReleased({ record }: AllocationState): boolean {
+  return record === null || !isHeld(record);
 }
 
 /**

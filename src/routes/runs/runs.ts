@@ -1,5 +1,6 @@
 // The routes of one run: read, wait, abort, update, delete, why, stats (api.md#one-run).
 import { z } from "zod";
+import type { AllocationApi } from "../../objects/rpc.ts";
 import { Wait } from "../../schema/common.ts";
 import { AbortRequest, RunStatus, UpdateRequest } from "../../schema/run/run.ts";
 import { RunStats } from "../../schema/run/stats.ts";
@@ -64,6 +65,21 @@ const abort = operation({
   responses: oneRun,
 });
 
+const release = operation({
+  method: "post",
+  path: "/v1/runs/{id}/release",
+  operationId: "releaseRun",
+  access: "runs:write",
+  tag: "Runs",
+  codes: ["unknown_run", "expired_run", "not_terminal"],
+  summary: "Let the machine of a kept run go",
+  description:
+    "Idempotent: a run that is not kept stays as it is. Commands that run there are killed. The status in " +
+    "the answer has `kept` until the host has confirmed that nothing is left; `wait` waits for that.",
+  request: { params: RunParams, query: z.strictObject({ wait: Wait.optional() }) },
+  responses: oneRun,
+});
+
 const update = operation({
   method: "patch",
   path: "/v1/runs/{id}",
@@ -122,6 +138,17 @@ const stats = operation({
 
 /** How long a forced deletion waits for the end of its run. */
 const FORCED_WAIT_MS = 10_000;
+/** How long a deletion waits until the machine of a kept run has let it go. */
+const RELEASE_WAIT_MS = 10_000;
+
+/** Lets the machine of a run go that is to be deleted. Throws `not_acknowledged` if its host is silent. */
+async function letGo(run: AllocationApi, { id, kept }: RunStatus, by: string): Promise<void> {
+  if (kept === undefined) return;
+  const status = await run.release({ by, reason: "it is deleted", waitMs: RELEASE_WAIT_MS });
+  if (status.kept === undefined) return;
+  const text = `worker ${kept.worker} still keeps the run "${id}", and is told to let it go; try again`;
+  throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+}
 
 /** Adds the routes of one run (api.md#one-run). */
 export function runRoutes(app: EdgeApp): void {
@@ -142,6 +169,18 @@ export function runRoutes(app: EdgeApp): void {
     const abort = (leftMs: number) =>
       c.var.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
     return c.json(await hold.ask(abort), 200);
+  });
+  app.openapi(release, async (c) => {
+    const { id } = c.req.valid("param");
+    const { by } = c.var.caller;
+    const reason = `${by} has released it`;
+    const release = (leftMs: number) => c.var.objects.allocation(id).release({ by, reason, waitMs: leftMs });
+    const status = await new Hold(waitMs(c.req.valid("query").wait)).ask(release);
+    if (!isTerminal(status.state)) {
+      const text = `the run "${id}" is ${status.state}, so nothing of it is kept; to end it, abort it`;
+      throw new DroverError("not_terminal", text);
+    }
+    return c.json(status, 200);
   });
   app.openapi(update, async (c) => {
     const { spec, specIndex } = c.req.valid("json");
@@ -166,6 +205,7 @@ export function runRoutes(app: EdgeApp): void {
       const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
       throw new DroverError("not_terminal", text);
     }
+    await letGo(run, status, c.var.caller.by);
     const ref = { run: status.id, submittedAt: Date.parse(submittedAt) };
     await c.var.objects.pool(pool).forget(ref, c.var.caller.by);
     return c.body(null, 204);

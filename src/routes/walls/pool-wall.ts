@@ -116,10 +116,12 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
 ): Worker | undefined {
   if (project === null) return worker;
   if (worker.project !== null && worker.project !== project) return undefined;
-  const runs = worker.runs.filter((run) => projectOfRun(run) === project);
-  const shown = { ...worker, runs };
+  const isOwn = (run: string) => projectOfRun(run) === project;
+  const runs = worker.runs.filter(isOwn);
+  const kept = worker.kept?.filter(({ run }) => isOwn(run));
+  const shown = { ...worker, runs, ...(kept === undefined ? {} : { kept }) };
   if (!("lastRun" in worker) || worker.lastRun === null) return shown;
-  return projectOfRun(worker.lastRun.run) === project ? shown : { ...shown, lastRun: null };
+  return isOwn(worker.lastRun.run) ? shown : { ...shown, lastRun: null };
 }
 
 /** What happened in a pool as a project sees it: to its own runs, and to machines that are no other one's. */

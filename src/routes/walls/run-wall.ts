@@ -50,6 +50,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     wait: (...args) => seen(async (one) => shown(await one.wait(...args))),
     summary: (...args) => seen((one) => one.summary(...args)),
     abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
+    release: (...args) => seen(async (one) => shown(await one.release(...args))),
     restart: (...args) => seen(async (one) => shownAnswer(await one.restart(...args))),
     signal: (...args) => seen(async (one) => shownAnswer(await one.signal(...args))),
     tunnel: (...args) => seen((one) => one.tunnel(...args)),

@@ -7,6 +7,7 @@ import { ServiceStatus } from "../run/run.ts";
 export const AUDIT_ACTIONS = [
   "run.submit",
   "run.abort",
+  "run.release",
   "run.restart",
   "run.signal",
   "run.tunnel",

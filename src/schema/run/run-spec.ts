@@ -1,7 +1,7 @@
 // What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { MAX_AFTER } from "../../shared/limits.ts";
-import { Duration, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
+import { Duration, Keep, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
 import { RunArray } from "./array.ts";
 import { MachineAsks } from "./machine-asks.ts";
 import { addFaults } from "./spec-rules.ts";
@@ -84,6 +84,10 @@ const Fields = z.strictObject({
     .max(MAX_AFTER)
     .optional()
     .describe("it starts when these runs have ended well, which means with exit code 0"),
+  keep: Keep.optional().describe(
+    "when the run fails, its machine keeps it for so long, so that people can look into it: commands and " +
+      "copies work as in a running one",
+  ),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()

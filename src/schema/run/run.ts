@@ -83,6 +83,19 @@ export const RunCost = z
   .meta({ id: "RunCost" });
 export type RunCost = z.infer<typeof RunCost>;
 
+/** The machine that keeps a failed run (tasks.md#kept). */
+export const KeptMachine = z
+  .object({
+    worker: z.string(),
+    until: InstantText,
+    task: z.string().describe("where commands lead that name no task: the one that failed first"),
+    perHour: z.number().nullable().describe("what its place on the machine costs; null: unknown"),
+    cost: z.number().nullable().describe("from the end of the run until then; null: unknown"),
+    releasing: z.boolean().describe("its end is asked for, and not confirmed yet"),
+  })
+  .meta({ id: "KeptMachine" });
+export type KeptMachine = z.infer<typeof KeptMachine>;
+
 const Placement = z
   .object({
     epoch: z.int(),
@@ -135,6 +148,7 @@ const AnyRun = z.object({
   placedAt: InstantText.nullable(),
   placements: z.array(Placement),
   cost: RunCost.optional(),
+  kept: KeptMachine.optional().describe("absent: its machine does not keep it"),
   tasks: z.array(TaskStatus),
   advice: z
     .array(SizeAdvice)
@@ -227,6 +241,7 @@ export const RunSummary = z
     command: z.string().describe("the beginning of the command line"),
     rerunOf: z.string().optional().describe("the run that it repeats"),
     array: RunArray.optional(),
+    keptUntil: InstantText.optional().describe("it has failed, and its machine keeps it until then"),
     exitCode: z.int().nullable(),
     worker: z.string().nullable(),
     submittedAt: InstantText,

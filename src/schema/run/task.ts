@@ -294,6 +294,8 @@ export interface TaskSpec {
   stdin?: string;
   /** Whether the task can get tokens that say which run it is. */
   identity?: true;
+  /** What is left of an ended attempt may be kept for a look (tasks.md#kept). */
+  keep?: true;
   /** The globs of the task's result, which is collected once the task has ended by itself. */
   outputs?: string[];
 }

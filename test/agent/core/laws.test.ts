@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { mayBeInside } from "../../../agent/core/attempts/hold.ts";
 import type { HostEvent } from "../../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { HostState } from "../../../agent/core/types.ts";
@@ -13,6 +14,10 @@ const startError = { code: "start_failed", text: "no" } as const;
 const order: fc.Arbitrary<AttemptOrder> = fc.oneof(
   fc.record({ id, timeoutMs: fc.option(fc.nat(100_000), { nil: undefined }) }).map((o) => run(o.id, o)),
   id.map((which): AttemptOrder => ({ id: which, want: "run" })),
+  id.map((which): AttemptOrder => run(which, { task: { keep: true } })),
+  fc.tuple(id, fc.constantFrom(0, 1, 60_000, 1e9)).map(([which, holdMs]): AttemptOrder => {
+    return { id: which, want: "run", holdMs };
+  }),
   fc.tuple(id, fc.nat(20_000)).map(([which, timeoutMs]) => stop(which, timeoutMs)),
 );
 
@@ -41,7 +46,7 @@ const event: fc.Arbitrary<HostEvent> = fc.oneof(
     arbitrary: fc.record({ type: fc.constant("launched" as const), id, by: fc.constant("cgroup" as const) }),
   },
   fc.record({ type: fc.constant("launch_failed" as const), id, startError: fc.constant(startError) }),
-  fc.record({ type: fc.constantFrom("refused", "signaled", "forgotten"), id }),
+  fc.record({ type: fc.constantFrom("refused", "signaled", "forgotten", "hold_ended"), id }),
   fc.record({ type: fc.constant("passing_on" as const), id, n: fc.integer({ min: 1, max: 5 }) }),
   fc.record({ type: fc.constant("exited" as const), id, exit: fc.constantFrom(EXIT, null) }),
   fc.record({ type: fc.constant("tree_gone" as const), id, killed: fc.boolean() }),
@@ -119,6 +124,38 @@ test("an attempt whose tree is gone stays gone: nothing starts, signals or kills
           if (message.kind === "start" || message.kind === "signal" || message.kind === "kill_tree") {
             expect(gone.has(message.id)).toBe(false);
           }
+        }
+      });
+    }),
+  );
+});
+
+/** An attempt that is to be kept has ended under a lease. */
+function keptFirst(which = "a/main/1.1"): [HostEvent, number][] {
+  const first = {
+    ...{ incarnation: 3, revision: 1, answers: 0, leaseMs: LEASE_MS, reportWithinMs: 10_000 },
+    ...{ attempts: [run(which, { task: { keep: true } })], signals: [], logs: {}, powerOff: false },
+  };
+  const events: HostEvent[] = [
+    { type: "joined", setup: SETUP },
+    { type: "orders", seq: 0, orders: first },
+    { type: "launched", id: which, by: "cgroup" },
+    { type: "exited", id: which, exit: EXIT },
+    { type: "tree_gone", id: which, killed: false },
+  ];
+  return events.map((one) => [one, 0]);
+}
+
+test("what is kept ends before the lease, and nothing is forgotten before that (tasks.md#kept-5)", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      play([...keptFirst(), ...events], (state, now) => {
+        const due = hostMachine.due(state, now);
+        for (const attempt of Object.values(state.attempts).filter(mayBeInside)) {
+          const kinds = due.flatMap((one) => ("id" in one && one.id === attempt.id ? [one.kind] : []));
+          expect([attempt.treeGone, kinds.includes("forget")]).toEqual([true, false]);
+          const isLate = now >= (state.leaseUntil ?? 0) || now >= (attempt.hold?.until ?? Infinity);
+          if (isLate && state.leaseUntil !== undefined) expect(kinds).toContain("end_hold");
         }
       });
     }),

@@ -231,6 +231,20 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
       ["ended", /./, "nothing", null, null],
     ],
     [
+      "its machine is kept",
+      runAt(started({ keep: "1h" }), T0, observed([exited({ code: 3 })])),
+      ["kept", /exit code 3; worker w1 keeps it/, "release", 3_600_000, null],
+    ],
+    [
+      "… and is let go",
+      runAt(started({ keep: "1h" }), T0, observed([exited({ code: 3 })]), {
+        type: "release",
+        by: "ann",
+        reason: "ann has released it",
+      }),
+      ["kept", /worker w1 lets it go: ann has released it/, "confirm", null, "host"],
+    ],
+    [
       "a task is killed in its stop by SIGKILL",
       stubborn(two(), "lead").abort().apply({ type: "signal", request: sigkill }).run,
       [

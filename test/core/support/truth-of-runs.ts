@@ -27,6 +27,7 @@ const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>>
   stop_run: (state, now) =>
     Number(state.record.stopRequest?.state === "timedout" || ordersOf(state, now).some(isOver)),
   give_up: ({ record }) => Number(record.stopRequest?.failure === "queue_timeout"),
+  release: ({ record }) => Number(record.hold?.released !== undefined),
   reschedule: (state) => Number(upsertOf(state).wants === "place"),
   stop_task: (state, now) => ordersOf(state, now).filter(({ want }) => want === "stop").length,
   // Each start has a higher number than the previous one.

@@ -279,6 +279,11 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const look = () => (isTerminal(run().status.state) ? run().status : undefined);
       return (await until(waitMs, look)) ?? run().status;
     },
+    async release() {
+      const found = run();
+      found.status = { ...found.status, kept: undefined };
+      return found.status;
+    },
     restart: async (request, key) => asked(request, key),
     signal: async (request, key) => asked(request, key),
     tunnel: async () => {

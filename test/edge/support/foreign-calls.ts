@@ -58,6 +58,7 @@ const LINES: Record<Kind, Line[]> = {
     ["abortRun", "POST /v1/runs/ID/abort", {}],
     ["abortRun", "POST /v1/runs/ID/abort", { force: true }],
     ["abortRuns", "POST /v1/runs/abort", { ids: ["ID"] }],
+    ["releaseRun", "POST /v1/runs/ID/release"],
     ["restartRun", "POST /v1/runs/ID/restart", {}],
     ["signalRun", "POST /v1/runs/ID/signal", { signal: "SIGHUP" }],
     ["openTunnel", "GET /v1/runs/ID/tunnels/t-1f6a9c02?kind=exec"],

@@ -6,6 +6,7 @@ import { takeLogs } from "../output/logs.ts";
 import { spillTails } from "../output/tails.ts";
 import { wasOrdered } from "../tasks/tasks.ts";
 import { foldAttempt } from "./attempts.ts";
+import { foldHeld, isHeld } from "./hold.ts";
 import { noteContradiction, noteLate } from "./late.ts";
 import { storePlacement, takeUp } from "./placement.ts";
 import { noteData, noteSaved } from "./sticky.ts";
@@ -14,7 +15,8 @@ import { noteData, noteSaved } from "./sticky.ts";
 export function foldObserved(run: RunDraft, message: Observed): void {
   const { record } = run;
   if (message.kept) return;
-  if (!record.ended && message.epoch > record.endedEpoch) foldPresent(run, message);
+  if (isHeld(record) && takeUp(run, message, run.now)) foldHeld(run, message);
+  else if (!record.ended && message.epoch > record.endedEpoch) foldPresent(run, message);
   else noteLate(run, message);
 }
 

@@ -21,6 +21,7 @@ import { attemptId, type GroupView, groupView, isOver, isWithHost, type Member }
 import { isMissingBytes, orderChangesAt } from "../time/order-deadlines.ts";
 import { deadlineOf, isTimedByHost, timeIsOver } from "../time/time-limits.ts";
 import { signalsDue } from "../user/requests.ts";
+import { heldAttempts, isHeld } from "./hold.ts";
 import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 
 /** The inputs for the orders of all tasks of an epoch. */
@@ -36,14 +37,16 @@ interface Context {
 
 /**
  * The attempts that the host should hold for an epoch at `now`. The list changes with the record, and when a
- * delay ends (`orderChangesAt`). The list is empty once the run or the epoch has ended. The latest attempt of
- * a task stays in the list after the attempt has ended, so that the host keeps the attempt until the
- * placement is over.
+ * delay ends (`orderChangesAt`). The list is empty once the epoch has ended. The latest attempt of a task
+ * stays in the list after the attempt has ended, so that the host keeps the attempt until the placement is
+ * over.
  */
 export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): WantedAttempt[] {
   const { record } = state;
   const placement = openPlacement(state);
-  if (record === null || record.ended || placement === null || placement.epoch !== epoch) return [];
+  if (record === null || placement === null || placement.epoch !== epoch) return [];
+  if (isHeld(record)) return heldAttempts(record);
+  if (record.ended) return [];
   const view = groupView(record);
   const deadline = deadlineOf(record, placement.from);
   const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };

@@ -2,11 +2,8 @@
 import type { RunCost, RunStatus } from "../../../schema/run/run.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Existing, openPlacement, type PlacementRecord } from "../state.ts";
+import { exactCost, rounded } from "./money.ts";
 import { statusOf } from "./status.ts";
-
-const HOUR_MS = 3_600_000;
-/** Costs are rounded to nine decimals: enough for a millisecond on the cheapest machine. */
-const DECIMALS = 1e9;
 
 /**
  * The cost of a run up to `now` at list prices: the sum over all known placements of time multiplied by rate
@@ -19,10 +16,8 @@ export function costOf(state: Existing, now: Instant): RunCost {
   const all = open === null || stored.some(({ epoch }) => epoch === open.epoch) ? stored : [...stored, open];
   const priced = all.filter(hasRate);
   const unpriced = all.length - priced.length;
-  const sum = priced.reduce((total, { from, to, rate }) => {
-    return total + (rate * Math.max(0, (to ?? now) - from)) / HOUR_MS;
-  }, 0);
-  const amount = priced.length === 0 && unpriced > 0 ? null : Math.round(sum * DECIMALS) / DECIMALS;
+  const sum = priced.reduce((total, { from, to, rate }) => total + exactCost(from, to ?? now, rate), 0);
+  const amount = priced.length === 0 && unpriced > 0 ? null : rounded(sum);
   return { amount, unpriced, perHour: open === null ? 0 : (open.rate ?? null) };
 }
 

@@ -35,6 +35,8 @@ export type RunEventType =
   | "Late Report"
   | "Outputs Stored"
   | "Outputs Failed"
+  | "Kept"
+  | "Released"
   | "Log Limit"
   | "Log Truncated";
 

@@ -7,6 +7,7 @@ import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
 import { tasksOf } from "../../spec.ts";
 import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
+import { shownMember } from "../placements/hold.ts";
 import {
   type AllocationRecord,
   type Existing,
@@ -15,6 +16,7 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
+import { exactCost, rounded } from "./money.ts";
 import { sizeAdvice } from "./sizes.ts";
 import { reasonOf, runsText, whyStopped } from "./why-stopped.ts";
 
@@ -41,6 +43,7 @@ export function statusOf(state: Existing): RunStatus {
     description: describe(record, phase),
     submittedAt: iso(record.submittedAt),
     placedAt: isoOrNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
+    ...keptField(state),
     placements: placementsOf(state).map(({ maxKillMs: _bound, from, to, ...one }) => {
       return { ...one, from: iso(from), to: isoOrNull(to) };
     }),
@@ -49,6 +52,23 @@ export function statusOf(state: Existing): RunStatus {
     }),
     ...(advice.length === 0 ? {} : { advice }),
   };
+}
+
+/** The machine that keeps the run, and what that costs at list prices (tasks.md#kept). */
+function keptField({ record }: Existing): Pick<AnyRun, "kept"> {
+  const { hold, outcome, placements } = record;
+  const placement = placements.at(-1);
+  if (hold === undefined || outcome === null || placement === undefined) return {};
+  const { worker, rate: perHour = null } = placement;
+  const kept = {
+    worker,
+    until: iso(hold.until),
+    task: shownMember(record)?.task.name ?? "",
+    perHour,
+    cost: perHour === null ? null : rounded(exactCost(outcome.at, hold.until, perHour)),
+    releasing: hold.released !== undefined,
+  };
+  return { kept };
 }
 
 /** The placements, including the open placement even if it is not stored. */

@@ -6,6 +6,7 @@ import { STORE_OUTPUTS_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { phaseOf, type RunPhase, stateOf } from "../phase.ts";
+import { type HeldRecord, isHeld } from "../placements/hold.ts";
 import type { AllocationRecord, Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 import { deadlineOf } from "../time/time-limits.ts";
@@ -30,6 +31,7 @@ export const RUN_REASONS = [
   "storing_data",
   "rescheduling",
   "last_bytes",
+  "kept",
   "ended",
 ] as const;
 
@@ -60,11 +62,25 @@ interface Context {
   now: Instant;
 }
 
+/** Why an ended run is still on a machine (tasks.md#kept). */
+function causeOfHold({ id, hold, placements }: HeldRecord, { description }: Context): Cause {
+  const { until, released } = hold;
+  const worker = placements.at(-1)?.worker;
+  const text = `${description}; worker ${worker} keeps it so that people can look into it`;
+  if (released !== undefined) {
+    const next = nextBy("confirm", "let it go once its host confirms that nothing of it is left", "host");
+    return because("kept", `${description}; worker ${worker} lets it go: ${released.reason}`, next);
+  }
+  const action = `let it go, or earlier: \`drover release ${id}\``;
+  return because("kept", text, nextAt("release", action, until, null));
+}
+
 function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): Cause {
   const { other, now } = context;
   const limit = timeEnd(record, now);
   switch (phase.kind) {
     case "ended": {
+      if (isHeld(record)) return causeOfHold(record, context);
       const code = phase.outcome.failure?.code ?? "ended";
       return because(code, context.description, nextBy("nothing", "nothing: it has ended", null));
     }

@@ -100,9 +100,9 @@ function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boo
   };
 }
 
-/** The open epoch. If the run has ended: its last epoch. */
-function epochOf({ ended, endedEpoch }: AllocationRecord): number {
-  return ended ? endedEpoch : endedEpoch + 1;
+/** The open epoch. If the run has ended: its last epoch, which stays open while its machine is kept. */
+export function epochOf({ ended, endedEpoch, hold }: AllocationRecord): number {
+  return ended && hold === undefined ? endedEpoch : endedEpoch + 1;
 }
 
 function taskPhase(

@@ -3,7 +3,8 @@ import { DroverError } from "../../../shared/errors.ts";
 import { resultTaskOf } from "../../../shared/result-task.ts";
 import type { TunnelKind } from "../../../shared/tunnel/frames.ts";
 import type { RunDraft } from "../draft.ts";
-import { type Existing, openPlacement } from "../state.ts";
+import { heldMembers, isHeld, shownMember } from "../placements/hold.ts";
+import { type AllocationRecord, type Existing, openPlacement } from "../state.ts";
 import { groupView, type Member } from "../tasks/tasks.ts";
 import { withProcess } from "./requests.ts";
 
@@ -24,7 +25,7 @@ export interface TunnelPlace {
 export function tunnelPlace(state: Existing, { task }: Pick<TaskTunnel, "task">): TunnelPlace {
   const worker = openPlacement(state)?.worker;
   const attempt = memberOf(state, task).attempt?.id;
-  // `memberOf` returns only tasks that run, which have both.
+  // `memberOf` returns only tasks that run or are kept, which have both.
   if (worker === undefined || attempt === undefined) throw notRunning(task);
   return { worker, attempt };
 }
@@ -36,16 +37,15 @@ export function noteTunnel(run: RunDraft, { task, kind, by }: TaskTunnel): boole
   return true;
 }
 
-/** The running task that is meant. */
+/** The task that is meant: one that runs, or one that its machine keeps. */
 function memberOf(state: Existing, task: string | undefined): Member {
   const { record } = state;
-  if (record.ended || record.outcome !== null) throw new DroverError("terminal", "the run has ended");
+  if (isHeld(record) && record.hold.released === undefined) return heldMemberOf(record, task);
+  if (record.ended || record.outcome !== null) throw hasEnded();
   const view = groupView(record);
   const { tasks } = view.group;
   const names = tasks.map(({ name }) => name);
-  if (task !== undefined && !names.includes(task)) {
-    throw new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names.join(", ")}`);
-  }
+  if (task !== undefined && !names.includes(task)) throw unknownTask(task, names);
   const alive = openPlacement(state) === null ? [] : withProcess(view, task);
   const wanted = task ?? resultTaskOf(record.spec.tasks ?? []);
   const found =
@@ -54,6 +54,25 @@ function memberOf(state: Existing, task: string | undefined): Member {
   if (alive.length === 0) throw notRunning(task);
   const running = alive.map(({ task: { name } }) => name).join(", ");
   throw new DroverError("unknown_task", `several tasks of the run are running: choose one of ${running}`);
+}
+
+/** The task that is meant in a run whose machine is kept (tasks.md#kept-2). */
+function heldMemberOf(record: AllocationRecord, task: string | undefined): Member {
+  const names = groupView(record).members.map((one) => one.task.name);
+  if (task !== undefined && !names.includes(task)) throw unknownTask(task, names);
+  const found = heldMembers(record).find((one) => one.task.name === task);
+  const member = task === undefined ? shownMember(record) : found;
+  if (member !== undefined) return member;
+  throw new DroverError("not_running", `task "${task}" has never run, so nothing of it is kept`);
+}
+
+function hasEnded(): DroverError {
+  const text = "the run has ended, and no machine keeps it; to look into it, submit it again with `keep`";
+  return new DroverError("terminal", text);
+}
+
+function unknownTask(task: string, names: string[]): DroverError {
+  return new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names.join(", ")}`);
 }
 
 function notRunning(task: string | undefined): DroverError {

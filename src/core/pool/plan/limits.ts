@@ -5,7 +5,7 @@ import type { PoolConfig } from "../../../schema/pool.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { priceOfRow, rateOf, shareOfPrice } from "../read/money.ts";
-import { type PoolRecord, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
+import { isKept, type PoolRecord, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import type { ReadonlyIndex } from "../rows/run-index.ts";
 import type { Machine } from "./packing.ts";
 
@@ -55,9 +55,10 @@ export function usageOf(state: {
   const isApart = keepsMachinesApart(state.record.config);
   for (const [worker, on] of state.memo.index.placed) {
     const row = state.workers.get(worker);
-    for (const { project, budget, resources, array } of on.values()) {
+    for (const one of on.values()) {
+      const { project, budget, resources, array } = one;
       add(usage.runs, project, 1);
-      if (array !== undefined) add(usage.arrays, arrayKey(project, array), 1);
+      if (array !== undefined && !isKept(one)) add(usage.arrays, arrayKey(project, array), 1);
       const rate = row === undefined ? 0 : rateOf(resources, row);
       if (!isApart) addCost(usage, project, rate);
       if (budget !== null) add(usage.spent, budget.payer, rate ?? 0);

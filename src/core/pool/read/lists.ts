@@ -7,6 +7,7 @@ import { plan } from "../plan/plan.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import { byQueueOrder, type QueuePlace } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { keptField } from "./kept-runs.ts";
 import { runsByWorker, whyAt, workerSummary } from "./views.ts";
 
 /** The part of the queue to read: at most `limit` runs behind the position `after`. */
@@ -80,7 +81,10 @@ export function listedWorkers(
   const runs = runsByWorker(state);
   return [...state.workers.live(), ...(states.includes("gone") ? gone() : [])]
     .map((row) => {
-      const summary = workerSummary(row, runs.get(row.worker) ?? [], state.record);
+      const summary = {
+        ...workerSummary(row, runs.get(row.worker) ?? [], state.record),
+        ...keptField(state, row),
+      };
       const last = lastRuns.byWorker.get(row.worker);
       const endedAt = last?.finishedAt ?? null;
       const isKnown = endedAt !== null || lastRuns.isAll;

@@ -31,6 +31,7 @@ import {
 } from "../record.ts";
 import { runToOutlive } from "../rows/replaced.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { keptRunsText } from "./kept-runs.ts";
 import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 import { projectUses } from "./project-uses.ts";
@@ -153,9 +154,12 @@ export function whyAt(
   const wait = waitForMachine(state, all.get(row.run) ?? { code: "machine_booting" }, now);
   const { code } = wait;
   const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
-  const kept = counts ? "" : `${gpusText(state, row)}${keptText(state, row, reserved)}`;
+  const texts = counts
+    ? []
+    : [gpusText(state, row), keptText(state, row, reserved), keptRunsText(state, row)];
+  const more = texts.join("");
   const waits = waitText(state, wait, row);
-  const text = kept === "" ? waits : `${clause(waits)}${kept}`;
+  const text = more === "" ? waits : `${clause(waits)}${more}`;
   const reason = { code, text, position, queued: queue.length };
   return {
     state: "pending",

@@ -1,7 +1,7 @@
 // Which runs wait, where is each run placed, and which allocations does a pool owe a message?
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Rows } from "../../rows.ts";
-import { isLeft, isLiveRun, isOpen, type RunRow, replaceKey, runKey } from "../record.ts";
+import { isKept, isLeft, isLiveRun, isOpen, type RunRow, replaceKey, runKey } from "../record.ts";
 import { LastHeard, type ReadonlyLastHeard } from "./last-heard.ts";
 import { QueueRate } from "./queue-rate.ts";
 
@@ -116,6 +116,8 @@ export class RunIndex implements ReadonlyIndex {
     if (isQueued(before)) this.queue.splice(this.#position(before), 1);
     if (isQueued(after)) this.queue.splice(this.#position(after), 0, after);
     const from = workerOf(before);
+    // Its array has room for another run.
+    if (after?.array !== undefined && isKept(after)) this.#otherwise = true;
     if (isQueued(after) && !isQueued(before) && from === null) this.#arrivals.push(after);
     else if (isQueued(before) || isQueued(after) || from !== workerOf(after)) this.#otherwise = true;
   }
@@ -148,7 +150,7 @@ export class RunIndex implements ReadonlyIndex {
     setIf(this.deferred, key, after, after?.deferred === true && !isTerminal(after.state));
     const { replacedBy } = after ?? {};
     const mustEnd = replacedBy !== undefined && replacedBy.confirmed !== true;
-    setIf(this.replaced, key, after, mustEnd && after !== undefined && !isTerminal(after.state));
+    setIf(this.replaced, key, after, mustEnd && after !== undefined && isLeft(after));
     this.#group(key, after ?? before, after !== undefined && isLeft(after));
     if (after === undefined || !isLiveRun(after)) this.lastHeard.delete(key);
     else this.lastHeard.note(key, after.heardAt);

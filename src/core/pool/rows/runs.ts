@@ -16,7 +16,7 @@ import { fitsSelfHosted } from "../plan/plan.ts";
 import { typesOf } from "../plan/types.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { rateOf } from "../read/money.ts";
-import { isOpen, type RunRow, runKey } from "../record.ts";
+import { isLeft, isOpen, type RunRow, runKey } from "../record.ts";
 import {
   type Configured,
   isRemoved,
@@ -262,7 +262,7 @@ export function foldRunAnswer(
     state.runs.set(key, { ...row, ...over }, now);
   }
   const known = state.runs.get(key);
-  if (type === "end_run_answered" && known !== undefined && !isTerminal(known.state))
+  if (type === "end_run_answered" && known !== undefined && isLeft(known))
     state.runs.set(key, { ...known, ...confirmedEnd(known, sent) }, now);
   return state;
 }

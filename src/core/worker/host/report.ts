@@ -200,10 +200,16 @@ export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: I
 }
 
 /**
- * An attempt's order as sent now: with the remaining delay instead of a time, and with kill timeouts limited
- * to what this host grants (tasks.md#kill-6).
+ * An attempt's order as sent now: with the remaining times instead of instants, and with kill timeouts
+ * limited to what this host grants (tasks.md#kill-6).
  */
-function orderNow({ startAt = 0, ...order }: WantedAttempt, maxKillMs: Millis, now: Instant): AttemptOrder {
+function orderNow(
+  { startAt = 0, holdUntil, ...order }: WantedAttempt,
+  maxKillMs: Millis,
+  now: Instant,
+): AttemptOrder {
+  if (order.want === "run" && holdUntil !== undefined)
+    return { ...order, holdMs: Math.max(0, holdUntil - now) };
   if (order.want === "stop") return { ...order, timeoutMs: Math.min(order.timeoutMs, maxKillMs) };
   const start = startAt > now ? { startInMs: startAt - now } : {};
   if (order.task === undefined) return { ...order, ...start };

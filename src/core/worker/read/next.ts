@@ -1,9 +1,11 @@
 // What does a worker do next, and when? Or for whom does the worker wait (`why`)?
 import { earliest, type Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
 import { bootDeadline, ifSilent, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
+import { keptRuns } from "../placements.ts";
 import { isSelfHosted, type ReadonlyExistingWorker } from "../state.ts";
 import type { WorkerActivity } from "./activity.ts";
 
@@ -72,11 +74,18 @@ function nextWithRuns(state: ReadonlyExistingWorker, count: number): Next {
     hold: `, take no others, and ${STAY}`,
     drain: ", take no others, and stop when the last has ended",
   };
-  const goOn = `continue with ${runs}${then[behaviorOf(state.record)]}`;
+  const goOn = [`continue with ${runs}${then[behaviorOf(state.record)]}`, ...keptTexts(state)].join("; ");
   const end = ifSilent(state);
   if (end === undefined) return nextBy("stay", goOn, "host");
   const [code, over] = SILENCE[end.ends];
   return nextAt(code, `${goOn}; ${over}, unless its host reports`, end.at, "host");
+}
+
+/** Which runs have ended, and are kept only for a look (tasks.md#kept). */
+function keptTexts(state: ReadonlyExistingWorker): string[] {
+  return keptRuns(state).map(
+    ({ run, until }) => `keep run ${run} until ${iso(until)}, or less long: drover release ${run}`,
+  );
 }
 
 /** When the worker proposes its stop to the pool. Null: the worker has no reason to propose a stop. */

@@ -7,6 +7,7 @@ import type { Intent } from "../../messages.ts";
 import { machineMade } from "../../refusal.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
 import { leftBehind } from "../life/kill.ts";
+import { keptRuns } from "../placements.ts";
 import {
   capacityOf,
   isSelfHosted,
@@ -30,6 +31,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
   const { record } = state;
   const { intent, notice, stale } = record;
   const live = livePlacements(state);
+  const kept = keptRuns(state);
   const view = upsertOf(state, now);
   const left = leftBehind(record);
   return {
@@ -43,6 +45,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     prices: record.prices.map(({ price, since }) => ({ price, since: iso(since) })),
     resources: capacityOf(record),
     runs: live.map((row) => row.run),
+    ...(kept.length === 0 ? {} : { kept: kept.map(({ run, until }) => ({ run, until: iso(until) })) }),
     askedAt: iso(record.askedAt),
     readyAt: isoOrNull(record.readyAt),
     idleSince: isoOrNull(idleSince(state) ?? null),
