@@ -18,19 +18,21 @@ import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts"
 import enter from "./enter.sh";
 import { FileSource } from "./file-source.ts";
 import { Input, type InputFiles, writtenBefore } from "./input.ts";
+import { Soon } from "./soon.ts";
 
 const run = promisify(execFile);
 
 /** How often to look at the files and at an adopted command, beside the events of the file system. */
 const LOOK_MS: Millis = 100;
 const HOLDER_LOOK_MS: Millis = 5;
-/** How long output may wait for more of it. */
-const SOON_MS: Millis = 4;
 /** How long a command may take to react to SIGHUP before it is killed, and how long a kill may take. */
 const HANG_UP_MS: Millis = 1_000;
 const KILL_MS: Millis = 10_000;
 /** A command with more output than this waiting is stopped, and goes on below half of it. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
+
+/** The name of the file with the count of input. */
+const IN_COUNT = "in-count";
 
 /** Marks the processes of one tunnel. */
 const MARK = "DROVER_TUNNEL_ID";
@@ -67,7 +69,7 @@ export class TunnelCommand {
   #shim: Proc | undefined;
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #soon: NodeJS.Timeout | undefined;
+  readonly #soon = new Soon(() => this.#look());
   #isStopped = false;
   #newSize: TerminalSize | undefined;
   #sizing: Promise<void> | undefined;
@@ -190,26 +192,22 @@ export class TunnelCommand {
   }
 
   #watch(): void {
-    // A command that writes often makes few frames: the host's socket has a pace.
-    const look = () => {
-      this.#soon ??= setTimeout(() => {
-        this.#soon = undefined;
-        this.#look();
-      }, SOON_MS);
-    };
     // Some file systems have no events, and events may be lost: so the files are looked at, too.
-    this.#timer = setInterval(look, LOOK_MS);
+    this.#timer = setInterval(() => this.#soon.call(), LOOK_MS);
     try {
-      this.#watcher = watch(this.#options.dir, look);
+      this.#watcher = watch(this.#options.dir, (_event, name) => {
+        // A key is counted before the command shows it: that is no reason to look.
+        if (name !== IN_COUNT) this.#soon.call();
+      });
     } catch {
       // see above
     }
-    look();
+    this.#soon.call();
   }
 
   #unwatch(): void {
     clearInterval(this.#timer);
-    clearTimeout(this.#soon);
+    this.#soon.drop();
     this.#watcher?.close();
   }
 
@@ -271,7 +269,7 @@ function filesIn(dir: string): Files {
   const file = (name: string) => join(dir, name);
   return {
     pipe: file("in"),
-    count: file("in-count"),
+    count: file(IN_COUNT),
     inputEnded: file("in-ended"),
     environment: file("env"),
     signaled: file("signaled"),

@@ -17,12 +17,11 @@ import { Sockets } from "../../src/shared/tunnel/sockets.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { type CommandOptions, TunnelCommand } from "./command.ts";
+import { Soon } from "./soon.ts";
 
 /** The channel of input and output, and that of the errors. */
 const MAIN = 0;
 const ERRORS = 1;
-/** How long bytes of a server may wait for more of them. */
-const SOON_MS = 4;
 
 export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> {
   /** The attempt in which the tunnel ends. */
@@ -50,7 +49,7 @@ export class Tunnel {
   #fault: { code: TunnelFault; text: string } | undefined;
   #starting: Promise<void> | undefined;
   #isConnected = false;
-  #soon: NodeJS.Timeout | undefined;
+  readonly #soon = new Soon(() => this.#link.pump());
   /** The channels whose bytes have all arrived. */
   readonly #delivered = new Set<number>();
 
@@ -163,7 +162,7 @@ export class Tunnel {
 
   #newForward({ port }: ForwardAsk) {
     const used = (channel: number, bytes: number) => this.#link.used(channel, bytes);
-    return { port, sockets: new Sockets(() => this.#pumpSoon(), used) };
+    return { port, sockets: new Sockets(() => this.#soon.call(), used) };
   }
 
   /** Connects a new channel to the port. If nothing listens there, the channel ends at once. */
@@ -171,14 +170,6 @@ export class Tunnel {
     if (this.#forward === undefined) return undefined;
     const { port, sockets } = this.#forward;
     return sockets.attach(channel, connect({ host: "127.0.0.1", port, allowHalfOpen: true }));
-  }
-
-  /** A server that says little at a time makes few frames: the host's socket has a pace. */
-  #pumpSoon(): void {
-    this.#soon ??= setTimeout(() => {
-      this.#soon = undefined;
-      this.#link.pump();
-    }, SOON_MS);
   }
 
   #changed(): void {
