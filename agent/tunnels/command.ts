@@ -1,7 +1,7 @@
 // How does a command of a tunnel start, survive the agent, and end (tunnels.md#survives)?
 import { execFile } from "node:child_process";
 import { existsSync, type FSWatcher, readlinkSync, watch } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { replaceFile } from "../../disk/atomic.ts";
@@ -14,6 +14,7 @@ import type { Millis } from "../../src/shared/machine.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { ExecAsk, TerminalSize } from "../../src/shared/tunnel/frames.ts";
 import type { Inside } from "../exec/processes/inside.ts";
+import { retractStart } from "../exec/processes/retract.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import enter from "./enter.sh";
 import { FileSource } from "./file-source.ts";
@@ -88,7 +89,16 @@ export class TunnelCommand {
     return command;
   }
 
-  /** Finds the command of an earlier start of the agent; undefined: it was never started. */
+  /**
+   * Takes back a start that an earlier agent has not survived. True: the command has not begun and never
+   * will, and its directory is gone.
+   */
+  static retract(dir: string, away: string): boolean {
+    const { exit } = filesIn(dir);
+    return readShimFile({ exit }).shim === undefined && retractStart(dir, basename(exit), away);
+  }
+
+  /** Finds the command of an earlier start of the agent; undefined: it is not known. */
   static adopt(options: CommandOptions): TunnelCommand | undefined {
     const command = new TunnelCommand(options);
     const { shim } = readShimFile(command.#files);
@@ -170,7 +180,7 @@ export class TunnelCommand {
     this.#unwatch();
   }
 
-  async #start(ask: ExecAsk, { before, entrances, dir, env, base }: Inside): Promise<void> {
+  async #start(ask: ExecAsk, { before, entrances, dir, umask, env, base }: Inside): Promise<void> {
     const { id, shellReportsSignals } = this.#options;
     const files = this.#files;
     const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
@@ -183,7 +193,7 @@ export class TunnelCommand {
     }
     const pipe = takesInput ? files.pipe : "";
     const argv = ["/bin/sh", "-c", enter, "sh", pipe, files.environment, ...words];
-    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, files);
+    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, { ...files, umask });
     child.once("exit", (code) => {
       this.#ended(readShimEnd(files, shellReportsSignals, code));
     });

@@ -82,8 +82,7 @@ export class Tunnel {
     if (ask.kind === "forward") this.fail("lost", "The agent of the machine was started again.");
     else {
       this.#command = TunnelCommand.adopt(this.#commandOptions());
-      if (this.#command === undefined)
-        this.fail("lost", "The agent of the machine died before the command began.");
+      if (this.#command === undefined) this.fail("lost", "What has become of the command is not known.");
       else this.#openCommand(this.#command, TunnelCommand.inputBefore(this.#options.dir));
     }
   }

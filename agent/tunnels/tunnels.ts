@@ -16,6 +16,7 @@ import {
 import { errorText } from "../../src/shared/words.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { say } from "../say.ts";
+import { TunnelCommand } from "./command.ts";
 import { Tunnel } from "./tunnel.ts";
 
 /** A tunnel ends if no client has been heard for this long. */
@@ -152,6 +153,8 @@ export class Tunnels {
     }
     // The file is the agent's own and is written atomically, so its content has the right type.
     const { attempt, ask } = JSON.parse(text) as Begun;
+    // The client says again what it asks for, and then it begins.
+    if (ask.kind === "exec" && TunnelCommand.retract(this.#dirOf(id), join(this.#root, ".retracted"))) return;
     const tunnel = this.#newTunnel(id, attempt, ask.kind);
     this.#tunnels.set(id, tunnel);
     tunnel.adopt(ask);

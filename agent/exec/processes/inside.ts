@@ -12,6 +12,8 @@ export interface Inside {
   /** The `cgroup.procs` files of the attempt's cgroups. */
   entrances: string[];
   dir: string;
+  /** The mask of modes of the main process, as octal digits. Undefined: this kernel does not tell it. */
+  umask: string | undefined;
   /** The environment of the main process, which the run can change: nothing but the run may depend on it. */
   env: Record<string, string>;
   /** The environment until the user of the run has been taken on, with the marks of the attempt. */
@@ -28,10 +30,12 @@ export function insideOf(main: ProcId, entrances: string[], marks: string[]): In
     const base = { ...baseEnvironment(), ...entriesOf(marks) };
     const env = entriesOf(environmentOf(main.pid));
     for (const name of Object.keys(entriesOf(marks))) delete env[name];
-    const before = userOf(readUnlessGone(`/proc/${main.pid}/status`));
+    const status = readUnlessGone(`/proc/${main.pid}/status`);
+    const before = userOf(status);
+    const umask = /^Umask:\s+(\d+)$/m.exec(status)?.[1];
     const dir = readlinkSync(`/proc/${main.pid}/cwd`);
     // Read in between, a process that has ended could have been replaced by another one.
-    return lives(main) ? { before, entrances, dir, env, base } : undefined;
+    return lives(main) ? { before, entrances, dir, umask, env, base } : undefined;
   } catch (error) {
     if (!lives(main)) return undefined;
     throw error;
