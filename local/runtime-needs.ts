@@ -20,8 +20,8 @@ export function checkRuntimeNeeds(): void {
   if (missing === undefined) return;
   throw new UpError(
     `\`drover up\` needs the local runtime, and ${missing} is not installed. npm installs it with Drover, ` +
-      "unless it is told to omit optional packages or has none for this system. Install Drover again with all " +
-      "of its packages. All other verbs work: set DROVER_URL and DROVER_TOKEN to use a Drover elsewhere.",
+      "unless it is told to omit optional packages or has none for this system. Install Drover again with " +
+      "all of its packages. All other verbs work: set DROVER_URL and DROVER_TOKEN to use a Drover elsewhere.",
   );
 }
 
