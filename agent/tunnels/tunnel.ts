@@ -69,6 +69,7 @@ export class Tunnel {
         this.#forward?.sockets.end(channel);
       },
       accept: (channel) => this.#connection(channel),
+      reset: (channel) => this.#forward?.sockets.reset(channel),
       delivered: (channel) => {
         this.#delivered.add(channel);
         this.#sayEnd();
@@ -160,11 +161,15 @@ export class Tunnel {
   }
 
   #newForward({ port }: ForwardAsk) {
-    const used = (channel: number, bytes: number) => this.#link.used(channel, bytes);
-    return { port, sockets: new Sockets(() => this.#soon.call(), used) };
+    const sockets = new Sockets({
+      changed: () => this.#soon.call(),
+      used: (channel, bytes) => this.#link.used(channel, bytes),
+      broken: (channel) => this.#link.reset(channel),
+    });
+    return { port, sockets };
   }
 
-  /** Connects a new channel to the port. If nothing listens there, the channel ends at once. */
+  /** Connects a new channel to the port. If nothing listens there, the channel is reset. */
   #connection(channel: number): Source | undefined {
     if (this.#forward === undefined) return undefined;
     const { port, sockets } = this.#forward;
