@@ -31,6 +31,8 @@ export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> 
   /** The place beside the main process of the attempt; undefined: it does not run. */
   inside: () => Promise<Inside | undefined>;
   send: (frame: TunnelFrame) => void;
+  /** Whether bytes may be sent now. If not, `pump` is called once they may. */
+  maySend: () => boolean;
 }
 
 /**
@@ -59,6 +61,7 @@ export class Tunnel {
     this.#options = options;
     this.#link = new Link({
       send: options.send,
+      maySend: options.maySend,
       data: (channel, bytes) => {
         if (channel === MAIN && this.#command !== undefined) this.#command.write(bytes);
         else if (this.#forward !== undefined) this.#forward.sockets.write(channel, bytes);
@@ -102,6 +105,11 @@ export class Tunnel {
     if (frame.t === "size" && faultOfSize(frame) === undefined) await this.#command?.resize(frame);
     else if (frame.t === "signal") this.#signal(frame);
     else this.#link.heard(frame);
+  }
+
+  /** Sends what is due. */
+  pump(): void {
+    this.#link.pump();
   }
 
   /** The connection to the client is cut. */

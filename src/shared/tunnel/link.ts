@@ -7,6 +7,8 @@ const NOTHING: Progress = { received: 0, used: 0 };
 /** What a side does with what it hears. */
 export interface LinkOptions {
   send(frame: TunnelFrame): void;
+  /** Whether bytes may be sent now. If not, `pump` is called again once they may. Absent: always. */
+  maySend?(): boolean;
   /** New bytes of a channel. They count as used once `used` is called. */
   data(channel: number, bytes: Uint8Array): void;
   /** No more bytes come on a channel. */
@@ -104,7 +106,9 @@ export class Link {
   pump(): void {
     if (!this.#isConnected) return;
     for (const [channel, out] of this.#out) {
-      for (let due = out.next(); due !== undefined; due = out.next()) {
+      while (out.isDue && this.#options.maySend?.() !== false) {
+        const due = out.next();
+        if (due === undefined) break;
         this.#options.send(
           due.kind === "end"
             ? { t: "end", c: channel, at: due.at }
