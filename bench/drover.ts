@@ -18,6 +18,7 @@ export interface Drover {
   dir: string;
   pid: number;
   url: string;
+  token: string;
   /**
    * Sends a request with the token, and resolves with the JSON of the answer. Rejects for an error status.
    */
@@ -40,6 +41,7 @@ export async function startDrover(): Promise<Drover> {
     dir,
     pid: child.pid ?? 0,
     url,
+    token,
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {
       const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const answer = await fetch(url + path, request);

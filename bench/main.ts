@@ -1,10 +1,11 @@
 // `npm run bench`: what a user waits for, and what one machine can do (budgets.md#budgets). Asserts nothing;
 // its output goes into docs/design/budgets.md with the machine it ran on.
-// Defaults: -- --runs 300 --users 16 --trivial 500 --hosts 1000.
+// Defaults: -- --runs 300 --keys 300 --users 16 --trivial 500 --hosts 1000.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { endOf, startDrover } from "./drover.ts";
 import { measureHosts } from "./hosts.ts";
+import { measureKeystrokes } from "./keystrokes.ts";
 import { measureLatency } from "./latency.ts";
 import { measurePlanning } from "./planning.ts";
 import { tableOf } from "./table.ts";
@@ -12,7 +13,13 @@ import { measureThroughput } from "./throughput.ts";
 
 const text = (value: string) => ({ type: "string", default: value }) as const;
 const { values } = parseArgs({
-  options: { runs: text("300"), users: text("16"), trivial: text("500"), hosts: text("1000") },
+  options: {
+    runs: text("300"),
+    keys: text("300"),
+    users: text("16"),
+    trivial: text("500"),
+    hosts: text("1000"),
+  },
 });
 
 const load = loadavg().map((one) => one.toFixed(2));
@@ -25,6 +32,7 @@ try {
     await endOf(drover, id);
   }
   const rows = [...planning, ...(await measureLatency(drover, Number(values.runs)))];
+  rows.push(...(await measureKeystrokes(drover, Number(values.keys))));
   rows.push(...(await measureThroughput(drover, Number(values.users), Number(values.trivial))));
   rows.push(...(await measureHosts(drover, Number(values.hosts))));
   console.log(tableOf(rows));

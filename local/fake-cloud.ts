@@ -53,7 +53,9 @@ async function start(
   stateDir: string,
   onProblem: (text: string) => void,
 ): Promise<Announced & { stop(): Promise<void> }> {
-  const script = fileURLToPath(new URL("../test/clouds/main.ts", import.meta.url));
+  const inCheckout = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+  // The Node of this process may be too old to run TypeScript.
+  const [script, node] = [inCheckout("test/clouds/main.ts"), inCheckout("node_modules/node/bin/node")];
   if (!existsSync(script)) {
     throw new UpError(
       `The fakes of clouds are in a checkout of Drover, and not in its package: ${script} is missing. ` +
@@ -63,7 +65,10 @@ async function start(
   const dir = join(pathIn(stateDir, "fake-clouds"), name);
   const args = ["--no-warnings", script, name.replace(/-fake$/, ""), "--attached", "--dir", dir];
   // In a group of its own: Ctrl-C on the terminal ends the control plane first.
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"], detached: true });
+  const child = spawn(existsSync(node) ? node : process.execPath, args, {
+    stdio: ["pipe", "pipe", "inherit"],
+    detached: true,
+  });
   const ended = once(child, "exit");
   let isStopping = false;
   const found = await announced(name, child, ended);

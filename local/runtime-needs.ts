@@ -1,57 +1,50 @@
 // Can workerd run on this machine?
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { constants } from "node:os";
-import { fileURLToPath } from "node:url";
 import { UpError } from "./up-error.ts";
 
-/** The oldest Node that wrangler and Miniflare accept. Drover's other commands run with older versions. */
-const LEAST_NODE = 22;
+/**
+ * The oldest Node on which all that Miniflare loads runs. Miniflare itself asks for 22, which npm only warns
+ * of; `test/local/package.long.test.ts` holds this Miniflare to 20.
+ */
+const LEAST_NODE = [20, 18] as const;
 
 /** Throws an `UpError` that says why, if the control plane cannot run here. */
 export function checkRuntimeNeeds(): void {
-  if (!hasRuntime()) {
+  if (!isNodeNewEnough(process.versions.node)) {
     throw new UpError(
-      "`drover up` needs the local runtime (workerd), which is too large for the installed package. " +
-        "It works in a checkout of Drover, after `npm ci`. All other verbs work here: " +
-        "set DROVER_URL and DROVER_TOKEN to use a Drover elsewhere.",
+      `\`drover up\` needs Node ${LEAST_NODE.join(".")} or newer, and this is ${process.versions.node}. ` +
+        "Install a newer Node. All other verbs work with this one.",
     );
   }
-  if (isNodeNewEnough()) return;
+  const missing = missingPart();
+  if (missing === undefined) return;
   throw new UpError(
-    `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${process.versions.node}. ` +
-      "Install a newer Node, or run `npm ci` in the checkout of Drover, which brings one along.",
+    `\`drover up\` needs the local runtime, and ${missing} is not installed. npm installs it with Drover, ` +
+      "unless it is told to omit optional packages or has none for this system. Install Drover again with " +
+      "all of its packages. All other verbs work: set DROVER_URL and DROVER_TOKEN to use a Drover elsewhere.",
   );
 }
 
-function hasRuntime(): boolean {
-  const { resolve } = createRequire(import.meta.url);
+/** The part of the runtime that cannot be found; undefined: there are all. */
+function missingPart(): string | undefined {
   try {
-    for (const name of ["miniflare", "wrangler"]) resolve(name);
-    return true;
+    const { resolve } = createRequire(import.meta.url);
+    const ofMiniflare = createRequire(resolve("miniflare"));
+    try {
+      // This finds the program for this system, too, which is a package of its own.
+      ofMiniflare("workerd");
+      return undefined;
+    } catch {
+      return "workerd";
+    }
   } catch {
-    return false;
+    return "miniflare";
   }
 }
 
-/** Whether this Node can run the control plane. */
-export function isNodeNewEnough(): boolean {
-  return Number.parseInt(process.versions.node, 10) >= LEAST_NODE;
-}
-
-/**
- * Runs the same command line with the Node that this checkout has for its tools, and resolves with its exit
- * code; undefined if there is no such Node, as in an installed package.
- */
-export async function runByNodeOfCheckout(signals: readonly NodeJS.Signals[]): Promise<number | undefined> {
-  const node = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
-  if (!existsSync(node)) return undefined;
-  const child = spawn(node, process.argv.slice(1), { stdio: "inherit" });
-  // The terminal sends Ctrl-C to the child, too. The child counts both signals as one press (`ONE_PRESS_MS`).
-  for (const signal of signals) process.on(signal, () => child.kill(signal));
-  return await new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? "SIGKILL"]));
-  });
+/** Whether this version of Node can run the control plane. */
+export function isNodeNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [leastMajor, leastMinor] = LEAST_NODE;
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }

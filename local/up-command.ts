@@ -7,7 +7,6 @@ import { withFakeCloud } from "./fake-cloud.ts";
 import type { FakeCloudName } from "./fake-clouds.ts";
 import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
-import { isNodeNewEnough, runByNodeOfCheckout } from "./runtime-needs.ts";
 import { DEFAULT_STATE_DIR, removeContext } from "./state/state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
@@ -41,10 +40,6 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * workerd, and the next `drover up` in this state directory looks for leftovers.
  */
 export async function upCommand(options: UpOptions & { cloud?: FakeCloudName }): Promise<number> {
-  if (!isNodeNewEnough()) {
-    const code = await runByNodeOfCheckout(SIGNALS);
-    if (code !== undefined) return code;
-  }
   const stateDir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
   const stopAsked = firstSignal(() => {
     if (existsSync(stateDir)) killInstancesBelow(realpathSync(stateDir));

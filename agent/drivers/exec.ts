@@ -138,7 +138,8 @@ export class ExecDriver implements Driver {
     const { before, dir, env } = await prestart.inside(id, task);
     const group = groups.of(id) ?? groups.make(id, limitsOf(task));
     const entrances = group === undefined ? [] : entrancesOf(group);
-    return insideAs({ before, entrances, dir }, env, markersOf(id, allocs.of(id).local));
+    const place = { before, entrances, dir, umask: task.umask };
+    return insideAs(place, env, markersOf(id, allocs.of(id).local));
   }
 
   usage(ids: string[]): Record<string, RawUsage> {

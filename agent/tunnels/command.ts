@@ -1,7 +1,7 @@
 // How does a command of a tunnel start, survive the agent, and end (tunnels.md#survives)?
 import { execFile } from "node:child_process";
 import { existsSync, type FSWatcher, readlinkSync, watch } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { replaceFile } from "../../disk/atomic.ts";
@@ -14,23 +14,26 @@ import type { Millis } from "../../src/shared/machine.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { ExecAsk, TerminalSize } from "../../src/shared/tunnel/frames.ts";
 import type { Inside } from "../exec/processes/inside.ts";
+import { retractStart } from "../exec/processes/retract.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import enter from "./enter.sh";
 import { FileSource } from "./file-source.ts";
 import { Input, type InputFiles, writtenBefore } from "./input.ts";
+import { Soon } from "./soon.ts";
 
 const run = promisify(execFile);
 
 /** How often to look at the files and at an adopted command, beside the events of the file system. */
 const LOOK_MS: Millis = 100;
 const HOLDER_LOOK_MS: Millis = 5;
-/** How long output may wait for more of it. */
-const SOON_MS: Millis = 4;
 /** How long a command may take to react to SIGHUP before it is killed, and how long a kill may take. */
 const HANG_UP_MS: Millis = 1_000;
 const KILL_MS: Millis = 10_000;
 /** A command with more output than this waiting is stopped, and goes on below half of it. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
+
+/** The name of the file with the count of input. */
+const IN_COUNT = "in-count";
 
 /** Marks the processes of one tunnel. */
 const MARK = "DROVER_TUNNEL_ID";
@@ -67,7 +70,7 @@ export class TunnelCommand {
   #shim: Proc | undefined;
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #soon: NodeJS.Timeout | undefined;
+  readonly #soon = new Soon(() => this.#look());
   #isStopped = false;
   #newSize: TerminalSize | undefined;
   #sizing: Promise<void> | undefined;
@@ -86,7 +89,16 @@ export class TunnelCommand {
     return command;
   }
 
-  /** Finds the command of an earlier start of the agent; undefined: it was never started. */
+  /**
+   * Takes back a start that an earlier agent has not survived. True: the command has not begun and never
+   * will, and its directory is gone.
+   */
+  static retract(dir: string, away: string): boolean {
+    const { exit } = filesIn(dir);
+    return readShimFile({ exit }).shim === undefined && retractStart(dir, basename(exit), away);
+  }
+
+  /** Finds the command of an earlier start of the agent; undefined: it is not known. */
   static adopt(options: CommandOptions): TunnelCommand | undefined {
     const command = new TunnelCommand(options);
     const { shim } = readShimFile(command.#files);
@@ -168,7 +180,7 @@ export class TunnelCommand {
     this.#unwatch();
   }
 
-  async #start(ask: ExecAsk, { before, entrances, dir, env, base }: Inside): Promise<void> {
+  async #start(ask: ExecAsk, { before, entrances, dir, umask, env, base }: Inside): Promise<void> {
     const { id, shellReportsSignals } = this.#options;
     const files = this.#files;
     const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
@@ -181,7 +193,7 @@ export class TunnelCommand {
     }
     const pipe = takesInput ? files.pipe : "";
     const argv = ["/bin/sh", "-c", enter, "sh", pipe, files.environment, ...words];
-    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, files);
+    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, { ...files, umask });
     child.once("exit", (code) => {
       this.#ended(readShimEnd(files, shellReportsSignals, code));
     });
@@ -190,26 +202,22 @@ export class TunnelCommand {
   }
 
   #watch(): void {
-    // A command that writes often makes few frames: the host's socket has a pace.
-    const look = () => {
-      this.#soon ??= setTimeout(() => {
-        this.#soon = undefined;
-        this.#look();
-      }, SOON_MS);
-    };
     // Some file systems have no events, and events may be lost: so the files are looked at, too.
-    this.#timer = setInterval(look, LOOK_MS);
+    this.#timer = setInterval(() => this.#soon.call(), LOOK_MS);
     try {
-      this.#watcher = watch(this.#options.dir, look);
+      this.#watcher = watch(this.#options.dir, (_event, name) => {
+        // A key is counted before the command shows it: that is no reason to look.
+        if (name !== IN_COUNT) this.#soon.call();
+      });
     } catch {
       // see above
     }
-    look();
+    this.#soon.call();
   }
 
   #unwatch(): void {
     clearInterval(this.#timer);
-    clearTimeout(this.#soon);
+    this.#soon.drop();
     this.#watcher?.close();
   }
 
@@ -271,7 +279,7 @@ function filesIn(dir: string): Files {
   const file = (name: string) => join(dir, name);
   return {
     pipe: file("in"),
-    count: file("in-count"),
+    count: file(IN_COUNT),
     inputEnded: file("in-ended"),
     environment: file("env"),
     signaled: file("signaled"),

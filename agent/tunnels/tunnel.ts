@@ -17,12 +17,11 @@ import { Sockets } from "../../src/shared/tunnel/sockets.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { type CommandOptions, TunnelCommand } from "./command.ts";
+import { Soon } from "./soon.ts";
 
 /** The channel of input and output, and that of the errors. */
 const MAIN = 0;
 const ERRORS = 1;
-/** How long bytes of a server may wait for more of them. */
-const SOON_MS = 4;
 
 export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> {
   /** The attempt in which the tunnel ends. */
@@ -32,6 +31,8 @@ export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> 
   /** The place beside the main process of the attempt; undefined: it does not run. */
   inside: () => Promise<Inside | undefined>;
   send: (frame: TunnelFrame) => void;
+  /** Whether bytes may be sent now. If not, `pump` is called once they may. */
+  maySend: () => boolean;
 }
 
 /**
@@ -50,7 +51,7 @@ export class Tunnel {
   #fault: { code: TunnelFault; text: string } | undefined;
   #starting: Promise<void> | undefined;
   #isConnected = false;
-  #soon: NodeJS.Timeout | undefined;
+  readonly #soon = new Soon(() => this.#link.pump());
   /** The channels whose bytes have all arrived. */
   readonly #delivered = new Set<number>();
 
@@ -60,6 +61,7 @@ export class Tunnel {
     this.#options = options;
     this.#link = new Link({
       send: options.send,
+      maySend: options.maySend,
       data: (channel, bytes) => {
         if (channel === MAIN && this.#command !== undefined) this.#command.write(bytes);
         else if (this.#forward !== undefined) this.#forward.sockets.write(channel, bytes);
@@ -70,6 +72,7 @@ export class Tunnel {
         this.#forward?.sockets.end(channel);
       },
       accept: (channel) => this.#connection(channel),
+      reset: (channel) => this.#forward?.sockets.reset(channel),
       delivered: (channel) => {
         this.#delivered.add(channel);
         this.#sayEnd();
@@ -83,8 +86,7 @@ export class Tunnel {
     if (ask.kind === "forward") this.fail("lost", "The agent of the machine was started again.");
     else {
       this.#command = TunnelCommand.adopt(this.#commandOptions());
-      if (this.#command === undefined)
-        this.fail("lost", "The agent of the machine died before the command began.");
+      if (this.#command === undefined) this.fail("lost", "What has become of the command is not known.");
       else this.#openCommand(this.#command, TunnelCommand.inputBefore(this.#options.dir));
     }
   }
@@ -103,6 +105,11 @@ export class Tunnel {
     if (frame.t === "size" && faultOfSize(frame) === undefined) await this.#command?.resize(frame);
     else if (frame.t === "signal") this.#signal(frame);
     else this.#link.heard(frame);
+  }
+
+  /** Sends what is due. */
+  pump(): void {
+    this.#link.pump();
   }
 
   /** The connection to the client is cut. */
@@ -162,23 +169,19 @@ export class Tunnel {
   }
 
   #newForward({ port }: ForwardAsk) {
-    const used = (channel: number, bytes: number) => this.#link.used(channel, bytes);
-    return { port, sockets: new Sockets(() => this.#pumpSoon(), used) };
+    const sockets = new Sockets({
+      changed: () => this.#soon.call(),
+      used: (channel, bytes) => this.#link.used(channel, bytes),
+      broken: (channel) => this.#link.reset(channel),
+    });
+    return { port, sockets };
   }
 
-  /** Connects a new channel to the port. If nothing listens there, the channel ends at once. */
+  /** Connects a new channel to the port. If nothing listens there, the channel is reset. */
   #connection(channel: number): Source | undefined {
     if (this.#forward === undefined) return undefined;
     const { port, sockets } = this.#forward;
     return sockets.attach(channel, connect({ host: "127.0.0.1", port, allowHalfOpen: true }));
-  }
-
-  /** A server that says little at a time makes few frames: the host's socket has a pace. */
-  #pumpSoon(): void {
-    this.#soon ??= setTimeout(() => {
-      this.#soon = undefined;
-      this.#link.pump();
-    }, SOON_MS);
   }
 
   #changed(): void {

@@ -16,7 +16,9 @@ import {
 import { errorText } from "../../src/shared/words.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { say } from "../say.ts";
+import { TunnelCommand } from "./command.ts";
 import { Tunnel } from "./tunnel.ts";
+import { Turns } from "./turns.ts";
 
 /** A tunnel ends if no client has been heard for this long. */
 const AWAY_MS: Millis = 5 * 60_000;
@@ -55,11 +57,13 @@ export class Tunnels {
   readonly #root: string;
   readonly #over: string;
   readonly #tunnels = new Map<string, Tunnel>();
+  readonly #turns: Turns;
   #send: ((text: string) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: TunnelsOptions) {
     this.#options = options;
+    this.#turns = new Turns(options.now, (id) => this.#tunnels.get(id)?.pump());
     this.#root = join(options.stateDir, "tunnels");
     this.#over = join(this.#root, "over");
     makePrivateDir(this.#root);
@@ -152,6 +156,8 @@ export class Tunnels {
     }
     // The file is the agent's own and is written atomically, so its content has the right type.
     const { attempt, ask } = JSON.parse(text) as Begun;
+    // The client says again what it asks for, and then it begins.
+    if (ask.kind === "exec" && TunnelCommand.retract(this.#dirOf(id), join(this.#root, ".retracted"))) return;
     const tunnel = this.#newTunnel(id, attempt, ask.kind);
     this.#tunnels.set(id, tunnel);
     tunnel.adopt(ask);
@@ -169,11 +175,14 @@ export class Tunnels {
       shellReportsSignals,
       inside: () => inside(attempt),
       send: (frame) => this.#say(id, frame),
+      maySend: () => this.#turns.maySend(id),
     });
   }
 
   #say(id: string, frame: TunnelFrame): void {
-    this.#send?.(JSON.stringify({ tunnel: id, frame: JSON.stringify(frame) }));
+    const text = JSON.stringify({ tunnel: id, frame: JSON.stringify(frame) });
+    this.#turns.sent(text.length);
+    this.#send?.(text);
   }
 
   /** Ends a tunnel. Its id stays known, so that a late frame does not begin it again. */

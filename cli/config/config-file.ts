@@ -1,6 +1,6 @@
 // Where is the config file, and how is it read and written without losing anything?
 import { existsSync } from "node:fs";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, posix, win32 } from "node:path";
 import { writeAtomically } from "../../disk/atomic.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
@@ -17,11 +17,14 @@ const PRIVATE_DIR = 0o700;
 
 /**
  * The path of the config file (cli.md#config): below `XDG_CONFIG_HOME` if that is an absolute path, else
- * below `~/.config`. Undefined if this process has no home.
+ * below `~/.config`, or on Windows below `APPDATA`. Undefined if this process has no such place.
  */
-export function configPath({ env }: Env): string | undefined {
-  const { XDG_CONFIG_HOME: xdg = "", HOME: home = "" } = env;
-  const folder = isAbsolute(xdg) ? xdg : isAbsolute(home) ? join(home, ".config") : undefined;
+export function configPath({ env }: Env, platform = process.platform): string | undefined {
+  const isWindows = platform === "win32";
+  const { isAbsolute, join } = isWindows ? win32 : posix;
+  const { XDG_CONFIG_HOME: xdg = "", HOME: home = "", APPDATA: data = "" } = env;
+  const usual = isWindows ? data : home && join(home, ".config");
+  const folder = [xdg, usual].find((one) => isAbsolute(one));
   return folder === undefined ? undefined : join(folder, "drover", "config");
 }
 
@@ -42,8 +45,9 @@ export function readConfig(io: Env): Config {
 export function changeConfig(io: Env, change: (config: Config) => Config): string {
   const path = configPath(io);
   if (path === undefined) {
-    throw new CliError("HOME is not set, so there is no place for the config file.", [
-      "Set HOME, or XDG_CONFIG_HOME, to an absolute path.",
+    const home = process.platform === "win32" ? "APPDATA" : "HOME";
+    throw new CliError(`${home} is not set, so there is no place for the config file.`, [
+      `Set ${home}, or XDG_CONFIG_HOME, to an absolute path.`,
     ]);
   }
   const changed = change(readConfig(io));

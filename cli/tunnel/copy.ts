@@ -6,6 +6,7 @@ import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
+import { ApiError } from "../../client/errors.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
 import { withScratchFile } from "../snapshot/scratch.ts";
@@ -24,6 +25,8 @@ export interface Copy {
   local: string;
 }
 
+/** How often an archive is sent if connections break. */
+const MAX_TRIES = 3;
 /** The most that is shown of what a program in the run has said. */
 const MAX_SAID_CHARS = 1_000;
 
@@ -59,20 +62,40 @@ export async function copyToRun(io: Io, client: Client, { run, task, remote, loc
   const { create } = await import("tar");
   let sent = 0;
   const work = watchWork(io, () => `Copying into run ${run}: ${formatSize(sent)} so far`);
+  const argv = ["sh", "-c", copyIn, "sh", remote, name];
+  async function* input() {
+    sent = 0;
+    for await (const bytes of create({ cwd: dirname(from), gzip: true }, [`./${name}`])) {
+      yield bytes;
+      sent += bytes.length;
+    }
+  }
   try {
-    const argv = ["sh", "-c", copyIn, "sh", remote, name];
-    await program(client, run, {
-      argv,
-      task,
-      input: async function* () {
-        for await (const bytes of create({ cwd: dirname(from), gzip: true }, [`./${name}`])) {
-          yield bytes;
-          sent += bytes.length;
-        }
-      },
-    });
+    await withoutHoles((connected) => program(client, run, { argv, task, input, connected }));
   } finally {
     await work.stop();
+  }
+}
+
+/**
+ * Sends an archive again if a try failed on which the connection broke: what was just being written when an
+ * agent died may be missing (tunnels.md#survives). Nothing is at its place before a whole archive has come.
+ */
+async function withoutHoles(
+  send: (connected: (isConnected: boolean) => void) => Promise<void>,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    let connections = 0;
+    try {
+      await send((isConnected) => {
+        if (isConnected) connections += 1;
+      });
+      return;
+    } catch (error) {
+      const isHole =
+        error instanceof CliError || (error instanceof ApiError && error.code === "tunnel_ended");
+      if (!isHole || connections < 2 || tries === MAX_TRIES) throw error;
+    }
   }
 }
 
@@ -81,6 +104,7 @@ interface Program {
   task?: string | undefined;
   stdout?: (bytes: Uint8Array) => Promise<void>;
   input?: () => AsyncIterable<Uint8Array>;
+  connected?: (isConnected: boolean) => void;
   signal?: AbortSignal;
 }
 

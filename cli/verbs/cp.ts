@@ -5,7 +5,7 @@ import { CliError } from "../errors.ts";
 import { meantRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
-import type { Copy } from "../tunnel/copy.ts";
+import { type Remote, remoteIn } from "../tunnel/place.ts";
 
 const HELP = `
 A path in a run begins with the run's id and a colon. It starts in the directory of the
@@ -34,19 +34,12 @@ export function addCp(program: Command, io: Io): void {
       if ((source === undefined) === (target === undefined)) throw unclear(from, to);
       const { client } = connect(io);
       const { copyFromRun, copyToRun } = await import("../tunnel/copy.ts");
-      const inRun = async ({ run, remote }: Pick<Copy, "run" | "remote">) => {
+      const inRun = async ({ run, remote }: Remote) => {
         return { run: await meantRun({ io, client, changes: true }, run), remote, task };
       };
       if (source !== undefined) await copyFromRun(io, client, { ...(await inRun(source)), local: to });
       if (target !== undefined) await copyToRun(io, client, { ...(await inRun(target)), local: from });
     });
-}
-
-/** The run and the path in it; undefined for a path on this machine, which has a slash before its colon. */
-function remoteIn(text: string): Pick<Copy, "run" | "remote"> | undefined {
-  const colon = text.indexOf(":");
-  if (colon < 1 || text.slice(0, colon).includes("/")) return undefined;
-  return { run: text.slice(0, colon), remote: text.slice(colon + 1) || "." };
 }
 
 function unclear(from: string, to: string): CliError {

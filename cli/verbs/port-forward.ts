@@ -12,6 +12,7 @@ import type { Io } from "../terminal/io.ts";
 
 const HOST = "127.0.0.1";
 const MAX_PORT = 65_535;
+const TOO_MANY = `${MAX_CHANNELS} connections are open, which is the most, so one more was refused.`;
 
 const HELP = `
 Connections to the port here, on ${HOST} only, reach the port on the loopback address of the
@@ -44,8 +45,9 @@ export function addPortForward(program: Command, io: Io, exitWith: (code: number
       let forward: Forward | undefined;
       server.on("connection", (connection) => {
         connection.on("error", () => undefined);
+        if (forward?.connect(connection)) return;
         if (forward === undefined) connection.destroy();
-        else forward.connect(connection);
+        else void io.say(TOO_MANY);
       });
       const port = await listen(server, here);
       const run = await meantRun({ io, client, changes: true }, text);

@@ -1,6 +1,6 @@
 // How does the client connect to a port of a run's machine (tunnels.md#forward)?
 import { faultOfAsk, MAX_CHANNELS } from "../../src/shared/tunnel/frames.ts";
-import { type Connection, Sockets } from "../../src/shared/tunnel/sockets.ts";
+import { type Connection, resetConnection, Sockets } from "../../src/shared/tunnel/sockets.ts";
 import type { Target } from "../transport/http.ts";
 import { errorOfFault, Tunnel, type TunnelOptions } from "./tunnel.ts";
 
@@ -14,10 +14,10 @@ export interface Forward {
   /** Rejects when the way has ended: with an `ApiError`, such as once the run has ended. */
   ended: Promise<never>;
   /**
-   * Passes the bytes of a connection on to a new connection to the port, in both directions. Ends the
-   * connection at once if there are too many.
+   * Passes the bytes of a connection on to a new connection to the port, in both directions. False: there are
+   * too many, and the connection was reset.
    */
-  connect(connection: Connection): void;
+  connect(connection: Connection): boolean;
   close(): void;
 }
 
@@ -27,13 +27,15 @@ export function startForward(target: Target, run: string, { port, ...options }: 
   const fault = faultOfAsk(ask);
   if (fault !== undefined) throw new TypeError(fault);
   let channels = 0;
-  const sockets = new Sockets(
-    () => tunnel.link.pump(),
-    (channel, bytes) => tunnel.link.used(channel, bytes),
-  );
+  const sockets = new Sockets({
+    changed: () => tunnel.link.pump(),
+    used: (channel, bytes) => tunnel.link.used(channel, bytes),
+    broken: (channel) => tunnel.link.reset(channel),
+  });
   const link = {
     data: (channel: number, bytes: Uint8Array) => sockets.write(channel, bytes),
     end: (channel: number) => sockets.end(channel),
+    reset: (channel: number) => sockets.reset(channel),
   };
   const tunnel = new Tunnel(target, run, ask, link, options);
   void tunnel.start();
@@ -44,11 +46,12 @@ export function startForward(target: Target, run: string, { port, ...options }: 
     }),
     connect(connection) {
       if (sockets.size >= MAX_CHANNELS) {
-        connection.destroy();
-        return;
+        resetConnection(connection);
+        return false;
       }
       channels += 1;
       tunnel.link.begin(channels, sockets.attach(channels, connection));
+      return true;
     },
     close() {
       sockets.close();

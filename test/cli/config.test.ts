@@ -43,6 +43,14 @@ test.each<[string, NodeJS.ProcessEnv, string | undefined]>([
   expect(configPath({ env })).toBe(path);
 });
 
+test.each<[string, NodeJS.ProcessEnv, string | undefined]>([
+  ["below APPDATA", { APPDATA: "C:\\Data", HOME: "C:\\h" }, "C:\\Data\\drover\\config"],
+  ["below XDG_CONFIG_HOME", { APPDATA: "C:\\Data", XDG_CONFIG_HOME: "D:\\x" }, "D:\\x\\drover\\config"],
+  ["nowhere without APPDATA", { HOME: "C:\\h" }, undefined],
+])("on Windows the file is %s (cli.md#config)", (_where, env, path) => {
+  expect(configPath({ env }, "win32")).toBe(path);
+});
+
 const good = { url: "https://drover.example.com", token: "t" };
 const contexts = (context: unknown, name = "work") => ({ version: 1, contexts: { [name]: context } });
 

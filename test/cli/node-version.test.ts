@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { isNodeNewEnough } from "../../local/runtime-needs.ts";
 
 // The client sends archives by `ReadableStream.from`, which Node has since 20.6. Who installs it on an older
 // one is warned by npm, and whoever reads is told the same.
@@ -19,12 +20,24 @@ test.each(["package.json", "package-lock.json"])(
 );
 
 test.each([
-  ["README.md", `You need Linux, Node ${LEAST} or newer with npm`],
+  ["README.md", "You need Linux, Node 20.18 or newer with npm"],
+  ["docs/machines.md", "`drover up` needs Linux, Node 20.18 or newer"],
   ["docs/client.md", `for Node ${LEAST} or newer`],
   ["docs/machines.md", `The \`drover\` command itself only needs Node ${LEAST}.`],
   ["client/client.ts", `A typed client for Node ${LEAST} and later.`],
 ])("%s says so", (path, words) => {
   expect(read(path)).toContain(words);
+});
+
+test.each([
+  ["20.6.0", false],
+  ["20.17.9", false],
+  ["20.18.0", true],
+  ["21.0.0", true],
+  ["24.21.0", true],
+  ["18.20.0", false],
+])("`drover up` on Node %s: %s (decisions/command.md#package)", (version, runs) => {
+  expect(isNodeNewEnough(version)).toBe(runs);
 });
 
 test("P41: npm has nothing to ask about: each script of a package is allowed, or is not to run", () => {

@@ -4,6 +4,7 @@ import { Pieces } from "../../src/shared/tunnel/channel.ts";
 import {
   faultOfAsk,
   frameIn,
+  MAX_CHANNELS,
   type TunnelAsk,
   type TunnelFrame,
   WINDOW_BYTES,
@@ -20,6 +21,7 @@ class End {
   readonly sources = new Map<number, Pieces>();
   /** Frames on their way to the other end. */
   sent: TunnelFrame[] = [];
+  readonly resets: number[] = [];
   uses = true;
 
   constructor() {
@@ -31,6 +33,7 @@ class End {
       },
       end: (channel) => this.ended.add(channel),
       accept: (channel) => this.source(channel),
+      reset: (channel) => this.resets.push(channel),
     });
   }
 
@@ -203,5 +206,66 @@ describe("what is asked of a tunnel (tunnels.md#frames)", () => {
 
   it.each(["", "{", "[]", "null", '"data"', "{}"])("%j is no frame", (text) => {
     expect(frameIn(text)).toBeUndefined();
+  });
+});
+
+describe("a channel that is reset", () => {
+  /** A client with a channel to a host, both connected. */
+  function begun(): [End, End] {
+    const [client, host] = [new End(), new End()];
+    reconnect(client, host);
+    client.link.begin(1, client.source(1));
+    pass(client, host, Infinity);
+    return [client, host];
+  }
+
+  it("is reset at the other end, once, and no byte comes after (tunnels.md#resets)", () => {
+    const [client, host] = begun();
+    host.source(1).push(Buffer.from("late"));
+    client.link.reset(1);
+    client.link.reset(1);
+    host.link.pump();
+    pass(client, host, Infinity);
+    expect(host.resets).toEqual([1]);
+    expect([client.resets, client.textOf(1), client.ended.size]).toEqual([[], "", 0]);
+    // Both have forgotten it: nothing is said of it on the next connection.
+    reconnect(client, host);
+    expect([...client.sent, ...host.sent]).toEqual([
+      { t: "hello", channels: {} },
+      { t: "hello", channels: {} },
+    ]);
+  });
+
+  it.each([0, 1])("is told again if the connection broke after %i frames (tunnels.md#resets)", (frames) => {
+    const [client, host] = begun();
+    client.link.reset(1);
+    if (frames > 0) pass(client, host, frames);
+    reconnect(client, host);
+    pass(client, host, Infinity);
+    expect(host.resets).toEqual([1]);
+    reconnect(client, host);
+    expect(client.sent).toEqual([{ t: "hello", channels: {} }]);
+  });
+
+  it("is one beyond the most that may be open, and those that are open go on (tunnels.md#resets)", () => {
+    const [client, host] = [new End(), new End()];
+    reconnect(client, host);
+    for (let channel = 1; channel <= MAX_CHANNELS + 1; channel += 1) {
+      client.link.begin(channel, client.source(channel));
+    }
+    pass(client, host, Infinity);
+    expect(client.resets).toEqual([MAX_CHANNELS + 1]);
+    expect(host.resets).toEqual([]);
+    client.source(MAX_CHANNELS).push(Buffer.from("goes on"));
+    client.link.pump();
+    pass(client, host, Infinity);
+    expect(host.textOf(MAX_CHANNELS)).toBe("goes on");
+    // A place that is free again is taken by the next one.
+    client.link.reset(1);
+    client.link.begin(MAX_CHANNELS + 2, client.source(MAX_CHANNELS + 2));
+    client.source(MAX_CHANNELS + 2).push(Buffer.from("next"));
+    client.link.pump();
+    pass(client, host, Infinity);
+    expect(host.textOf(MAX_CHANNELS + 2)).toBe("next");
   });
 });

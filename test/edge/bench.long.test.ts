@@ -8,11 +8,12 @@ const MAIN = join(import.meta.dirname, "../../bench/main.ts");
 const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
-  const args = [MAIN, "--runs", "3", "--users", "2", "--trivial", "4", "--hosts", "3"];
+  const args = [MAIN, "--runs", "3", "--keys", "5", "--users", "2", "--trivial", "4", "--hosts", "3"];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   for (const what of ["acknowledged", "process started", "end known"]) {
     expect(stdout).toMatch(new RegExp(`\\| submit → ${what} \\| 3 \\| [\\d.]+ ms \\| [\\d.]+ ms \\|`));
   }
+  expect(stdout).toMatch(/\| key typed → shown \(p99 [\d.]+ ms\) \| 5 \| [\d.]+ ms \| [\d.]+ ms \|/);
   expect(stdout).toMatch(/\| throughput, 2 at once \| 4 \| [\d.]+ runs\/s \|/);
   expect(stdout).toMatch(/\| 3 hosts cut off at once → answered again \| 3 \| \d+ ms \| \d+ ms \|/);
   expect(stdout).toMatch(/load before/);

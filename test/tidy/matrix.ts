@@ -89,12 +89,13 @@ export const MATRIX: Zone[] = [
     values: [SHARED, "client/", "disk/", "posix/", "src/schema/", "src/providers/provider.ts"],
     types: [],
   },
-  // It measures the built package from outside, as a user would, and how long the core takes to decide and
-  // the agent to upload a log.
+  // It measures the built package from outside, as a user would and by the typed client, and how long the
+  // core takes to decide and the agent to upload a log.
   {
     of: "bench/",
     values: [
       SHARED,
+      "client/",
       "src/core/",
       "src/schema/",
       "src/signing/",

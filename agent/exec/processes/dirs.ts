@@ -1,9 +1,10 @@
 // Which attempts were ever started here, and where does the agent keep its files for each of them?
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, isDiskFull } from "../../../posix/errors.ts";
-import { makePrivateDir, readIfThere } from "../../../posix/files.ts";
+import { makePrivateDir } from "../../../posix/files.ts";
+import { retractStart } from "./retract.ts";
 
 /** How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders). */
 const REMEMBER_MS = 30 * 86_400_000;
@@ -78,19 +79,12 @@ export class AttemptStore {
   }
 
   /**
-   * Takes back the claim of a start during which the agent died. True if the command never began and never
-   * will: the shim first writes its identity to the exit file, and then ends if its folder is gone. If true,
-   * nothing of the claim is left, and the id may be claimed again.
+   * Takes back the claim of a start during which the agent died, if its command never began. True: it never
+   * will, nothing of the claim is left, and the id may be claimed again.
    */
   retract(id: string): boolean {
     const { root, exit } = this.dirsOf(id);
-    const away = join(this.#retracted, keyOf(id));
-    rmSync(away, { recursive: true, force: true });
-    renameSync(root, away);
-    const hasBegun = (readIfThere(join(away, basename(exit))) ?? "") !== "";
-    if (hasBegun) renameSync(away, root);
-    else rmSync(away, { recursive: true, force: true });
-    return !hasBegun;
+    return retractStart(root, basename(exit), join(this.#retracted, keyOf(id)));
   }
 
   /**

@@ -12,6 +12,8 @@ export interface Inside {
   /** The `cgroup.procs` files of the attempt's cgroups. */
   entrances: string[];
   dir: string;
+  /** The mask of modes of the main process, as octal digits. Undefined: the default of tasks. */
+  umask: string | undefined;
   /** The environment of the main process, which the run can change: nothing but the run may depend on it. */
   env: Record<string, string>;
   /** The environment until the user of the run has been taken on, with the marks of the attempt. */
@@ -26,10 +28,12 @@ export interface Inside {
 export function insideOf(main: ProcId, entrances: string[], marks: string[]): Inside | undefined {
   try {
     const env = entriesOf(environmentOf(main.pid));
-    const before = userOf(readUnlessGone(`/proc/${main.pid}/status`));
+    const status = readUnlessGone(`/proc/${main.pid}/status`);
+    const before = userOf(status);
+    const umask = /^Umask:\s+(\d+)$/m.exec(status)?.[1];
     const dir = readlinkSync(`/proc/${main.pid}/cwd`);
     // Read in between, a process that has ended could have been replaced by another one.
-    return lives(main) ? insideAs({ before, entrances, dir }, env, marks) : undefined;
+    return lives(main) ? insideAs({ before, entrances, dir, umask }, env, marks) : undefined;
   } catch (error) {
     if (!lives(main)) return undefined;
     throw error;
@@ -38,7 +42,7 @@ export function insideOf(main: ProcId, entrances: string[], marks: string[]): In
 
 /** A place with this environment. `marks`: the entries that identify the attempt. */
 export function insideAs(
-  place: Pick<Inside, "before" | "entrances" | "dir">,
+  place: Pick<Inside, "before" | "entrances" | "dir" | "umask">,
   environment: Record<string, string>,
   marks: string[],
 ): Inside {

@@ -6,10 +6,10 @@ import {
   type Pace,
   UNITS_OF_A_START,
   unitsOf,
-  unitsOfFrame,
 } from "../../core/worker/host/pace.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
+import { unitsOfFrame } from "../../shared/tunnel/host-units.ts";
 import type { WorkerActor } from "./exchange.ts";
 
 /**

@@ -71,6 +71,20 @@ export class Outgoing {
     return this.#endAcked;
   }
 
+  /** Whether there is something to send. */
+  get isDue(): boolean {
+    return this.#isNew || this.#most > 0 || this.#isEndDue;
+  }
+
+  /** The most bytes that may be sent next. */
+  get #most(): number {
+    return Math.min(DATA_BYTES, this.#acked + WINDOW_BYTES - this.#sent, this.source.size - this.#sent);
+  }
+
+  get #isEndDue(): boolean {
+    return this.source.hasEnded && this.#sent >= this.source.size && !this.#endSent;
+  }
+
   /** The next bytes to send; undefined: none are due. */
   next(): Due | undefined {
     const { source } = this;
@@ -78,7 +92,7 @@ export class Outgoing {
       this.#isNew = false;
       return { kind: "data", at: this.#sent, bytes: new Uint8Array() };
     }
-    const most = Math.min(DATA_BYTES, this.#acked + WINDOW_BYTES - this.#sent, source.size - this.#sent);
+    const most = this.#most;
     if (most > 0) {
       const at = this.#sent;
       const bytes = source.read(at, most);
@@ -86,7 +100,7 @@ export class Outgoing {
       this.#sent += bytes.length;
       return { kind: "data", at, bytes };
     }
-    if (!source.hasEnded || this.#sent < source.size || this.#endSent) return undefined;
+    if (!this.#isEndDue) return undefined;
     this.#endSent = true;
     return { kind: "end", at: this.#sent };
   }

@@ -36,14 +36,7 @@ export interface ForwardAsk {
 export type TunnelAsk = ExecAsk | ForwardAsk;
 
 /** Why a tunnel ended before its command did, or never led anywhere. */
-export const TUNNEL_FAULTS = [
-  "invalid_request",
-  "not_running",
-  "unsupported",
-  "busy",
-  "start_failed",
-  "lost",
-] as const;
+export const TUNNEL_FAULTS = ["invalid_request", "not_running", "busy", "start_failed", "lost"] as const;
 export type TunnelFault = (typeof TUNNEL_FAULTS)[number];
 
 /**
@@ -57,6 +50,8 @@ export type TunnelFrame =
   /** Nothing follows on this channel after byte `at`. */
   | { t: "end"; c: number; at: number }
   | { t: "ack"; c: number; at: number }
+  /** A channel is over at once, in both directions. Repeated on each connection until it is confirmed. */
+  | { t: "reset"; c: number; done?: true }
   | ({ t: "size" } & TerminalSize)
   /** Signal number `n`, which is sent once however often the frame arrives. */
   | { t: "signal"; n: number; signal: (typeof SIGNALS)[number] }

@@ -7,12 +7,16 @@ const NOTHING: Progress = { received: 0, used: 0 };
 /** What a side does with what it hears. */
 export interface LinkOptions {
   send(frame: TunnelFrame): void;
+  /** Whether bytes may be sent now. If not, `pump` is called again once they may. Absent: always. */
+  maySend?(): boolean;
   /** New bytes of a channel. They count as used once `used` is called. */
   data(channel: number, bytes: Uint8Array): void;
   /** No more bytes come on a channel. */
   end(channel: number): void;
   /** The bytes to send on a channel that the other side has begun; undefined: it may not begin one. */
   accept?(channel: number): Source | undefined;
+  /** The other side has ended a channel at once. Absent: it may not. */
+  reset?(channel: number): void;
   /** All that was to be sent on a channel has arrived. */
   delivered?(channel: number): void;
 }
@@ -27,6 +31,8 @@ export class Link {
   readonly #in = new Map<number, Incoming>();
   /** The highest channel that the other side has begun: a lower one that is unknown has been closed. */
   #highest = -1;
+  /** The channels that were reset here, of which the other side may not know yet. */
+  readonly #resets = new Set<number>();
   #isConnected = false;
 
   constructor(options: LinkOptions) {
@@ -47,6 +53,11 @@ export class Link {
     this.pump();
   }
 
+  /** Ends a channel at once, in both directions. Bytes that are on their way are lost. */
+  reset(channel: number): void {
+    if (this.#drop(channel)) this.#sayReset(channel);
+  }
+
   /** Greets the other side on a new connection. Nothing else is sent before its greeting. */
   greet(ask?: TunnelAsk): void {
     this.#isConnected = false;
@@ -65,6 +76,7 @@ export class Link {
       case "hello":
         for (const [channel, out] of this.#out) out.resume(frame.channels?.[channel] ?? NOTHING);
         this.#isConnected = true;
+        for (const channel of this.#resets) this.#sayReset(channel);
         break;
       case "data":
         this.#heardData(frame.c, frame.at, bytesOf(frame.d));
@@ -72,6 +84,9 @@ export class Link {
       case "end":
         if (this.#incomingOf(frame.c)?.end(frame.at)) this.#options.end(frame.c);
         this.#confirm(frame.c, frame.at);
+        break;
+      case "reset":
+        this.#heardReset(frame.c, frame.done === true);
         break;
       case "ack":
         this.#out.get(frame.c)?.acknowledge(frame.at);
@@ -91,7 +106,9 @@ export class Link {
   pump(): void {
     if (!this.#isConnected) return;
     for (const [channel, out] of this.#out) {
-      for (let due = out.next(); due !== undefined; due = out.next()) {
+      while (out.isDue && this.#options.maySend?.() !== false) {
+        const due = out.next();
+        if (due === undefined) break;
         this.#options.send(
           due.kind === "end"
             ? { t: "end", c: channel, at: due.at }
@@ -112,11 +129,37 @@ export class Link {
   /** The receiving half of a channel, which the other side may have begun with this frame. */
   #incomingOf(channel: number): Incoming | undefined {
     const known = this.#in.get(channel);
-    const isNext = Number.isInteger(channel) && channel > this.#highest && this.#in.size < MAX_CHANNELS;
+    const isNext = Number.isInteger(channel) && channel > this.#highest;
     if (known !== undefined || !isNext) return known;
+    if (this.#in.size >= MAX_CHANNELS) {
+      this.#highest = channel;
+      this.#sayReset(channel);
+      return undefined;
+    }
     const source = this.#options.accept?.(channel);
     if (source !== undefined) this.open(channel, source);
     return this.#in.get(channel);
+  }
+
+  #heardReset(channel: number, isConfirmed: boolean): void {
+    if (this.#options.reset === undefined || !Number.isInteger(channel)) return;
+    if (isConfirmed) {
+      this.#resets.delete(channel);
+      return;
+    }
+    if (this.#drop(channel)) this.#options.reset(channel);
+    if (this.#isConnected) this.#options.send({ t: "reset", c: channel, done: true });
+  }
+
+  #sayReset(channel: number): void {
+    this.#resets.add(channel);
+    if (this.#isConnected) this.#options.send({ t: "reset", c: channel });
+  }
+
+  /** Forgets a channel, whatever is on its way. False: it was not known. */
+  #drop(channel: number): boolean {
+    this.#out.delete(channel);
+    return this.#in.delete(channel);
   }
 
   #confirm(channel: number, unknownAt?: number): void {

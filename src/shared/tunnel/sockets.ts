@@ -9,8 +9,26 @@ export interface Connection {
   write(bytes: Uint8Array, done: () => void): unknown;
   end(): unknown;
   destroy(): unknown;
+  /** Tells the other end that this is no clean end. Absent: the stream has no such end. */
+  resetAndDestroy?(): unknown;
   pause(): unknown;
   resume(): unknown;
+}
+
+/** What becomes of the connections of one side. */
+export interface SocketEvents {
+  /** A connection has said more, or says no more. */
+  changed(): void;
+  /** A connection has taken bytes of a channel. */
+  used(channel: number, bytes: number): void;
+  /** A connection is over, and was not before both sides had ended it: by a reset, or without a server. */
+  broken(channel: number): void;
+}
+
+/** A connection, and whether the other side has said all that it has to say. */
+interface Open {
+  socket: Connection;
+  isEnded: boolean;
 }
 
 /** The bytes of a connection that may wait for the other side before its sender is made to wait. */
@@ -18,45 +36,44 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** The connections of one side, by channel. */
 export class Sockets {
-  readonly #sockets = new Map<number, Connection>();
-  readonly #changed: () => void;
-  readonly #used: (channel: number, bytes: number) => void;
+  readonly #open = new Map<number, Open>();
+  readonly #events: SocketEvents;
 
-  /** `changed`: a connection has said more, or has ended. `used`: it has taken bytes of a channel. */
-  constructor(changed: () => void, used: (channel: number, bytes: number) => void) {
-    this.#changed = changed;
-    this.#used = used;
+  constructor(events: SocketEvents) {
+    this.#events = events;
   }
 
   get size(): number {
-    return this.#sockets.size;
+    return this.#open.size;
   }
 
   /** What a connection says, as the source of its channel. */
   attach(channel: number, socket: Connection): Source {
     const said = new Said(socket);
-    this.#sockets.set(channel, socket);
-    const over = () => {
-      said.hasEnded = true;
-      this.#changed();
-    };
+    const open: Open = { socket, isEnded: false };
+    this.#open.set(channel, open);
     socket.on("data", (bytes) => {
       said.push(bytes);
-      this.#changed();
+      this.#events.changed();
     });
-    socket.once("end", over);
-    socket.once("error", over);
+    socket.once("end", () => {
+      said.hasEnded = true;
+      this.#events.changed();
+    });
+    // Its close follows, and is what counts.
+    socket.once("error", () => undefined);
     socket.once("close", () => {
-      this.#sockets.delete(channel);
-      over();
+      // A connection that was reset or closed from here is known to be over.
+      if (!this.#open.delete(channel) || (said.hasEnded && open.isEnded)) return;
+      this.#events.broken(channel);
     });
     return said;
   }
 
   /** Passes bytes of a channel on to its connection. */
   write(channel: number, bytes: Uint8Array): void {
-    const used = () => this.#used(channel, bytes.length);
-    const socket = this.#sockets.get(channel);
+    const used = () => this.#events.used(channel, bytes.length);
+    const socket = this.#open.get(channel)?.socket;
     // What a connection does not want any more is taken, so that its sender is not kept waiting.
     if (socket === undefined || socket.destroyed) used();
     else socket.write(bytes, used);
@@ -64,12 +81,30 @@ export class Sockets {
 
   /** Nothing more comes on a channel. */
   end(channel: number): void {
-    this.#sockets.get(channel)?.end();
+    const open = this.#open.get(channel);
+    if (open === undefined) return;
+    open.isEnded = true;
+    open.socket.end();
+  }
+
+  /** The other side has ended a channel at once. */
+  reset(channel: number): void {
+    const socket = this.#open.get(channel)?.socket;
+    this.#open.delete(channel);
+    if (socket !== undefined) resetConnection(socket);
   }
 
   close(): void {
-    for (const socket of this.#sockets.values()) socket.destroy();
+    const all = [...this.#open.values()];
+    this.#open.clear();
+    for (const { socket } of all) socket.destroy();
   }
+}
+
+/** Ends a connection so that its other end sees a reset, and not the end of what it was to read. */
+export function resetConnection(socket: Connection): void {
+  if (socket.resetAndDestroy === undefined) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** What a connection has said. It is made to wait while much of that waits to be sent. */

@@ -3,8 +3,6 @@ import {
   chargeCall,
   chargeExtra,
   fullPace,
-  HOST_UNITS_A_SECOND,
-  MAX_HOST_UNITS,
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
   UNITS_OF_AN_EVENT,
@@ -12,6 +10,7 @@ import {
 } from "../../../src/core/worker/host/pace.ts";
 import { MAX_STRANGERS_ASKED } from "../../../src/probes/believed.ts";
 import { MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
+import { HOST_UNITS_A_SECOND, MAX_HOST_UNITS } from "../../../src/shared/tunnel/host-units.ts";
 import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
 
 /** How many calls of so many units are taken within a second of calls that never pause. */

@@ -109,7 +109,7 @@ function processesOf(stateDir: string, id?: string): Member[] {
 }
 
 /** The living agents: the processes that the first process of a machine has started as such. */
-function agentsOf(stateDir: string): number[] {
+export function agentsOf(stateDir: string): number[] {
   const roots = new Set(instancesOf(stateDir).flatMap(({ root }) => root?.pid ?? []));
   return processesOf(stateDir)
     .filter(({ pid, parent }) => roots.has(parent) && isAgent(pid))

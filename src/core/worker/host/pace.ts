@@ -1,14 +1,13 @@
 // How much may one host send, and what does a report cost? A token bucket, in units.
+
 import type { Instant, Millis } from "../../../shared/machine.ts";
+import { HOST_UNITS_A_SECOND, MAX_HOST_UNITS } from "../../../shared/tunnel/host-units.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
 /**
- * How fast one host may send: a call costs one unit, and one more unit for each `BYTES_A_UNIT` of its body.
- * Units are refilled each second, up to the maximum. A call costs more if other objects must be asked about
- * it.
+ * A call costs one unit, and one more unit for each `BYTES_A_UNIT` of its body. It costs more if other
+ * objects must be asked about it.
  */
-export const HOST_UNITS_A_SECOND = 100;
-export const MAX_HOST_UNITS = 200;
 export const BYTES_A_UNIT = 32 * 1024;
 /** The price of a start of the agent, or of a new socket. */
 export const UNITS_OF_A_START = 10;
@@ -33,11 +32,6 @@ export function fullPace(now: Instant): Pace {
 /** Units for a call of this many bytes. */
 export function unitsOf(bytes: number): number {
   return 1 + bytes / BYTES_A_UNIT;
-}
-
-/** Units for a frame of this many bytes that is only passed on: 2,000 frames or 100 MiB a second. */
-export function unitsOfFrame(bytes: number): number {
-  return 1 / 20 + bytes / (1024 * 1024);
 }
 
 /**
