@@ -63,6 +63,16 @@ export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], 
   return AGENT_FIELDS.some((field) => tasks.some((task) => task[field] !== undefined)) ? 1 : 0;
 }
 
+/**
+ * Whether this version understands hosts that speak this protocol, or will at `version`: one that was dropped
+ * says so in its entry (compat.md#hosts). A number that is not known is of a newer agent, which also speaks the
+ * lower ones.
+ */
+export function isUnderstood(protocol: number, hasDropped: (version: string) => boolean): boolean {
+  const until = PROTOCOLS[Math.min(protocol, PROTOCOL)]?.until ?? null;
+  return until === null || !hasDropped(until);
+}
+
 /** Whether a host with this protocol waits for start delays and enforces time limits by itself. */
 export function keepsTime(protocol: number): boolean {
   return protocol >= 1;
