@@ -15,6 +15,7 @@ import { addBackup } from "./verbs/backup.ts";
 import { addCompletion } from "./verbs/completion.ts";
 import { addContext } from "./verbs/contexts.ts";
 import { addCp } from "./verbs/cp.ts";
+import { addDeploy } from "./verbs/deploy.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
 import { addExec } from "./verbs/exec.ts";
@@ -127,6 +128,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addTrust(program, io);
   addIssuer(program, io);
   addSecrets(program, io);
+  addDeploy(program, io);
   addBackup(program, io);
   addRestore(program, io, exitWith);
   addProvider(program, io, exitWith);
