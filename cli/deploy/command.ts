@@ -47,6 +47,7 @@ export async function deploy(io: Io, flags: DeployFlags): Promise<void> {
   const wrangler = openWrangler(io);
   try {
     const account = await chosenAccount(await loggedIn(io, wrangler, flags), flags.account, asking(flags));
+    wrangler.useAccount(account.id);
     await deployTo(io, wrangler, account, flags);
   } finally {
     wrangler.close();

@@ -34,13 +34,12 @@ export interface Said {
 
 /** The error for a call of wrangler that failed. `what`: what it was to do, such as `create the bucket`. */
 export function wranglerFailed(what: string, said: Said): CliError {
-  const text =
-    said.failure ?? lastLines(said.stderr) ?? lastLines(said.stdout) ?? `it ended with ${said.code}`;
-  const [first = "", ...more] = text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  const hints = KNOWN.filter(([pattern]) => pattern.test(text)).map(([, hint]) => hint);
+  const lines = linesOf(said.stderr);
+  const known = lines.length > 0 ? lines : [...linesOf(said.failure ?? ""), ...linesOf(said.stdout)];
+  // The line with the code of Cloudflare's API says more than the one that names the request.
+  const first = known.find((line) => CODED.test(line)) ?? known[0] ?? `it ended with ${said.code}`;
+  const more = known.filter((line) => line !== first).slice(0, MORE_LINES);
+  const hints = KNOWN.filter(([pattern]) => pattern.test(textOf(said))).map(([, hint]) => hint);
   return new CliError(`wrangler could not ${what}: ${printable(first)}`, [
     ...more.map(printable),
     ...hints.slice(0, 1),
@@ -48,17 +47,24 @@ export function wranglerFailed(what: string, said: Said): CliError {
   ]);
 }
 
-/** How many lines of an output say why it failed. */
-const LINES = 6;
+/** All that wrangler says of a failure. */
+export function textOf({ failure = "", stderr }: Said): string {
+  return `${failure}\n${stderr}`;
+}
+
+/** How many further lines of wrangler are shown. */
+const MORE_LINES = 6;
+const CODED = /\[code: \d+\]/;
 /** Colors and other sequences of a terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character is what it looks for
 const SEQUENCES = /\u001b\[[0-9;]*[A-Za-z]/g;
+/** What wrangler says in each of its failures. */
+const NOISE = /^(?:🪵|⛅|─|If you think this is a bug|Note that there is a newer version)/u;
 
-function lastLines(text: string): string | undefined {
-  const lines = text
+function linesOf(text: string): string[] {
+  return text
     .replaceAll(SEQUENCES, "")
     .split("\n")
-    .map((line) => line.trim());
-  const filled = lines.filter((line) => line !== "" && !line.startsWith("🪵"));
-  return filled.length === 0 ? undefined : filled.slice(-LINES).join("\n");
+    .map((line) => line.replace(/^✘ \[ERROR\]/, "").trim())
+    .filter((line) => line !== "" && !NOISE.test(line));
 }

@@ -3,7 +3,7 @@ import { ApiError, StrangerError, UnreachableError } from "../../client/errors.t
 import type { Config } from "../config/config.ts";
 import { clientFor } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { wranglerFailed } from "./failure.ts";
+import { textOf, wranglerFailed } from "./failure.ts";
 import type { Deployed, Running } from "./plan.ts";
 import type { DeploymentRecord } from "./record.ts";
 import type { Wrangler } from "./wrangler.ts";
@@ -25,7 +25,7 @@ export async function accountsOf(wrangler: Wrangler): Promise<Account[] | undefi
 /** The names of the secrets of a Worker; null: there is no such Worker. */
 export async function secretsOf(wrangler: Wrangler, config: string): Promise<string[] | null> {
   const said = await wrangler.call(["secret", "list", "--config", config, "--format", "json"]);
-  if (said.code !== 0 && /not found|10007/i.test(said.failure ?? said.stderr)) return null;
+  if (said.code !== 0 && /\bnot found\b|\b10007\b/i.test(textOf(said))) return null;
   const list: unknown = said.code === 0 ? JSON.parse(said.stdout) : undefined;
   if (!Array.isArray(list)) throw wranglerFailed("list the secrets of the Worker", said);
   return list.map(({ name }: { name: string }) => name);

@@ -8,7 +8,7 @@ import { clientFor } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import { configurationFor, type Target, type Template } from "./configuration.ts";
-import { wranglerFailed } from "./failure.ts";
+import { textOf, wranglerFailed } from "./failure.ts";
 import { type Candidate, deployedAt } from "./look.ts";
 import { ADMIN_TOKEN, type Plan, type Running, URL_NAME, type Wanted } from "./plan.ts";
 import { type DeploymentRecord, readRecord, recordFolder, recordPath, writeRecord } from "./record.ts";
@@ -85,7 +85,7 @@ function recordOf(work: Work): DeploymentRecord {
 async function makeBucket({ wrangler }: Work, config: string, bucket: string): Promise<void> {
   const said = await wrangler.call(["r2", "bucket", "create", bucket, "--config", config]);
   // Somebody else, or an interrupted command, may have made it since it was looked for.
-  if (said.code !== 0 && !/already (?:exists|own)|10004/i.test(said.failure ?? said.stderr)) {
+  if (said.code !== 0 && !/\b10004\b/.test(textOf(said))) {
     throw wranglerFailed(`create the bucket ${bucket}`, said);
   }
 }

@@ -33,6 +33,8 @@ export interface Wrangler {
   call(args: string[], input?: string): Promise<Answer>;
   /** Calls it at this terminal, for a login in the browser. */
   attended(args: string[]): Promise<number>;
+  /** All calls from now on are about this account. Some commands of wrangler do not read a configuration. */
+  useAccount(id: string): void;
   /** Writes a private file for it; returns the path. */
   file(name: string, content: object): string;
   remove(path: string): void;
@@ -55,7 +57,6 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
     ...env,
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_OUTPUT_FILE_PATH: output,
-    WRANGLER_LOG_SANITIZE: "true",
     NO_COLOR: "1",
     FORCE_COLOR: "0",
   };
@@ -78,6 +79,9 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
       return { code, ...said, failure, entries };
     },
     attended: (args) => endOf(start(args, { env: surroundings, stdio: "inherit" }), program),
+    useAccount(id) {
+      surroundings.CLOUDFLARE_ACCOUNT_ID = id;
+    },
     file(name, content) {
       const path = join(directory, name);
       writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
