@@ -10,7 +10,7 @@ const KNOWN: [pattern: RegExp, hint: string][] = [
   ],
   [
     /\b10063\b|register a workers\.dev subdomain/i,
-    "The account has no workers.dev subdomain yet. Open Workers & Pages in the dashboard once, and choose one.",
+    "The account has no workers.dev subdomain yet. Open Workers & Pages in the dashboard, and choose one.",
   ],
   [
     /\b(?:10000|9109|9106)\b|Authentication error|permission|Unauthorized|\b403\b/i,

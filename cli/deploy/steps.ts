@@ -43,7 +43,7 @@ export function writeConfiguration(
   return wrangler.file("wrangler.json", configurationFor(template, target, resolve));
 }
 
-/** Does what a plan says, up to the answer of the new version. Returns where it answers, and to which token. */
+/** Does what a plan says, until the new version answers. Returns where it does, and to which token. */
 export async function deployed(work: Work, plan: Plan, running: Running | undefined): Promise<Candidate> {
   const { io, wrangler } = work;
   const config = writeConfiguration(work, plan);
@@ -91,8 +91,8 @@ async function makeBucket({ wrangler }: Work, config: string, bucket: string): P
 }
 
 /**
- * The values of these secrets: those that are stored here, else new ones. They are stored before anybody sends
- * them (deploy.md#secrets).
+ * The values of these secrets: those that are stored here, else new ones. They are stored before anybody
+ * sends them (deploy.md#secrets).
  */
 function madeSecrets(work: Work, names: readonly string[]): Record<string, string> {
   const record = recordOf(work);

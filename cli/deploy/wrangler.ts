@@ -109,7 +109,7 @@ function endOf(child: ReturnType<typeof spawn>, program: string): Promise<number
     child.once("error", (error) =>
       reject(
         new CliError(`Cannot start ${program}: ${errorText(error)}`, [
-          "wrangler is fetched by npm, which comes with Node. Install it, or install wrangler: npm i -g wrangler",
+          "npm, which comes with Node, fetches wrangler. Install it.",
         ]),
       ),
     );

@@ -64,9 +64,8 @@ export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], 
 }
 
 /**
- * Whether this version understands hosts that speak this protocol, or will at `version`: one that was dropped
- * says so in its entry (compat.md#hosts). A number that is not known is of a newer agent, which also speaks the
- * lower ones.
+ * Whether hosts that speak this protocol are understood (compat.md#hosts). `hasDropped`: whether a version
+ * drops what its entry says. A number that is not known is of a newer agent, which speaks the lower ones, too.
  */
 export function isUnderstood(protocol: number, hasDropped: (version: string) => boolean): boolean {
   const until = PROTOCOLS[Math.min(protocol, PROTOCOL)]?.until ?? null;

@@ -32,7 +32,7 @@ const restore = operation({
   responses: { 200: jsonAnswer("what came of each", RestoredList) },
 });
 
-/** Adds the routes of backups (backup.md#access). `issuers` forgets its rules when some may have come back. */
+/** Adds the routes of backups (backup.md#access). `issuers` forgets all rules if some may have come back. */
 export function backupRoutes(app: EdgeApp, issuers: TrustedIssuers): void {
   app.openapi(read, async (c) => c.json(await c.var.objects.registry().accessBackup(), 200));
   app.openapi(restore, async (c) => {

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { type FakeEdge, openEdge } from "./fake-edge.ts";
 
-// A fake of the API of a Cloudflare account, as far as wrangler asks it to deploy a Worker. It keeps state, and runs
-// what is uploaded. Answers have the forms and codes of the real API.
+// A fake of the API of a Cloudflare account, as far as wrangler asks it to deploy a Worker. It keeps state, and
+// runs what is uploaded. Answers have the forms and codes of the real API.
 
 export const ACCOUNT = { id: "0123456789abcdef0123456789abcdef", name: "Acme" };
 const SUBDOMAIN = "acme";
@@ -153,7 +153,7 @@ function bucketAnswer(
     return {
       status: 409,
       code: 10004,
-      message: "The bucket you tried to create already exists, and you own it.",
+      message: "The bucket already exists, and you own it.",
     };
   }
   buckets.add(name);

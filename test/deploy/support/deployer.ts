@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeHome } from "../../edge/support/drover.ts";
 import { type FakeAccount, openAccount } from "./cloudflare.ts";
@@ -24,6 +25,7 @@ export interface Deployer {
   close(): Promise<void>;
 }
 
+/** Opens an account that is empty, and a home that has nothing of it. */
 export async function openDeployer(): Promise<Deployer> {
   const home = makeHome("deploy");
   const account = await openAccount(join(home, "edge"));
@@ -57,6 +59,9 @@ export async function openDeployer(): Promise<Deployer> {
       return { code, ...said };
     },
     pid: () => pid,
-    close: () => account.close(),
+    async close() {
+      await account.close();
+      rmSync(home, { recursive: true, force: true });
+    },
   };
 }

@@ -1,7 +1,7 @@
 // Loaded into the command: https addresses of the fake account lead to its edge.
 const { fetch: real } = globalThis;
 const edge = process.env.FAKE_EDGE;
-const HOSTS = /(?:\.workers\.dev|\.acme\.example)$/;
+const HOSTS = /(?:\.workers\.dev|\.acme\.example|drover\.example\.com)$/;
 
 globalThis.fetch = (input, init) => {
   const request = new Request(input, init);

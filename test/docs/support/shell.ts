@@ -28,7 +28,7 @@ export interface Reader {
  * change this very checkout, which contains the reader's folder and where `npm` would find it.
  */
 export const NOT_HERE = new RegExp(
-  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|aws|DROVER_OIDC_URL|` +
+  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|drover deploy|openssl|aws|DROVER_OIDC_URL|` +
     String.raw`hcloud server|gcloud|fly (?:apps|tokens|machine)|example\.(?:com|dev)|workers\.dev)\b`,
 );
 
