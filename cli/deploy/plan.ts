@@ -130,7 +130,7 @@ function refusalOfSilent(
       `There is a Drover ${name} in this account, and nothing here has a token that it accepts.`,
       [
         "Log in first, with its DROVER_ADMIN_TOKEN: drover login <url>",
-        `If nobody has it any more, give it another: npx wrangler secret put DROVER_ADMIN_TOKEN --name ${name}`,
+        `If nobody has it any more: npx wrangler secret put DROVER_ADMIN_TOKEN --name ${name}`,
       ],
     );
   }

@@ -3,11 +3,10 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { writeBackup } from "../backup/archive.ts";
 import { headFor, linesOf } from "../backup/collect.ts";
-import type { Counts } from "../backup/format.ts";
+import { type Counts, KINDS, type Line } from "../backup/format.ts";
 import { clientFor, findContext } from "../context.ts";
 import { path } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
-import { counted } from "../terminal/text.ts";
 
 const HELP = `
 The file has projects, tokens and trust rules as they are stored (digests, from which nobody
@@ -36,7 +35,7 @@ export function addBackup(program: Command, io: Io): void {
     .addHelpText("after", HELP)
     .action(async (file: string | undefined, { history }: { history: boolean }) => {
       const { path: written, counts } = await backUp(io, { file, history });
-      await io.say(`${written} has ${countsText(counts)}`);
+      await io.say(`${written} has: ${countsText(counts)}`);
     });
 }
 
@@ -55,14 +54,16 @@ async function backUp(
 
 /** What a backup has, in words. */
 function countsText(counts: Counts): string {
-  return [
-    counted(counts.project, "project"),
-    counted(counts.token, "token"),
-    counted(counts.trust_rule, "trust rule"),
-    counted(counts.pool, "pool"),
-    counted(counts.webhook, "webhook"),
-    `the ${counts.secret === 1 ? "name" : "names"} of ${counted(counts.secret, "secret")}`,
-    counted(counts.run, "ended run"),
-    `${counts.audit} audit ${counts.audit === 1 ? "entry" : "entries"}`,
-  ].join(", ");
+  return KINDS.map((kind) => `${NAMES[kind]} ${counts[kind]}`).join(", ");
 }
+
+const NAMES: Record<Line["kind"], string> = {
+  project: "projects",
+  token: "tokens",
+  trust_rule: "trust rules",
+  secret: "names of secrets",
+  pool: "pools",
+  webhook: "webhooks",
+  run: "ended runs",
+  audit: "audit entries",
+};

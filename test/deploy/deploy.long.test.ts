@@ -69,7 +69,7 @@ describe("from nothing to a control plane (deploy.md#steps)", () => {
 });
 
 describe("an upgrade (deploy.md#upgrade)", () => {
-  test("keeps tokens, writes a backup, and says what was before; then the older command is refused", async () => {
+  test("keeps tokens, writes a backup, says what was before; the older command is refused then", async () => {
     const made = await at.drover(["tokens", "create", "--name", "ci", "--preset", "viewer"]);
     const newer = await packageOf("0.2.0", join(at.home, "newer"));
     const shown = await at.drover(["deploy", "--dry-run"], {}, newer);

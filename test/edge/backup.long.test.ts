@@ -63,7 +63,7 @@ describe("drover backup and drover restore (backup.md)", () => {
   test("a backup has what matters, is for its owner alone, and has no secret", async () => {
     const made = await as(old, ["backup", file]);
     expect(said(made)).toMatch(
-      /^0\n.* has 1 project, 2 tokens, 1 trust rule, 3 pools, 1 webhook, the name of 1/,
+      /^0\n.* has: projects 1, tokens 2, trust rules 1, names of secrets 1, pools 3, webhooks 1, ended/,
     );
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const text = gunzipSync(readFileSync(file)).toString();

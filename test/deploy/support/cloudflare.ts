@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { type FakeEdge, openEdge } from "./fake-edge.ts";
 
-// A fake of the API of a Cloudflare account, as far as wrangler asks it to deploy a Worker. It keeps state, and
-// runs what is uploaded. Answers have the forms and codes of the real API.
+// A fake of the API of a Cloudflare account, as far as wrangler needs it to deploy a Worker. It keeps state
+// and runs what is uploaded. Answers have the forms and codes of the real API.
 
 export const ACCOUNT = { id: "0123456789abcdef0123456789abcdef", name: "Acme" };
 const SUBDOMAIN = "acme";
@@ -232,7 +232,7 @@ function shownBindings({ bindings, secrets }: Worker): object[] {
   return [...bindings, ...[...secrets.keys()].map((name) => ({ type: "secret_text", name }))];
 }
 
-/** Takes a Worker: its code, its bindings, and the secrets that came with it, which join those that are there. */
+/** Takes a Worker: its code, its bindings, and its secrets, which join those that are there. */
 async function upload(
   account: FakeAccount,
   name: string,

@@ -72,7 +72,7 @@ export function openEdge(stateDir: string, hostOf: (host: string) => string | un
   };
 }
 
-/** The options of the local runtime, without the bucket if the upload has none. Paths are relative to `own`. */
+/** The options of the local runtime, without the bucket if there is none. Paths are relative to `own`. */
 function optionsFor(own: string, hasBucket: boolean): string {
   const built = JSON.parse(readFileSync(join(DIST, "worker-options.json"), "utf8"));
   const { assets } = built.options;
