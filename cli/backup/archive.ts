@@ -23,6 +23,9 @@ import {
 /** It has digests of tokens, and who did what: for its owner alone. */
 const PRIVATE_FILE = 0o600;
 
+/** No line of a backup is as long: a run's summary has some KiB. What else is read must not fill the memory. */
+const MAX_LINE_CHARS = 16 * 2 ** 20;
+
 /** Writes a backup (backup.md#archive). Returns how many lines of each kind it has. */
 export async function writeBackup(path: string, head: Head, lines: AsyncIterable<Line>): Promise<Counts> {
   const counts = noCounts();
@@ -79,6 +82,7 @@ async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const chunk of chunks) {
     const lines = (rest + decoder.write(chunk)).split("\n");
     rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE_CHARS) throw new BackupFault("it is no backup of Drover: a line has no end");
     yield* lines;
   }
   if (rest !== "") yield rest;

@@ -66,11 +66,11 @@ export function addDeploy(program: Command, io: Io): void {
 function workerName(text: string): string {
   if (WORKER_NAME.test(text)) return text;
   throw new InvalidArgumentError(
-    "it has 1 to 54 lower-case letters, digits and dashes, no dash at either end",
+    "It has 1 to 54 lower-case letters, digits and dashes, and no dash at either end.",
   );
 }
 
 function domain(text: string): string {
   if (DOMAIN.test(text)) return text;
-  throw new InvalidArgumentError("it must be a host name such as drover.example.com, in lower case");
+  throw new InvalidArgumentError("It must be a host name in lower case, such as drover.example.com.");
 }

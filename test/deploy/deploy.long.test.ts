@@ -146,7 +146,7 @@ describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", (
   test("a domain that is none is refused before anything is asked", async () => {
     const before = at.account.requests.length;
     const refused = await at.drover(["deploy", "--domain", "https://x/y"]);
-    expect(said(refused)).toMatch(/^125\n.*must be a host name/s);
+    expect(said(refused)).toMatch(/^125\n.*It must be a host name/s);
     expect(at.account.requests.length).toBe(before);
   });
 });

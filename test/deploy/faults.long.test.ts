@@ -1,8 +1,23 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ACCOUNT } from "./support/cloudflare.ts";
 import { type Deployer, type Ended, openDeployer } from "./support/deployer.ts";
+import { packageOf } from "./support/package.ts";
+
+const manifest = createRequire(import.meta.url).resolve("wrangler/package.json");
+const WRANGLER = join(dirname(manifest), "bin/wrangler.js");
+const { version: wranglerVersion } = JSON.parse(readFileSync(manifest, "utf8"));
 
 // What goes wrong at the account, and what a deployment that was killed leaves behind.
 
@@ -88,6 +103,23 @@ describe("a refusal of the account says what to do, and the command goes on from
     };
     expect(said(await deploy())).toMatch(/^0\n/);
   });
+});
+
+test("a package without wrangler beside it has npm fetch the version that it was tested with", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "drover-package-"));
+  const command = await packageOf("0.1.0", folder);
+  const [bin, asked] = [join(folder, "bin"), join(folder, "asked")];
+  mkdirSync(bin);
+  // It hides the wrangler of this checkout, which is not beside a package elsewhere.
+  mkdirSync(join(folder, "node_modules/wrangler"), { recursive: true });
+  writeFileSync(join(folder, "node_modules/wrangler/package.json"), "{}");
+  // It stands for npm's, and runs the wrangler of this checkout.
+  const npx = `#!/bin/sh\necho "$1 $2" >"${asked}"\nshift 2\nexec "${process.execPath}" "${WRANGLER}" "$@"\n`;
+  writeFileSync(join(bin, "npx"), npx, { mode: 0o755 });
+  const done = await at.drover(["deploy", "--yes"], { PATH: `${bin}:${process.env.PATH}` }, command);
+  expect(said(done)).toMatch(/^0\n/);
+  expect(readFileSync(asked, "utf8").trim()).toBe(`--yes wrangler@${wranglerVersion}`);
+  rmSync(folder, { recursive: true, force: true });
 });
 
 describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () => {

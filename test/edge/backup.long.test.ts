@@ -165,6 +165,7 @@ describe("a file that is no backup changes nothing (backup.md#archive)", () => {
     ],
     ["that is empty", () => Buffer.alloc(0), "its end is missing"],
     ["of another program", () => zipped(['{"hello":1}']), "it is no backup of Drover"],
+    ["without lines", () => gzipSync(Buffer.alloc(20 * 2 ** 20, "x")), "a line has no end"],
     ["that is not compressed", () => Buffer.from("name,price\n"), "it is no backup of Drover, or is damaged"],
   ];
   test.each(CASES)("%s", async (_name, content, why) => {
