@@ -5,6 +5,8 @@ import { makeHome } from "../../edge/support/drover.ts";
 import { type FakeAccount, openAccount } from "./cloudflare.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
+/** The built command. */
+export const COMMAND = join(ROOT, "bin/drover.mjs");
 const WAY = join(import.meta.dirname, "way-to-edge.mjs");
 
 /** How a command ended. */
@@ -18,6 +20,8 @@ export interface Ended {
 export interface Deployer {
   account: FakeAccount;
   home: string;
+  /** The environment of the command. */
+  env: NodeJS.ProcessEnv;
   /** Runs the command; `command`: that of another version. */
   drover(args: string[], env?: Record<string, string>, command?: string): Promise<Ended>;
   /** The pid of the command that runs; undefined: none does. */
@@ -29,24 +33,25 @@ export interface Deployer {
 export async function openDeployer(): Promise<Deployer> {
   const home = makeHome("deploy");
   const account = await openAccount(join(home, "edge"));
+  const own = {
+    PATH: process.env.PATH,
+    HOME: home,
+    CLOUDFLARE_API_BASE_URL: account.url,
+    CLOUDFLARE_API_TOKEN: "token-of-the-account",
+    NODE_OPTIONS: `--import=${WAY}`,
+    FAKE_EDGE: account.url,
+  };
   let pid: number | undefined;
   return {
     account,
     home,
-    async drover(args, env = {}, command = join(ROOT, "bin/drover.mjs")) {
+    env: own,
+    async drover(args, env = {}, command = COMMAND) {
       const child = spawn(process.execPath, [command, ...args], {
         cwd: home,
         detached: true,
         stdio: ["ignore", "pipe", "pipe"],
-        env: {
-          PATH: process.env.PATH,
-          HOME: home,
-          CLOUDFLARE_API_BASE_URL: account.url,
-          CLOUDFLARE_API_TOKEN: "token-of-the-account",
-          NODE_OPTIONS: `--import=${WAY}`,
-          FAKE_EDGE: account.url,
-          ...env,
-        },
+        env: { ...own, ...env },
       });
       pid = child.pid;
       const said = { stdout: "", stderr: "" };
