@@ -23,7 +23,7 @@ import {
 /** It has digests of tokens, and who did what: for its owner alone. */
 const PRIVATE_FILE = 0o600;
 
-/** No line of a backup is as long: a run's summary has some KiB. What else is read must not fill the memory. */
+/** No line of a backup is as long. What else is read must not fill the memory. */
 const MAX_LINE_CHARS = 16 * 2 ** 20;
 
 /** Writes a backup (backup.md#archive). Returns how many lines of each kind it has. */

@@ -20,7 +20,7 @@ test("P22: the log of a deployment has every error: no request is left out by ch
   expect(config.observability).toMatchObject({ enabled: true, head_sampling_rate: 1 });
 });
 
-test("what `drover deploy` gives to wrangler is complete: it bundles and checks it (deploy.md#wrangler)", async () => {
+test("wrangler bundles and checks what `drover deploy` gives it (deploy.md#wrangler)", async () => {
   const folder = mkdtempSync(join(ROOT, ".cache", "dry-run-"));
   const file = join(folder, "wrangler.json");
   const target = { name: "drover", account: "a", bucket: "drover-logs", domain: "drover.example.com" };
