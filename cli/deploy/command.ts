@@ -129,7 +129,7 @@ async function factsFor(work: Work): Promise<Facts> {
   const secrets = await secretsOf(wrangler, config);
   const buckets = wanted.bucket === false ? [] : await bucketsOf(wrangler, config);
   const record = readRecord(recordPath(io, account, wanted.name));
-  const names = { name: wanted.name, domain: wanted.domain, context: io.context };
+  const names = { name: wanted.name, domain: wanted.domain, context: io.context, env: io.env };
   const candidates = secrets === null ? [] : candidatesOf(record, readConfig(io), names);
   const hasToken = record.secrets[ADMIN_TOKEN] !== undefined;
   return { secrets, buckets, hasToken, ...(await found(candidates)) };

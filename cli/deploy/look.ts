@@ -53,27 +53,37 @@ export interface Candidate {
   token: string;
 }
 
-/** Where the control plane of a Worker may be, most likely first (deploy.md#facts). */
-export function candidatesOf(
-  record: DeploymentRecord,
-  { contexts }: Config,
-  { name, domain, context }: { name: string; domain: string | undefined; context: string | undefined },
-): Candidate[] {
+/** What a person says of where the control plane is. */
+interface Named {
+  /** The name of the Worker. */
+  name: string;
+  domain: string | undefined;
+  /** `--context`. */
+  context: string | undefined;
+  /** `DROVER_URL` with `DROVER_TOKEN`. */
+  env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Where the control plane of a Worker may be (deploy.md#facts): as the record of this account says, or as a
+ * person names it now. Other contexts are not tried: another account may have a Worker of the same name.
+ */
+export function candidatesOf(record: DeploymentRecord, { contexts }: Config, named: Named): Candidate[] {
+  const { name, domain, context, env } = named;
   const stored = Object.entries(contexts).flatMap(([of, { url, token }]) =>
     url === undefined || token === undefined ? [] : [{ of, url, token }],
   );
-  const chosen = stored.filter(({ of }) => of === context);
-  const fitting = stored.filter(({ url }) => {
-    const { hostname } = new URL(url);
+  const [url, token] = [env.DROVER_URL?.replace(/\/+$/, ""), env.DROVER_TOKEN];
+  const given = url && token && URL.canParse(url) ? [{ url, token }] : [];
+  const chosen = [...stored.filter(({ of }) => of === context), ...given].filter((one) => {
+    const { hostname } = new URL(one.url);
     const isOfWorkersDev = hostname.startsWith(`${name}.`) && hostname.endsWith(".workers.dev");
-    return isOfWorkersDev || hostname === domain || url === record.url;
+    return isOfWorkersDev || hostname === domain || one.url === record.url;
   });
-  const urls = [...new Set([record.url, ...fitting.map(({ url }) => url)])].filter(
-    (url) => url !== undefined,
-  );
-  const tokens = [record.nextToken, record.secrets.DROVER_ADMIN_TOKEN].filter((token) => token !== undefined);
-  const own = urls.flatMap((url) => tokens.map((token) => ({ url, token })));
-  return [...chosen, ...own, ...fitting].map(({ url, token }) => ({ url, token }));
+  const tokens = [record.nextToken, record.secrets.DROVER_ADMIN_TOKEN].filter((one) => one !== undefined);
+  const own = record.url === undefined ? [] : tokens.map((one) => ({ url: record.url ?? "", token: one }));
+  const known = stored.filter((one) => one.url === record.url);
+  return [...chosen, ...own, ...known].map((one) => ({ url: one.url, token: one.token }));
 }
 
 /** Who has answered. `silentAt`: an address of a Drover that is known here and does not answer. */

@@ -57,10 +57,15 @@ export function readRecord(path: string): DeploymentRecord {
   ]);
 }
 
+/** Makes the folder of a file, for its owner alone, if it is not there. */
+export function makeFolderFor(path: string): void {
+  if (!existsSync(dirname(path))) makeDirs(dirname(path), PRIVATE_DIR);
+}
+
 /** Writes the record whole or not at all. Throws a `CliError`. */
 export function writeRecord(path: string, record: DeploymentRecord): void {
   try {
-    if (!existsSync(dirname(path))) makeDirs(dirname(path), PRIVATE_DIR);
+    makeFolderFor(path);
     writeAtomically(path, `${JSON.stringify(record, null, 2)}\n`);
   } catch (error) {
     throw new CliError(`Cannot write ${path}: ${errorText(error)}`, [

@@ -11,7 +11,14 @@ import { configurationFor, type Target, type Template } from "./configuration.ts
 import { textOf, wranglerFailed } from "./failure.ts";
 import { type Candidate, deployedAt } from "./look.ts";
 import { ADMIN_TOKEN, type Plan, type Running, URL_NAME, type Wanted } from "./plan.ts";
-import { type DeploymentRecord, readRecord, recordFolder, recordPath, writeRecord } from "./record.ts";
+import {
+  type DeploymentRecord,
+  makeFolderFor,
+  readRecord,
+  recordFolder,
+  recordPath,
+  writeRecord,
+} from "./record.ts";
 import type { Wrangler } from "./wrangler.ts";
 
 /** How often a new version is asked whether it is there. */
@@ -121,6 +128,7 @@ async function backedUp({ io, account, wanted }: Work, running: Running): Promis
   const head = await headFor(client, running.url);
   const time = head.madeAt.replaceAll(/[-:]|\.\d+/g, "");
   const path = join(recordFolder(io, account), `${wanted.name}-${running.deployed.version}-${time}.jsonl.gz`);
+  makeFolderFor(path);
   await writeBackup(path, head, linesOf(client, false));
   return path;
 }
@@ -139,14 +147,24 @@ async function uploaded(
     if (said.code !== 0) throw wranglerFailed("upload the Worker", said);
     if (domain !== undefined) return `https://${domain}`;
     const targets = said.entries.flatMap(({ targets: some = [] }) => some);
-    const found = url ?? targets.find((one) => WORKERS_DEV.test(one));
-    if (found !== undefined) return found.startsWith("https://") ? found : `https://${found}`;
+    const host = targets.find((one) => WORKERS_DEV.test(one))?.replace("https://", "");
+    if (url !== undefined && host !== undefined && url !== `https://${host}`) throw otherWorker(url, host);
+    if (url !== undefined) return url;
+    if (host !== undefined) return `https://${host}`;
     throw new CliError("The Worker is uploaded, and has no address at workers.dev.", [
       "Give it one: --domain drover.example.com",
     ]);
   } finally {
     if (file !== undefined) wrangler.remove(file);
   }
+}
+
+/** The person has named the control plane of another Worker. The upload has changed none of its secrets. */
+function otherWorker(url: string, host: string): CliError {
+  return new CliError(`The Worker is uploaded to https://${host}, and the Drover that was named is ${url}.`, [
+    "So that was another Worker, or its DROVER_URL is wrong. No secret and no context has been changed.",
+    `Name the right one: drover login https://${host}, and drover --context <name> deploy`,
+  ]);
 }
 
 async function tellUrl(wrangler: Wrangler, config: string, url: string): Promise<void> {

@@ -13,7 +13,7 @@ Repeat it at any time: it finishes what was interrupted, and upgrades. An upgrad
 for an older version, and if machines would not understand the new one; before it, a backup
 is written. Secrets that the account has are never replaced.
 
-In CI: CLOUDFLARE_API_TOKEN=… drover deploy --yes
+In CI: CLOUDFLARE_API_TOKEN, DROVER_URL and DROVER_TOKEN, and drover deploy --yes
 
 Examples:
   drover deploy --dry-run

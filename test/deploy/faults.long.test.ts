@@ -31,7 +31,8 @@ afterEach(() => at?.close());
 
 const recordFile = () => join(at.home, ".config/drover/deployments", ACCOUNT.id, "drover.json");
 const secretsHere = () => JSON.parse(readFileSync(recordFile(), "utf8")).secrets;
-const secretsThere = () => Object.fromEntries(at.account.workers.get("drover")?.secrets ?? []);
+const secretsThere = (): Record<string, string> =>
+  Object.fromEntries(at.account.workers.get("drover")?.secrets ?? []);
 const deploy = (...more: string[]) => at.drover(["deploy", "--yes", ...more]);
 
 describe("a deployment that is killed is finished by the same command (deploy.md#steps)", () => {
@@ -138,6 +139,32 @@ describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () 
     expect(said(refused)).toMatch(/^125\n.*nothing here has a token that it accepts/s);
     expect(refused.stderr).toContain("drover login <url>");
     expect(secretsThere()).toEqual(before);
+    const env = { DROVER_URL: before.DROVER_URL ?? "", DROVER_TOKEN: before.DROVER_ADMIN_TOKEN ?? "" };
+    expect(said(await at.drover(["deploy", "--yes"], env))).toMatch(/^0\n/);
+    expect(said(await deploy())).toMatch(/^0\n/);
+    expect(secretsThere()).toEqual(before);
+  });
+
+  test("a Drover of another account that has the same name: no secret changes", async () => {
+    await deploy();
+    const there = at.account.workers.get("drover");
+    // It answers as if it were that one.
+    const other = "https://drover.other.workers.dev";
+    there?.domains.push("drover.other.workers.dev");
+    there?.secrets.set("DROVER_URL", other);
+    await at.account.edge.run("drover", {
+      ...{ script: there?.script ?? "", hasBucket: true },
+      vars: secretsThere(),
+    });
+    rmSync(join(at.home, ".config"), { recursive: true });
+    const before = secretsThere();
+    const env = { DROVER_URL: other, DROVER_TOKEN: before.DROVER_ADMIN_TOKEN ?? "" };
+    const stopped = await at.drover(["deploy", "--yes"], env);
+    expect(said(stopped)).toMatch(
+      /^125\n.*uploaded to https:\/\/drover\.acme\.workers\.dev, and the Drover that/s,
+    );
+    expect(secretsThere()).toEqual(before);
+    expect(existsSync(join(at.home, ".config/drover/config"))).toBe(false);
   });
 
   test("its bucket, and a record that is damaged", async () => {
