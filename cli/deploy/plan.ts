@@ -129,7 +129,7 @@ function refusalOfSilent(
     return refused(
       `There is a Drover ${name} in this account, and nothing here has a token that it accepts.`,
       [
-        "Log in with its DROVER_ADMIN_TOKEN (drover login <url>), then name it: drover --context <name> deploy",
+        "Log in with its DROVER_ADMIN_TOKEN: drover login <url>. Then: drover --context <name> deploy",
         "If it has a domain of its own, name that as well: --domain drover.example.com",
         `If nobody has it any more: npx wrangler secret put DROVER_ADMIN_TOKEN --name ${name}`,
       ],
