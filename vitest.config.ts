@@ -86,7 +86,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "processes",
-          include: ["test/{attack,clouds,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
+          include: ["test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
           exclude,
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use

@@ -2,6 +2,7 @@
 import { auditOf } from "./audit.ts";
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
+import { deploymentOf } from "./operator/deployment.ts";
 import { projectsOf } from "./projects.ts";
 import { rerunsOf } from "./runs/rerun.ts";
 import { runListsOf } from "./runs/run-lists.ts";
@@ -80,6 +81,7 @@ export function createClient(options: ClientOptions) {
     audit: auditOf(target),
     trust: trustOf(target),
     secrets: secretsOf(target),
+    deployment: deploymentOf(target),
 
     /** Metrics in Prometheus' text format, of all pools or of the named pools. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {

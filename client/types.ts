@@ -13,6 +13,7 @@ export type WebhookRequest = Operations["createWebhook"]["body"];
 export type WebhookFields = Operations["putWebhook"]["body"];
 export type ReplayRequest = Operations["replayDeliveries"]["body"];
 export type AuditQuery = NonNullable<Operations["listAudit"]["query"]>;
+export type RestoreRequest = Operations["restoreBackup"]["body"];
 export type SecretValue = Operations["putSecret"]["body"];
 export type TokenRequest = Operations["createToken"]["body"];
 export type TrustRuleRequest = Operations["putTrustRule"]["body"];

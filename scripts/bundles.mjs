@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-export const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+export const { version } = manifest;
 
 /**
  * Leaves out the languages of zod's messages (`no-locales.mjs`); `wrangler.toml` has it as an alias.
@@ -29,7 +30,10 @@ export const commonOptions = (ofVersion = version) => ({
   logLevel: "warning",
   loader: { ".sh": "text", ".zsh": "text", ".fish": "text" },
   plugins: [withoutLocales],
-  define: { DROVER_VERSION: JSON.stringify(ofVersion) },
+  define: {
+    DROVER_VERSION: JSON.stringify(ofVersion),
+    WRANGLER_VERSION: JSON.stringify({ ...manifest.dependencies, ...manifest.devDependencies }.wrangler),
+  },
 });
 
 /** Bundled CommonJS modules call `require` for Node's own modules. An ES module must create that function. */

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { root, version } from "./bundles.mjs";
 import { clientTypes, documentOfRoutes } from "./client-types.mjs";
-import { workerOptions } from "./worker-options.mjs";
+import { deployTemplate, workerOptions } from "./worker-options.mjs";
 
 /**
  * Writes `src/generated/agent-bundle.ts` from the built agent and its installer. The agent itself is an asset
@@ -35,9 +35,11 @@ export async function writeApiModule() {
   write("src/generated/api.ts", clientTypes(await documentOfRoutes()).trimEnd());
 }
 
-/** Writes `dist/worker-options.json` from `wrangler.toml`. */
+/** Writes `dist/worker-options.json` and `dist/deploy.json` from `wrangler.toml`. */
 export function writeWorkerOptions() {
-  write("dist/worker-options.json", JSON.stringify(workerOptions(root, join(root, "wrangler.toml"))));
+  const file = join(root, "wrangler.toml");
+  write("dist/worker-options.json", JSON.stringify(workerOptions(root, file)));
+  write("dist/deploy.json", JSON.stringify(deployTemplate(file)));
 }
 
 function write(path, text) {

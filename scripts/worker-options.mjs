@@ -1,7 +1,11 @@
-// Which options does `wrangler.toml` give the local runtime? They are read at build time, since loading
-// wrangler takes longer than the rest of `drover up`.
+// What does `wrangler.toml` say to the local runtime, and to `drover deploy`? It is read at build time, since
+// loading wrangler takes longer than the rest of `drover up`.
 import { relative } from "node:path";
-import { unstable_getMiniflareWorkerOptions, unstable_readConfig } from "wrangler";
+import {
+  experimental_readRawConfig,
+  unstable_getMiniflareWorkerOptions,
+  unstable_readConfig,
+} from "wrangler";
 
 /** The options of the Worker, with paths relative to `root`, the folder of `wrangler.toml`. */
 export function workerOptions(root, file) {
@@ -19,4 +23,14 @@ export function workerOptions(root, file) {
       assets: { ...assets, directory: relative(root, assets.directory) },
     },
   };
+}
+
+/**
+ * The configuration that `drover deploy` completes: as written, but for the built Worker in place of its
+ * sources, in which shell scripts and languages are settled already.
+ */
+export function deployTemplate(file) {
+  const { rawConfig } = experimental_readRawConfig({ config: file });
+  const { rules: _rules, alias: _alias, ...rest } = rawConfig;
+  return { ...rest, main: "dist/worker.js" };
 }

@@ -27,6 +27,7 @@ export default {
       url: urlOf(env),
       issuers: issuerNetworkOf(env),
       objects,
+      hasBucket: env.LOGS !== undefined,
       assets: env.ASSETS,
       now: droverNow,
       requestId: via.requestId,

@@ -8,6 +8,8 @@ import { MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES, MAX_REPORT_BYTES } from "../shared
 import { formatSize } from "../shared/size.ts";
 import { Access } from "./access/access.ts";
 import { auditRoutes } from "./audit.ts";
+import { backupRoutes } from "./deployment/backup.ts";
+import { deploymentRoutes } from "./deployment/deployment.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
@@ -132,6 +134,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
   agentFileRoutes(app, agent);
   eventRoutes(app);
   metricsRoutes(app);
+  backupRoutes(app, issuers);
+  deploymentRoutes(app, agent.version);
   healthRoutes(app, agent.version);
   proofRoute(app);
   openApiRoute(app, agent.version);

@@ -33,6 +33,8 @@ export interface EdgeBindings {
   issuers: IssuerNetwork;
   /** Stubs for this request: a stub must not outlive its request. */
   objects: Objects;
+  /** Whether there is a bucket for logs and snapshots. */
+  hasBucket: boolean;
   /** The files of the reference page (`assets` in wrangler.toml). */
   assets: Assets;
   /** Drover's time (`objects/clock.ts`). */

@@ -297,6 +297,10 @@ export const ListedWorker = WorkerSummary.extend({
     .object({ run: z.string(), endedAt: InstantText })
     .nullable()
     .describe("the run that ended last on this worker; null: unknown"),
+  protocol: z
+    .int()
+    .optional()
+    .describe("the protocol that its host speaks: 0 takes commands only, or has reported none yet"),
 }).meta({ id: "ListedWorker" });
 export type ListedWorker = z.infer<typeof ListedWorker>;
 
@@ -310,7 +314,7 @@ export const WorkerList = z
 export type WorkerList = z.infer<typeof WorkerList>;
 
 /** All that a worker knows of itself. The project of its machine is known to its pool alone. */
-export const WorkerStatus = ListedWorker.omit({ project: true })
+export const WorkerStatus = ListedWorker.omit({ project: true, protocol: true })
   .extend({
     version: z.int(),
     prices: z

@@ -64,6 +64,15 @@ export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], 
   return AGENT_FIELDS.some((field) => tasks.some((task) => task[field] !== undefined)) ? 1 : 0;
 }
 
+/**
+ * Whether hosts that speak this protocol are understood (compat.md#hosts). `hasDropped`: whether a version
+ * drops what its entry says. An unknown number is of a newer agent, which speaks the lower ones, too.
+ */
+export function isUnderstood(protocol: number, hasDropped: (version: string) => boolean): boolean {
+  const until = PROTOCOLS[Math.min(protocol, PROTOCOL)]?.until ?? null;
+  return until === null || !hasDropped(until);
+}
+
 /** Whether a host with this protocol waits for start delays and enforces time limits by itself. */
 export function keepsTime(protocol: number): boolean {
   return protocol >= 1;

@@ -156,3 +156,5 @@ export const MAX_OPEN_ENROLLMENTS = 1_000;
 export const SESSION_CODE_MS: Millis = 60_000;
 /** A browser session ends this long after its start, however much it is used (sessions.md#life). */
 export const LONGEST_SESSION_MS: Millis = 7 * 24 * 3_600_000;
+/** How many tokens, and how many trust rules, one request can restore (backup.md#access). */
+export const MAX_RESTORED = 500;

@@ -124,6 +124,9 @@ const withSecret = () => admin.json(200, "PUT", "/v1/secrets/key", { value: "cor
 const newToken = (name: string, scopes: Scope[] = ["runs:read"]) =>
   admin.json(201, "POST", "/v1/tokens", { name, scopes });
 
+/** Who has the secret of the deployment. */
+const boss = () => edge.as(edge.admin.token, FROM);
+
 /** What a request of `ml` does to a run. */
 const toRun =
   (method: string, rest: string, body?: object, more: Partial<Expected> = {}, made = submitted): Cause =>
@@ -236,6 +239,14 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
     const name = "oidc:ml:ci/job-7";
     return { answer, expected: { by: name, target: { kind: "token", name } } };
   },
+  "token.restore": async () => {
+    const { id } = await newToken("kept");
+    const { tokens } = await boss().json(200, "GET", "/v1/backup");
+    const restored = { ...tokens.find((one: Json) => one.id === id), id: "another001", name: "again" };
+    const answer = await boss().send("POST", "/v1/restore", { tokens: [restored] });
+    const target = { kind: "token", id: "another001", name: "again" } as const;
+    return { answer, expected: { by: "admin", target } };
+  },
   "secret.set": async () => {
     const answer = await ml.send("PUT", "/v1/secrets/key", { value: "correct-horse" });
     return { answer, expected: { target: { kind: "secret", id: "key" } } };
@@ -272,8 +283,15 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
     const answer = await ml.send("DELETE", "/v1/trust-rules/ci");
     return { answer, expected: { target: { kind: "trust", id: "ci" } } };
   },
+  "trust.restore": async () => {
+    await withRule();
+    const { trustRules } = await boss().json(200, "GET", "/v1/backup");
+    await ml.send("DELETE", "/v1/trust-rules/ci");
+    const answer = await boss().send("POST", "/v1/restore", { trustRules });
+    return { answer, expected: { by: "admin", target: { kind: "trust", id: "ci" } } };
+  },
   "key.replace": async () => {
-    const answer = await edge.as(edge.admin.token, FROM).send("POST", "/v1/issuer/keys/replace");
+    const answer = await boss().send("POST", "/v1/issuer/keys/replace");
     const { kid: id } = await answer.clone().json<Json>();
     return { answer, expected: { by: "admin", target: { kind: "key", id }, project: "default" } };
   },

@@ -13,6 +13,7 @@ import type { ExchangeEvent } from "./exchanged.ts";
 import { type KeyEvent, kidsOf, type SigningKeyRow } from "./keys/signing-keys.ts";
 import type { PoolsEvent, RegistryRecord } from "./pools.ts";
 import { hasProject, keyOf, type Named, type ProjectEvent, type ProjectRow } from "./projects.ts";
+import type { RestoreEvent } from "./restore.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
 import { actorOfToken, stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
@@ -55,6 +56,7 @@ export type RecordedEvent =
   | SecretEvent
   | ExchangeEvent
   | TrustEvent
+  | RestoreEvent
   | KeyEvent
   | ProjectEvent
   | SessionEvent
@@ -141,6 +143,15 @@ function draftOfAccess(known: Known, event: Event, now: Instant): Draft | undefi
       const { rule } = event;
       const diff = diffOf(trust.get(keyOf(rule)) ?? {}, rule);
       return { by: rule.createdBy, action: "trust.put", ...ofNamed("trust", rule), diff };
+    }
+    case "token_restored": {
+      const { scopes, limits, expiresAt, ...token } = event.token;
+      const diff = diffOf({}, { scopes, limits, expiresAt });
+      return { by: event.by, action: "token.restore", ...ofToken(token), diff };
+    }
+    case "trust_restored": {
+      const diff = diffOf({}, event.rule);
+      return { by: event.by, action: "trust.restore", ...ofNamed("trust", event.rule), diff };
     }
     case "trust_removed":
       if (trust.get(keyOf(event.rule)) === undefined) return undefined;

@@ -37,6 +37,7 @@ import {
   type RegistryRecord,
 } from "./pools.ts";
 import { foldProject, type ProjectRow } from "./projects.ts";
+import { foldRestored } from "./restore.ts";
 import { foldSecret, type SecretsState } from "./secrets.ts";
 import { foldSession, foldSessionTime, type SessionRow, sessionEndsAt } from "./sessions.ts";
 import { foldToken, foldTokenTime, type TokenRow, tokenExpiresAt } from "./tokens.ts";
@@ -85,6 +86,11 @@ function withEntry(state: RegistryState, entry: NewEntry, now: Instant): Registr
   state.audit.add(entry, now);
   if (state.record?.exported !== undefined) return state;
   return { ...state, record: { pools: {}, ...state.record, exported: nothingExported(now) } };
+}
+
+/** Stores entries that an endpoint of webhooks owed. */
+function withEntries(state: RegistryState, entries: readonly NewEntry[], now: Instant): RegistryState {
+  return entries.reduce((next, entry) => withEntry(next, entry, now), state);
 }
 
 /** Notes up to where the log is exported. */
@@ -181,11 +187,13 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       foldKey(state.keys, event, now);
       return state;
     case "trust_put":
-      foldTrust(state.trust, event, now);
-      return state;
     case "trust_removed":
       foldTrust(state.trust, event, now);
-      endExchangesOf(state.exchanged, event.rule, event.by, now);
+      if (event.type === "trust_removed") endExchangesOf(state.exchanged, event.rule, event.by, now);
+      return state;
+    case "token_restored":
+    case "trust_restored":
+      foldRestored(state, event, now);
       return state;
     case "session_offered":
     case "session_started":
@@ -213,10 +221,7 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       foldWebhookAnswer(state.webhooks, event, now);
       return state;
     case "webhook_entries":
-      return foldWebhookEntries(state.webhooks, event, now).reduce(
-        (next, entry) => withEntry(next, entry, now),
-        state,
-      );
+      return withEntries(state, foldWebhookEntries(state.webhooks, event, now), now);
     case "audit_exported":
       return withExported(state, event, now);
   }

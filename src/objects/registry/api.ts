@@ -8,6 +8,7 @@ import type { Named } from "../../core/registry/projects.ts";
 import type { SessionGrant, SessionOwner } from "../../core/registry/sessions.ts";
 import type { NewTokenRow, TokenGrant } from "../../core/registry/tokens.ts";
 import type { TrustRow } from "../../core/registry/trust.ts";
+import type { AccessBackup, Restored, RestoreRequest } from "../../schema/access/backup.ts";
 import type { Project } from "../../schema/access/project.ts";
 import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/secret.ts";
 import type { Session } from "../../schema/access/session.ts";
@@ -139,6 +140,10 @@ export interface RegistryApi {
   webhook(webhook: Named): Promise<KnownWebhook>;
   /** The endpoints of a project (null: of all), by name. */
   webhooks(project: string | null): Promise<KnownWebhook[]>;
+  /** The valid tokens and trust rules, as they are stored (backup.md#access). */
+  accessBackup(): Promise<AccessBackup>;
+  /** Brings tokens and trust rules of a backup back, and says what came of each, in their order. */
+  restoreAccess(request: RestoreRequest, by: string): Promise<Restored[]>;
   /** The entries of the audit log about tokens and pools' configurations, newest first. */
   audit(filter: AuditFilter, page: AuditPageRequest): Promise<AuditPage>;
   /** Records that requests of a caller were refused (audit.md#denied). */

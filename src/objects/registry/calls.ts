@@ -7,6 +7,7 @@ import { SecretCalls } from "../secrets/secret-calls.ts";
 import type { Vault } from "../secrets/vault.ts";
 import { sealSecret } from "../webhooks/secret-box.ts";
 import type { RegistryCalls } from "./api.ts";
+import { BackupCalls } from "./backup-calls.ts";
 import type { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
 import { ProjectCalls } from "./project-calls.ts";
@@ -33,6 +34,7 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
   const trust = new TrustCalls(shell);
   const sessions = new SessionCalls(shell);
   const webhooks = new WebhookCalls(shell, allowsLocalWebhooks(env));
+  const backups = new BackupCalls(shell);
   return {
     putPool: (...args) => pools.put(...args),
     removePool: (...args) => pools.remove(...args),
@@ -100,6 +102,9 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     removeWebhook: async (...args) => webhooks.remove(...args),
     webhook: async (webhook) => webhooks.find(webhook),
     webhooks: async (project) => webhooks.list(project),
+
+    accessBackup: async () => backups.read(),
+    restoreAccess: async (...args) => backups.restore(...args),
 
     takeEntries: async (id, entries) => void shell.enter({ type: "webhook_entries", id, entries }),
     audit: async (...args) => audit.page(shell.enter().audit, shell.now(), ...args),

@@ -71,6 +71,17 @@ describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)",
     expect(proposes(holding(["a"]), T0 + 5 * IDLE)).toBe(false);
   });
 
+  test("with a kept run on it there is nothing to propose, and a drain waits (workers.md#behavior-6)", () => {
+    const attempts = [{ id: "a/main/1.1", want: "run" as const, holdUntil: T0 + 10 * IDLE }];
+    const kept = at(holding(["a"]), T0, order("a", { revision: 2, attempts }));
+    expect(proposes(kept, T0 + 5 * IDLE)).toBe(false);
+    const draining = at(kept, T0, { type: "behavior", behavior: "drain", by: "ann" });
+    expect(draining.record.phase).toBe("ready");
+    const over = at(draining, T0, report(2, { attempts: [exitedOf("a")] }));
+    const released = at(over, T0, observedAnswer(over, "a", T0, orderIs(3, [])));
+    expect(released.record.phase).toBe("shutdown");
+  });
+
   test.each(["hold", "drain"] as const)(
     "set to %s it proposes nothing: %s has rules of its own (workers.md#idle-behaviors)",
     (behavior) => {

@@ -28,8 +28,9 @@ export interface Reader {
  * change this very checkout, which contains the reader's folder and where `npm` would find it.
  */
 export const NOT_HERE = new RegExp(
-  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|aws|DROVER_OIDC_URL|` +
-    String.raw`hcloud server|gcloud|fly (?:apps|tokens|machine)|example\.(?:com|dev)|workers\.dev)\b`,
+  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover (?:up|deploy)|openssl|aws|` +
+    "DROVER_OIDC_URL|hcloud server|gcloud|" +
+    String.raw`fly (?:apps|tokens|machine)|example\.(?:com|dev)|workers\.dev)\b`,
 );
 
 /** Tools that change a checkout. The reader gets a command that fails in place of each. */

@@ -84,6 +84,7 @@ export function createEdge(...pools: string[]): Edge {
       wrappingKeys: WRAPPING_KEYS,
       issuers: { allowsLocal: made.allowsLocalIssuers, ask: fetch },
       objects: world.objects,
+      hasBucket: true,
       assets: NO_ASSETS,
       now: () => Date.now(),
       requestId: crypto.randomUUID(),

@@ -6,6 +6,7 @@ import { type RegistryEvent, registryMachine } from "../../../src/core/registry/
 import { withProject } from "../../../src/core/registry/pool-projects.ts";
 import { keyOf, type Named } from "../../../src/core/registry/projects.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
+import { BackupCalls } from "../../../src/objects/registry/backup-calls.ts";
 import { KeyCalls } from "../../../src/objects/registry/key-calls.ts";
 import { ProjectCalls } from "../../../src/objects/registry/project-calls.ts";
 import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
@@ -110,6 +111,7 @@ export interface FakeWorld {
   trust: TrustCalls;
   /** Drover's own keys, sealed with `WRAPPING_KEYS`. */
   keys: KeyCalls;
+  backups: BackupCalls;
   /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Workers, by id. Any other id is an idle worker of the pool `default`. */
@@ -548,7 +550,7 @@ function auditOf(
 /** The registry's own calls about who may do what, over tables in memory. */
 function registryTables(): Pick<
   FakeWorld,
-  "tokens" | "projects" | "sessions" | "secrets" | "trust" | "keys"
+  "tokens" | "projects" | "sessions" | "secrets" | "trust" | "keys" | "backups"
 > {
   const vault = new Vault(WRAPPING_KEYS);
   let state = emptyRegistry(null, vault.numbers);
@@ -569,6 +571,7 @@ function registryTables(): Pick<
     secrets: new SecretCalls(registry, vault),
     trust: new TrustCalls(registry),
     keys: new KeyCalls(registry, WRAPPING_KEYS),
+    backups: new BackupCalls(registry),
   };
 }
 
@@ -624,6 +627,8 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     tokens: async (project) => world.tokens.list(project),
     token: async (id) => world.tokens.read(id),
     grant: async (...args) => world.tokens.grant(...args),
+    accessBackup: async () => world.backups.read(),
+    restoreAccess: async (...args) => world.backups.restore(...args),
     offerSession: async (...args) => world.sessions.offer(...args),
     redeemSession: async (...args) => world.sessions.redeem(...args),
     startSession: async (...args) => world.sessions.start(...args),

@@ -147,6 +147,9 @@ export const LISTS: [operation: string, path: string][] = [
 
 /** Operations with which nobody reaches what is another's, with the reason. */
 const HARMLESS: Record<string, string> = {
+  getBackup: "needs `admin`, which is limited to nothing",
+  restoreBackup: "needs `admin`, which is limited to nothing",
+  getDeployment: "needs `admin`, and is about the control plane alone",
   createToken: "makes a thing of the caller's own project",
   createWebhook: "makes a thing of the caller's own project, and follows the pools that serve it",
   putSecret: "names are each project's own, so it makes or replaces the caller's",

@@ -50,6 +50,7 @@ function bindingsOf(headers: Headers, bound: Partial<EdgeBindings>): EdgeBinding
     issuers: { allowsLocal: false, ask: fetch },
     url: "http://drover.test",
     objects: objectsVia(via),
+    hasBucket: true,
     assets: { fetch: async () => new Response() },
     now: droverNow,
     requestId: via.requestId,

@@ -93,6 +93,7 @@ export function listedWorkers(
         ...summary,
         idleSince: isIdle ? iso(Math.max(row.readyAt ?? 0, endedAt ?? 0)) : null,
         lastRun: last === undefined || endedAt === null ? null : { run: last.run, endedAt: iso(endedAt) },
+        protocol: row.protocol,
       };
     })
     .filter((one) => states.includes(one.state));

@@ -1,0 +1,97 @@
+// What would a restore do to each thing of a backup, given what is there (backup.md#restore)?
+import { isDeepStrictEqual } from "node:util";
+import type { PoolConfig, ShownPoolConfig, WebhookFields } from "../../client/types.ts";
+import { DEFAULT_PROJECT, nameIn } from "../../src/shared/access/project.ts";
+import { quoteArgv } from "../../src/shared/shell-words.ts";
+import type { Contents, WebhookLine } from "./format.ts";
+
+/** What is there: pools and webhooks as they are shown, and the secrets that pools can name. */
+export interface Present {
+  projects: readonly string[];
+  pools: readonly { name: string; config: ShownPoolConfig }[];
+  webhooks: readonly WebhookLine[];
+  providerSecrets: readonly string[];
+}
+
+/** What a restore does to a pool or a webhook. `skip`: nothing, for a reason that somebody can end. */
+export interface Step<Thing> {
+  name: string;
+  thing: Thing;
+  action: "create" | "change" | "keep" | "skip";
+  reason: string | undefined;
+}
+
+export interface Plan {
+  projects: Step<string>[];
+  pools: Step<{ name: string; config: PoolConfig }>[];
+  webhooks: Step<WebhookLine>[];
+}
+
+/**
+ * Plans a restore of projects, pools and webhooks. What is there as in the backup is kept. What is there and
+ * differs is changed with `overwrite` alone, and nothing is ever deleted. Tokens and trust rules are decided
+ * by the control plane itself.
+ */
+export function planOf(contents: Contents, present: Present, overwrite: boolean): Plan {
+  const projects = [...present.projects, ...contents.projects];
+  return {
+    projects: contents.projects.map((name) => ({
+      ...{ name, thing: name, reason: undefined },
+      action: present.projects.includes(name) ? "keep" : "create",
+    })),
+    pools: contents.pools.map((pool) => {
+      const there = present.pools.find(({ name }) => name === pool.name)?.config;
+      const obstacle = obstacleOf(pool.config, there !== undefined, present.providerSecrets);
+      return stepOf(pool.name, pool, [there, pool.config], { obstacle, overwrite });
+    }),
+    webhooks: contents.webhooks.map((webhook) => {
+      const name = nameIn(webhook.project, webhook.name, "/");
+      const there = present.webhooks.find((one) => nameIn(one.project, one.name, "/") === name);
+      const isLost = webhook.project !== DEFAULT_PROJECT && !projects.includes(webhook.project);
+      const obstacle = isLost ? `there is no project ${webhook.project}` : undefined;
+      const compared: [object | undefined, object] = [there && fieldsOf(there), fieldsOf(webhook)];
+      return stepOf(name, webhook, compared, { obstacle, overwrite });
+    }),
+  };
+}
+
+function stepOf<Thing>(
+  name: string,
+  thing: Thing,
+  [there, wanted]: [there: object | undefined, wanted: object],
+  { obstacle, overwrite }: { obstacle: string | undefined; overwrite: boolean },
+): Step<Thing> {
+  const step = { name, thing, reason: undefined };
+  if (there !== undefined && isDeepStrictEqual(there, wanted)) return { ...step, action: "keep" };
+  if (there !== undefined && !overwrite) {
+    return { ...step, action: "skip", reason: "it differs from the backup; --overwrite changes it" };
+  }
+  if (obstacle !== undefined) return { ...step, action: "skip", reason: obstacle };
+  return { ...step, action: there === undefined ? "create" : "change" };
+}
+
+/** Why a pool cannot be stored: a backup has no values of secrets. */
+function obstacleOf(
+  { provider }: PoolConfig,
+  isThere: boolean,
+  secrets: readonly string[],
+): string | undefined {
+  const named = secretOf(provider);
+  if (named !== undefined && !secrets.includes(named)) {
+    const set = `drover secrets set ${quoteArgv([named])} --use provider --file <path>`;
+    return `the secret ${named} is missing, and no backup has values: ${set}, then restore again`;
+  }
+  if (provider.kind !== "http" || named !== undefined || isThere) return undefined;
+  return "the secret of its provider is in no backup: drover apply -f, with the secret";
+}
+
+/** The name of the secret that a provider gets; undefined: it has a text, a binding or none. */
+function secretOf(provider: PoolConfig["provider"]): string | undefined {
+  const given = "credentials" in provider ? provider.credentials : "secret" in provider && provider.secret;
+  return typeof given === "object" && "secret" in given ? given.secret : undefined;
+}
+
+/** What an endpoint receives, and where. */
+export function fieldsOf({ url, types, pools, labels }: WebhookLine): WebhookFields {
+  return { url, types, ...(pools === undefined ? {} : { pools }), labels };
+}

@@ -1,0 +1,124 @@
+// How is wrangler found and called (deploy.md#wrangler)?
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { errorText } from "../../src/shared/words.ts";
+import { CliError } from "../errors.ts";
+import type { Io } from "../terminal/io.ts";
+import type { Said } from "./failure.ts";
+
+/** The version that Drover was built and tested with. */
+declare const WRANGLER_VERSION: string;
+
+/** wrangler does not start on older ones. */
+const LEAST_NODE = 22;
+
+/** A line that wrangler writes for programs. */
+export interface Entry {
+  type: string;
+  message?: string;
+  targets?: string[];
+}
+
+/** What a call has said, with its entries. */
+export interface Answer extends Said {
+  entries: Entry[];
+}
+
+/** wrangler, with a private directory for what it is to read. */
+export interface Wrangler {
+  /** Calls it without a terminal. `input`: its standard input. */
+  call(args: string[], input?: string): Promise<Answer>;
+  /** Calls it at this terminal, for a login in the browser. */
+  attended(args: string[]): Promise<number>;
+  /** All calls from now on are about this account. Some commands of wrangler do not read a configuration. */
+  useAccount(id: string): void;
+  /** Writes a private file for it; returns the path. */
+  file(name: string, content: object): string;
+  remove(path: string): void;
+  /** Removes the private directory. */
+  close(): void;
+}
+
+/** Opens wrangler. Throws a `CliError` if it cannot run here. */
+export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
+  const [major] = process.versions.node.split(".");
+  if (Number(major) < LEAST_NODE) {
+    throw new CliError(`wrangler needs Node ${LEAST_NODE}, and this is Node ${process.versions.node}.`, [
+      "Deploy with a newer Node. Everything else of this command works here.",
+    ]);
+  }
+  const [program = "", ...first] = commandOf();
+  const directory = mkdtempSync(join(tmpdir(), "drover-deploy-"));
+  const output = join(directory, "output.ndjson");
+  const surroundings: NodeJS.ProcessEnv = {
+    ...env,
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_OUTPUT_FILE_PATH: output,
+    NO_COLOR: "1",
+    FORCE_COLOR: "0",
+  };
+  const start = (args: string[], options: { env: NodeJS.ProcessEnv; stdio: "inherit" | "pipe" }) =>
+    spawn(program, [...first, ...args], { cwd: directory, ...options });
+  return {
+    async call(args, input = "") {
+      rmSync(output, { force: true });
+      const child = start(args, { env: { ...surroundings, CI: "1" }, stdio: "pipe" });
+      const said = { stdout: "", stderr: "" };
+      for (const stream of ["stdout", "stderr"] as const) {
+        child[stream]?.setEncoding("utf8").on("data", (text: string) => {
+          said[stream] += text;
+        });
+      }
+      child.stdin?.on("error", () => undefined).end(input); // it may end without reading
+      const code = await endOf(child, program);
+      const entries = entriesIn(output);
+      const failure = entries.find(({ type }) => type === "command-failed")?.message;
+      return { code, ...said, failure, entries };
+    },
+    attended: (args) => endOf(start(args, { env: surroundings, stdio: "inherit" }), program),
+    useAccount(id) {
+      surroundings.CLOUDFLARE_ACCOUNT_ID = id;
+    },
+    file(name, content) {
+      const path = join(directory, name);
+      writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
+      return path;
+    },
+    remove: (path) => rmSync(path, { force: true }),
+    close: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** The command that runs wrangler: the one beside this package, or the one that npm fetches. */
+function commandOf(): string[] {
+  try {
+    const manifest = createRequire(import.meta.url).resolve("wrangler/package.json");
+    const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
+    return [process.execPath, join(dirname(manifest), bin.wrangler)];
+  } catch {
+    // It is not installed.
+    return ["npx", "--yes", `wrangler@${WRANGLER_VERSION}`];
+  }
+}
+
+function endOf(child: ReturnType<typeof spawn>, program: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) =>
+      reject(
+        new CliError(`Cannot start ${program}: ${errorText(error)}`, [
+          "npm, which comes with Node, fetches wrangler. Install it.",
+        ]),
+      ),
+    );
+    child.once("close", (code) => resolve(code ?? 1));
+  });
+}
+
+function entriesIn(path: string): Entry[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  return lines.filter((line) => line !== "").map((line): Entry => JSON.parse(line));
+}

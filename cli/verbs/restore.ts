@@ -1,0 +1,74 @@
+// `drover restore`: brings back what a backup has and this Drover lacks.
+import type { Command } from "commander";
+import { readBackup } from "../backup/archive.ts";
+import { type Outcome, restored } from "../backup/restore.ts";
+import { clientFor, findContext } from "../context.ts";
+import { EXIT } from "../errors.ts";
+import { listText } from "../list.ts";
+import { path } from "../options.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, printable } from "../terminal/text.ts";
+
+const HELP = `
+What is missing is created. What is there stays, also if it differs; --overwrite changes
+pools and webhooks that differ. Nothing is deleted, and a token that was revoked here does
+not come back. So a restore can be repeated, and goes on where it could not.
+
+Values of secrets are in no backup: set them (drover secrets set), then restore again. An
+endpoint of webhooks that is created gets another secret, which is shown. Runs and the audit
+log do not come back: they are in the file, for you to read.
+
+It needs the secret of the deployment (DROVER_ADMIN_TOKEN). The exit code is 1 if something
+was skipped.
+
+Examples:
+  drover restore drover-2026-11-27.jsonl.gz --dry-run
+  drover restore drover-2026-11-27.jsonl.gz`;
+
+interface Flags {
+  dryRun?: boolean;
+  overwrite?: boolean;
+  json?: boolean;
+}
+
+/** `drover restore`: restores a backup (backup.md#restore). */
+export function addRestore(program: Command, io: Io, exitWith: (code: number) => void): void {
+  program
+    .command("restore")
+    .summary("bring back what a backup has and this Drover lacks")
+    .description("Creates what a backup has and this Drover lacks. Shows what was created, kept and skipped.")
+    .argument("<file>", "a file that `drover backup` has written", path)
+    .option("--dry-run", "only show what would be done")
+    .option("--overwrite", "change pools and webhooks that differ from the backup")
+    .option("--json", "print JSON")
+    .addHelpText("after", HELP)
+    .action(async (file: string, { dryRun = false, overwrite = false, json }: Flags) => {
+      const contents = await readBackup(file);
+      const { version, madeAt, url } = contents.head;
+      const context = findContext(io);
+      await io.say(
+        `a backup of ${printable(url)}, made at ${printable(madeAt)} by version ${printable(version)}`,
+      );
+      const within = (project: string | undefined) => clientFor(context, project);
+      const outcomes: Outcome[] = [];
+      const work = { client: within(undefined), within, dryRun, overwrite };
+      for await (const outcome of restored(contents, work)) outcomes.push(outcome);
+      await io.stdout.write(json === true ? `${asJson(outcomes)}\n` : table(io, outcomes, dryRun));
+      for (const outcome of outcomes) await sayMore(io, outcome);
+      if (outcomes.some(({ result }) => result === "skipped")) exitWith(EXIT.no);
+    });
+}
+
+function table(io: Io, outcomes: readonly Outcome[], dryRun: boolean): string {
+  const headings = ["WHAT", "NAME", dryRun ? "WOULD BE" : "IS", "WHY"];
+  const rows = outcomes.map(({ kind, name, result, reason }) => [kind, name, result, reason ?? ""]);
+  return listText(io, headings, rows, "The backup has nothing to restore.");
+}
+
+/** Says what nothing shows again. */
+async function sayMore(io: Io, { kind, name, secret }: Outcome): Promise<void> {
+  if (secret === undefined) return;
+  await io.say(
+    `the ${kind} ${printable(name)} signs with another secret now; give it to the receiver: ${secret}`,
+  );
+}
