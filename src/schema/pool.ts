@@ -187,6 +187,9 @@ export const PoolView = z
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
 
+/** A run that has failed, and that its machine keeps for a look (tasks.md#kept). */
+const KeptRun = z.object({ run: z.string(), until: InstantText }).meta({ id: "KeptRun" });
+
 /** A machine that may still exist although Drover has stopped waiting for proof of its end. */
 export const LeftBehind = z
   .object({
@@ -270,7 +273,7 @@ export const WorkerSummary = z
     resources: MachineResources,
     runs: z.array(z.string()),
     kept: z
-      .array(z.object({ run: z.string(), until: InstantText }))
+      .array(KeptRun)
       .optional()
       .describe("of `runs`: those that have failed, and that the machine keeps for a look; absent: none"),
     askedAt: InstantText,

@@ -160,9 +160,9 @@ test.each<[string, number, Restarted]>([
   ["beside another", 2, { spec: loop(tasks(1)), others: [running("loop/main-0/1.1")] }],
   // That an attempt runs is stored before anybody reads it (rule R1).
   ["that is seen to run", 3, { spec: loop(), seen: true }],
-  // Its delay needs an alarm.
-  ["whose agent does not wait by itself", 3, { spec: loop(), protocol: 0 }],
-  ["of such an agent, seen to run", 4, { spec: loop(), protocol: 0, seen: true }],
+  // Its delay needs an alarm, and a mark that the delay is over (restart.md#the-decision).
+  ["whose agent does not wait by itself", 4, { spec: loop(), protocol: 0 }],
+  ["of such an agent, seen to run", 5, { spec: loop(), protocol: 0, seen: true }],
 ])("a restart of a task %s costs at most %i rows", async (what, budget, restarted) => {
   const { spec, others = [], seen = false, protocol } = restarted;
   const host = await readyHost();

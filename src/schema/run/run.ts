@@ -93,7 +93,7 @@ export const KeptMachine = z
     cost: z.number().nullable().describe("from the end of the run until then; null: unknown"),
     releasing: z.boolean().describe("its end is asked for, and not confirmed yet"),
   })
-  .meta({ id: "KeptMachine" });
+  .meta({ id: "KeptMachine", description: "the machine that keeps a failed run; absent: none does" });
 export type KeptMachine = z.infer<typeof KeptMachine>;
 
 const Placement = z
@@ -148,7 +148,7 @@ const AnyRun = z.object({
   placedAt: InstantText.nullable(),
   placements: z.array(Placement),
   cost: RunCost.optional(),
-  kept: KeptMachine.optional().describe("absent: its machine does not keep it"),
+  kept: KeptMachine.optional(),
   tasks: z.array(TaskStatus),
   advice: z
     .array(SizeAdvice)
