@@ -8,7 +8,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ACCOUNT } from "./support/cloudflare.ts";
@@ -107,7 +106,7 @@ describe("a refusal of the account says what to do, and the command goes on from
 });
 
 test("a package without wrangler beside it has npm fetch the version that it was tested with", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "drover-package-"));
+  const folder = mkdtempSync(join(at.home, "package-"));
   const command = await packageOf("0.1.0", folder);
   const [bin, asked] = [join(folder, "bin"), join(folder, "asked")];
   mkdirSync(bin);

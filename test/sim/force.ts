@@ -110,7 +110,10 @@ export function unnamed<Machine extends { worker: string; instance: string }>(
   return [...machines].find((machine) => !isNamed(machine));
 }
 
-/** Whether what is said to be left behind is this machine, or may be. */
+/**
+ * Whether what is said to be left behind is this machine, or may be. Who was shown only the second machine of
+ * a name cannot name the first.
+ */
 function names({ instance, others = [] }: LeftBehind, id: string): boolean {
-  return instance === null || instance === id || others.includes(id);
+  return instance === null || instance === id || instance === `${id}-second` || others.includes(id);
 }

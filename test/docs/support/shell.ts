@@ -28,7 +28,7 @@ export interface Reader {
  * change this very checkout, which contains the reader's folder and where `npm` would find it.
  */
 export const NOT_HERE = new RegExp(
-  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover (?:up|deploy)|openssl|aws|` +
+  String.raw`\b(?:wrangler|npm|npx|yarn|pnpm|podman|git|sudo|alias|drover (?:up|deploy)|openssl|aws|` +
     "DROVER_OIDC_URL|hcloud server|gcloud|" +
     String.raw`fly (?:apps|tokens|machine)|example\.(?:com|dev)|workers\.dev)\b`,
 );
