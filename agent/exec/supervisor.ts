@@ -305,7 +305,7 @@ export class Supervisor {
   }
 
   /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */
-  async #kill({ id, waitMs, ...how }: MessageOf<"kill_tree" | "end_hold">): Promise<HostEvent> {
+  async #kill({ id, waitMs }: MessageOf<"kill_tree" | "end_hold">): Promise<HostEvent> {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
     let killed = false;
@@ -316,7 +316,7 @@ export class Supervisor {
       killed ||= outcome.killed;
       peaks ??= outcome.peaks;
     }
-    if (!("keeps" in how)) await this.#options.secrets.ended(id);
+    await this.#options.secrets.ended(id);
     this.streams.unwatch(id);
     this.#owners.delete(id);
     return { type: "tree_gone", id, killed, ...(peaks === undefined ? {} : { peaks }) };
