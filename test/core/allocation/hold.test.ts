@@ -230,8 +230,16 @@ describe("tasks.md#kept-3: what ends a hold", () => {
     expect([record.hold, record.ended, record.outcome?.exitCode]).toEqual([undefined, true, 3]);
   });
 
-  test("a report that says nothing of the hold does not end it", () => {
-    expect(runAt(letGo(), T0 + 2, observed([FAILED])).record.hold).toBeDefined();
+  test.each<[string, AttemptReport]>([
+    ["keeps it, or still kills there", { ...FAILED, hold: "kept" }],
+    ["has not heard of its end yet", { id: FIRST, state: "running", startedAgoMs: 0 }],
+  ])("a report of a host that %s does not end it", (_, report) => {
+    expect(runAt(letGo(), T0 + 2, observed([report])).record.hold).toBeDefined();
+  });
+
+  test("an agent that is older than `keep` says nothing of it: nothing is kept (compat.md#hosts)", () => {
+    const { record } = runAt(kept(), T0 + 1, observed([FAILED]));
+    expect([record.hold, record.ended, record.endedEpoch]).toEqual([undefined, true, 1]);
   });
 
   test("a release that comes twice changes nothing more", () => {
