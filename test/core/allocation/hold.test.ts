@@ -6,6 +6,7 @@ import { summaryOf } from "../../../src/core/allocation/summary.ts";
 import { tunnelPlace } from "../../../src/core/allocation/user/tunnels.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
+import type { Why } from "../../../src/schema/why.ts";
 import {
   abort,
   EXIT,
@@ -128,6 +129,21 @@ describe("what a kept run is to others (tasks.md#kept)", () => {
       releasing: false,
     });
     expect(summaryOf(state).keptUntil).toBe(new Date(UNTIL).toISOString());
+  });
+
+  test("why: it says so if its host is silent, until when it can be", () => {
+    const at = new Date(T0 + 90_000).toISOString();
+    const silent: Why = {
+      state: "running",
+      reason: { code: "silent", text: "nothing heard for 40 s" },
+      next: { code: "lose_runs", action: "end what is placed there", at, waitsFor: "host" },
+      chain: [],
+    };
+    const { reason, next, chain } = whyOf(letGo(), silent, "w1", T0);
+    expect(reason.text).toMatch(/lets it go: .*, and its host is silent: nothing heard for 40 s$/);
+    expect(next).toMatchObject({ at, action: "worker w1: end what is placed there" });
+    expect(chain.map(({ what }) => what)).toEqual([`run ${RUN}`, "worker w1"]);
+    expect(whyOf(kept(), silent, "w1", T0).next.at).toBe(at);
   });
 
   test("a price that nobody knows is not invented", () => {
