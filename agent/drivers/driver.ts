@@ -65,8 +65,8 @@ export interface Driver {
 
   /**
    * What a process needs to run where the attempt ran, after all processes of the attempt have ended;
-   * undefined: this is not possible. Rejects with a `StartFault`, with the system's error, or with the reason of
-   * `stop`.
+   * undefined: this is not possible. Rejects with a `StartFault`, with the system's error, or with the
+   * reason of `stop`.
    */
   insideKept(id: string, task: TaskSpec, stop: AbortSignal): Promise<Inside | undefined>;
 

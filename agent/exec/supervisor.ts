@@ -151,7 +151,8 @@ export class Supervisor {
    * is no such place (any more). `keptTask`: the task of an attempt that is kept now.
    *
    * This has its turn among the messages for the attempt: the next kill finds what `start` has started, and
-   * nothing starts behind the kill that ends a hold (tasks.md#kept-4). No kill waits for the look-up of a user.
+   * nothing starts behind the kill that ends a hold (tasks.md#kept-4). No kill waits for the look-up of a
+   * user.
    */
   enter(
     id: string,

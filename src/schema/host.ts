@@ -167,8 +167,8 @@ export const AttemptReport = z.object({
     .enum(["kept", "over"])
     .optional()
     .describe(
-      "of an ended attempt: `kept`: what is left of it is kept (`holdMs`), or something that was started there " +
-        "may live; `over`: neither, any more; absent: nothing of it was kept",
+      "of an ended attempt: `kept`: what is left of it is kept (`holdMs`), or something that was started " +
+        "there may live; `over`: neither, any more; absent: nothing of it was kept",
     ),
   saved: Outcome.optional().describe(
     "after an order with `save`: the snapshot of its placement's data, or why there is none",

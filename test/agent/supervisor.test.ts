@@ -317,7 +317,7 @@ describe("tasks.md#kept-4: what is started in a kept run", () => {
     expect(log).toEqual(["exec looks for the place", "fake kills", "exec kills"]);
   });
 
-  test("has files of secrets that go with it, as those of the run itself did (secrets.md#files)", async () => {
+  test("has files of secrets that go with it, as those of the run did (secrets.md#files)", async () => {
     await supervisor.perform({ kind: "kill_tree", to: ID, id: ID, waitMs: 0 });
     expect(removed).toEqual([ID]);
     await enter(note);

@@ -94,9 +94,9 @@ export function heldAttempts(record: AllocationRecord): WantedAttempt[] {
 }
 
 /**
- * Applies a report on a held placement. The hold is over once the host keeps no task: then no process of it is
- * left there (rule R2). An agent that keeps something says so in each report. One that says nothing of it has
- * never kept anything, since it is older than `keep`.
+ * Applies a report on a held placement. The hold is over once the host keeps no task: then no process of it
+ * is left there (rule R2). An agent that keeps something says so in each report. One that says nothing of it
+ * has never kept anything, since it is older than `keep`.
  */
 export function foldHeld(run: PlacedRun, { attempts }: Observed): void {
   const { hold } = run.record;
