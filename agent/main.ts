@@ -209,7 +209,7 @@ async function startAgent(
     stateDir,
     now,
     shellReportsSignals,
-    inside: (attempt) => supervisor.inside(attempt, agent.keptTask(attempt)),
+    enter: (attempt, act) => supervisor.enter(attempt, () => agent.keptTask(attempt), act),
     isRunning: (attempt) => agent.isRunning(attempt) || agent.keptTask(attempt) !== undefined,
   });
   const agent = new HostAgent(state, { now, supervisor, tunnels, keep, awakeFile, exit: exitWith });

@@ -49,10 +49,9 @@ export type HostMessage = { to: string } & (
   | ({ kind: "pass_on"; id: string } & NumberedSignal)
   /**
    * Kill all processes of the attempt, and never start it from now on. `exited` (if the main process was
-   * running), then `tree_gone`; or `kill_failed` if a process lives after `waitMs`. `keeps`: what is left of
-   * the attempt is kept, so its secrets stay.
+   * running), then `tree_gone`; or `kill_failed` if a process lives after `waitMs`.
    */
-  | { kind: "kill_tree"; id: string; waitMs: Millis; keeps?: true }
+  | { kind: "kill_tree"; id: string; waitMs: Millis }
   /**
    * Kill the processes that were started in what was kept of an ended attempt. `hold_ended` or `kill_failed`.
    */

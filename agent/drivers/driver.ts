@@ -65,9 +65,10 @@ export interface Driver {
 
   /**
    * What a process needs to run where the attempt ran, after all processes of the attempt have ended;
-   * undefined: this is not possible. Rejects with a `StartFault`, or with the system's error.
+   * undefined: this is not possible. Rejects with a `StartFault`, with the system's error, or with the
+   * reason of `stop`.
    */
-  insideKept(id: string, task: TaskSpec): Promise<Inside | undefined>;
+  insideKept(id: string, task: TaskSpec, stop: AbortSignal): Promise<Inside | undefined>;
 
   /** Measures the usage of these attempts. */
   usage(ids: string[]): Record<string, RawUsage>;

@@ -133,10 +133,11 @@ export class ExecDriver implements Driver {
     return main && insideOf(main, group === undefined ? [] : entrancesOf(group), marks);
   }
 
-  async insideKept(id: string, task: TaskSpec): Promise<Inside> {
+  async insideKept(id: string, task: TaskSpec, stop: AbortSignal): Promise<Inside> {
     const { prestart, groups, allocs } = this.#options;
-    const { before, dir, env } = await prestart.inside(id, task);
-    const group = groups.of(id) ?? groups.make(id, limitsOf(task));
+    const { before, dir, env } = await prestart.inside(id, task, stop);
+    // Each time: an agent that has died may have noted a cgroup that it never made.
+    const group = groups.make(id, limitsOf(task));
     const entrances = group === undefined ? [] : entrancesOf(group);
     const place = { before, entrances, dir, umask: task.umask };
     return insideAs(place, env, markersOf(id, allocs.of(id).local));

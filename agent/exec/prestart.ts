@@ -98,10 +98,15 @@ export class Prestart {
 
   /**
    * Where the command of an ended attempt has run: the words that take on its user, its directory and its
-   * environment, with the values of its secrets that this host still has (tasks.md#kept-2).
+   * environment, with the values of its secrets that this host still has (tasks.md#kept-2). The first of
+   * these commands finds the files of its secrets written again; those that are there stay.
    */
-  async inside(id: string, task: TaskSpec): Promise<Pick<Inside, "before" | "dir" | "env">> {
-    const signal = AbortSignal.timeout(SET_UP_MS);
+  async inside(
+    id: string,
+    task: TaskSpec,
+    stop: AbortSignal,
+  ): Promise<Pick<Inside, "before" | "dir" | "env">> {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(SET_UP_MS)]);
     const { dirs, ready, account } = await this.#setUp(id, task, signal);
     const dir = workingDir(dirs, task, ready);
     if (account === undefined || isOwn(account))

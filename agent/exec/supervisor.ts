@@ -87,6 +87,8 @@ export class Supervisor {
   readonly #queues = new Map<string, Promise<unknown>>();
   /** The messages in flight, by their keys: starts and transfers can be aborted. */
   readonly #inFlight = new Map<string, { kind: string; stop: AbortController }>();
+  /** By attempt: what is being started in its place. */
+  readonly #entering = new Map<string, AbortController>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -119,7 +121,7 @@ export class Supervisor {
 
   /**
    * Carries out a message, and resolves with the event that confirms it (`HostMessage`). Undefined if the
-   * message is already in flight. A kill aborts the start of its attempt.
+   * message is already in flight. A kill aborts the start of its attempt, and what waits to enter its place.
    */
   perform(message: LocalMessage): Promise<HostEvent> | undefined {
     const key = keyOf(message);
@@ -127,6 +129,7 @@ export class Supervisor {
     if (message.kind === "kill_tree") {
       for (const kind of ["prepare", "start"]) this.#inFlight.get(`${kind} ${message.to}`)?.stop.abort();
     }
+    if (message.kind === "kill_tree" || message.kind === "end_hold") this.#entering.get(message.to)?.abort();
     const stop = new AbortController();
     this.#inFlight.set(key, { kind: message.kind, stop });
     // Placements of a run can share data, so they share a queue. No attempt has the id of a run.
@@ -144,11 +147,37 @@ export class Supervisor {
   }
 
   /**
-   * What a process needs to run beside the main process of an attempt; undefined: none runs. `kept`: the task
-   * of an ended attempt of which this host keeps what is left.
+   * Starts something beside the main process of an attempt, or in what is kept of an ended one. False: there
+   * is no such place (any more). `keptTask`: the task of an attempt that is kept now.
+   *
+   * This has its turn among the messages for the attempt: the next kill finds what `start` has started, and
+   * nothing starts behind the kill that ends a hold (tasks.md#kept-4). No kill waits for the look-up of a
+   * user.
    */
-  async inside(id: string, kept: TaskSpec | undefined): Promise<Inside | undefined> {
-    if (kept !== undefined) return this.#drivers[driverOf(kept)].insideKept(id, kept);
+  enter(
+    id: string,
+    keptTask: () => TaskSpec | undefined,
+    start: (inside: Inside) => Promise<void>,
+  ): Promise<boolean> {
+    return this.#inOrder(id, async () => {
+      const stop = new AbortController();
+      this.#entering.set(id, stop);
+      try {
+        const inside = await this.#placeOf(id, keptTask(), stop.signal);
+        if (inside === undefined || stop.signal.aborted) return false;
+        await start(inside);
+        return true;
+      } catch (error) {
+        if (stop.signal.aborted) return false;
+        throw error;
+      } finally {
+        this.#entering.delete(id);
+      }
+    });
+  }
+
+  async #placeOf(id: string, kept: TaskSpec | undefined, stop: AbortSignal): Promise<Inside | undefined> {
+    if (kept !== undefined) return this.#drivers[driverOf(kept)].insideKept(id, kept, stop);
     return this.#owners.get(id)?.inside(id);
   }
 
@@ -305,7 +334,7 @@ export class Supervisor {
   }
 
   /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */
-  async #kill({ id, waitMs, ...how }: MessageOf<"kill_tree" | "end_hold">): Promise<HostEvent> {
+  async #kill({ id, waitMs }: MessageOf<"kill_tree" | "end_hold">): Promise<HostEvent> {
     this.#options.store.ban(id);
     const owner = this.#owners.get(id);
     let killed = false;
@@ -316,7 +345,7 @@ export class Supervisor {
       killed ||= outcome.killed;
       peaks ??= outcome.peaks;
     }
-    if (!("keeps" in how)) await this.#options.secrets.ended(id);
+    await this.#options.secrets.ended(id);
     this.streams.unwatch(id);
     this.#owners.delete(id);
     return { type: "tree_gone", id, killed, ...(peaks === undefined ? {} : { peaks }) };
@@ -345,7 +374,7 @@ export class Supervisor {
   }
 
   /** Carries out calls with the same id one after the other. */
-  #inOrder(id: string, act: () => Promise<HostEvent>): Promise<HostEvent> {
+  #inOrder<Result>(id: string, act: () => Promise<Result>): Promise<Result> {
     const before = this.#queues.get(id) ?? Promise.resolve();
     const done = before.then(act);
     const settled = done

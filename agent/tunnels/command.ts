@@ -185,7 +185,7 @@ export class TunnelCommand {
     const files = this.#files;
     const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
     replaceFile(files.environment, exportsOf({ ...env, ...terminal }));
-    const words = [...before, "/bin/sh", "-c", WITH_ENVIRONMENT, "sh", ...wordsOf(ask)];
+    const words = [...before, "/bin/sh", "-c", IN_PLACE, "sh", dir, ...wordsOf(ask)];
     const takesInput = ask.input || ask.terminal !== undefined;
     if (takesInput) {
       await run("mkfifo", ["-m", "600", files.pipe]);
@@ -193,7 +193,7 @@ export class TunnelCommand {
     }
     const pipe = takesInput ? files.pipe : "";
     const argv = ["/bin/sh", "-c", enter, "sh", pipe, files.environment, ...words];
-    const child = await spawnShim(argv, entrances, dir, { ...base, [MARK]: id }, { ...files, umask });
+    const child = await spawnShim(argv, entrances, "/", { ...base, [MARK]: id }, { ...files, umask });
     child.once("exit", (code) => {
       this.#ended(readShimEnd(files, shellReportsSignals, code));
     });
@@ -289,11 +289,18 @@ function filesIn(dir: string): Files {
   };
 }
 
+/** The exit code of a command whose user cannot enter its directory, as of one that cannot be executed. */
+const NOT_ENTERED = 126;
 /**
- * Takes the environment from descriptor 7 and then runs the command, as the user of the run. The descriptor
- * is read and not opened again: only the agent's user may open the file.
+ * As the user of the run, enters the directory, takes the environment from descriptor 7 and runs the command.
+ * Before the user was taken on, the run could lead a root agent anywhere, by a link in the place of the
+ * directory. The descriptor is read and not opened again: only the agent's user may open the file.
  */
-const WITH_ENVIRONMENT = 'eval "$(cat <&7)"; exec 7<&-; exec "$@"';
+const IN_PLACE = `cd -P -- "$1" || {
+  echo "drover: the directory of the task is gone, or its user cannot enter it: $1" >&2
+  exit ${NOT_ENTERED}
+}
+shift; unset OLDPWD; eval "$(cat <&7)"; exec 7<&-; exec "$@"`;
 
 /** Commands of a shell that set these variables. A shell cannot set a variable with another name. */
 function exportsOf(env: Record<string, string>): string {

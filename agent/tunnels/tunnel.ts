@@ -28,8 +28,8 @@ export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> 
   attempt: string;
   /** What the client may ask for. */
   kind: TunnelKind;
-  /** The place beside the main process of the attempt; undefined: it does not run. */
-  inside: () => Promise<Inside | undefined>;
+  /** Starts something beside the main process of the attempt. False: there is no such place. */
+  enter: (start: (inside: Inside) => Promise<void>) => Promise<boolean>;
   send: (frame: TunnelFrame) => void;
   /** Whether bytes may be sent now. If not, `pump` is called once they may. */
   maySend: () => boolean;
@@ -141,18 +141,19 @@ export class Tunnel {
     const isOther = ask.kind !== this.#options.kind;
     const wrong = isOther ? "The tunnel was opened for something else." : faultOfAsk(ask);
     if (wrong !== undefined) return this.fail("invalid_request", wrong);
-    const inside = await this.#options.inside();
-    if (inside === undefined) return this.fail("not_running", "The task's command does not run.");
-    try {
-      begin(ask);
-      if (ask.kind === "forward") this.#forward = this.#newForward(ask);
-      else {
-        this.#command = await TunnelCommand.start(this.#commandOptions(), ask, inside);
-        this.#openCommand(this.#command, 0);
+    const isThere = await this.#options.enter(async (inside) => {
+      try {
+        begin(ask);
+        if (ask.kind === "forward") this.#forward = this.#newForward(ask);
+        else {
+          this.#command = await TunnelCommand.start(this.#commandOptions(), ask, inside);
+          this.#openCommand(this.#command, 0);
+        }
+      } catch (error) {
+        this.fail("start_failed", `The command could not be started: ${errorText(error)}`);
       }
-    } catch (error) {
-      this.fail("start_failed", `The command could not be started: ${errorText(error)}`);
-    }
+    });
+    if (!isThere) this.fail("not_running", "The task's command does not run.");
   }
 
   #commandOptions(): CommandOptions {

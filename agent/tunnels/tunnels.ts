@@ -36,8 +36,8 @@ export interface TunnelsOptions {
   stateDir: string;
   now: () => Instant;
   shellReportsSignals: boolean;
-  /** The place beside the main process of an attempt; undefined: it does not run here. */
-  inside: (attempt: string) => Promise<Inside | undefined>;
+  /** Starts something beside the main process of an attempt. False: there is no such place here. */
+  enter: (attempt: string, start: (inside: Inside) => Promise<void>) => Promise<boolean>;
   /** Whether the main process of an attempt runs, as far as is known. */
   isRunning: (attempt: string) => boolean;
 }
@@ -165,7 +165,7 @@ export class Tunnels {
   }
 
   #newTunnel(id: string, attempt: string, kind: TunnelKind): Tunnel {
-    const { now, shellReportsSignals, inside } = this.#options;
+    const { now, shellReportsSignals, enter } = this.#options;
     return new Tunnel({
       id,
       dir: this.#dirOf(id),
@@ -173,7 +173,7 @@ export class Tunnels {
       kind,
       now,
       shellReportsSignals,
-      inside: () => inside(attempt),
+      enter: (start) => enter(attempt, start),
       send: (frame) => this.#say(id, frame),
       maySend: () => this.#turns.maySend(id),
     });

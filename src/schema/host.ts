@@ -164,10 +164,11 @@ export const AttemptReport = z.object({
     "for a task with `outputs` that ended by itself: its result, or why there is none",
   ),
   hold: z
-    .literal("over")
+    .enum(["kept", "over"])
     .optional()
     .describe(
-      "what was kept of the ended attempt (`holdMs`) is not kept any more, and nothing of it is left",
+      "of an ended attempt: `kept`: what is left of it is kept (`holdMs`), or something that was started " +
+        "there may live; `over`: neither, any more; absent: nothing of it was kept",
     ),
   saved: Outcome.optional().describe(
     "after an order with `save`: the snapshot of its placement's data, or why there is none",

@@ -17,6 +17,7 @@ import type { Driver, KillResult, OnTaskEnd, RecoveredState } from "../../agent/
 import { AllocDirs } from "../../agent/exec/files/alloc-dirs.ts";
 import { StickyData } from "../../agent/exec/files/sticky-data.ts";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
+import type { Inside } from "../../agent/exec/processes/inside.ts";
 import { StartFault } from "../../agent/exec/start-fault.ts";
 import { type LocalMessage, Supervisor } from "../../agent/exec/supervisor.ts";
 import { ControlPlane } from "../../agent/plane/control-plane.ts";
@@ -50,12 +51,15 @@ const SCRIPT = {
 };
 const SCRIPTED: TaskSpec = { ...COMMAND, fake: SCRIPT };
 
+const PLACE: Inside = { before: [], entrances: [], dir: "/", umask: undefined, env: {}, base: {} };
+
 class NotingDriver implements Driver {
   readonly name: string;
   readonly log: string[];
   found: RecoveredState | undefined;
   starts: Driver["start"] = async () => "processes";
   killed: KillResult = { killed: false };
+  place: Driver["insideKept"] = async () => PLACE;
 
   constructor(name: string, log: string[]) {
     this.name = name;
@@ -81,8 +85,9 @@ class NotingDriver implements Driver {
   async inside() {
     return undefined;
   }
-  async insideKept() {
-    return undefined;
+  insideKept(...args: Parameters<Driver["insideKept"]>) {
+    this.log.push(`${this.name} looks for the place`);
+    return this.place(...args);
   }
   usage(ids: string[]) {
     return Object.fromEntries(ids.map((id) => [id, { cpuMs: 1, memoryBytes: 2, pids: 3 }]));
@@ -98,6 +103,8 @@ let supervisor: Supervisor;
 let tellEnd: OnTaskEnd;
 let snapshots: Snapshots | undefined;
 let secrets: Record<string, string[]>;
+/** The attempts whose files of secrets were removed. */
+let removed: string[];
 
 async function perform(message: LocalMessage): Promise<HostEvent> {
   const event = await supervisor.perform(message);
@@ -113,6 +120,7 @@ beforeEach(() => {
   log = [];
   snapshots = undefined;
   secrets = {};
+  removed = [];
   fake = new NotingDriver("fake", log);
   exec = new NotingDriver("exec", log);
   allocs = new AllocDirs(dir);
@@ -133,7 +141,11 @@ beforeEach(() => {
     replaceAgent: async () => undefined,
     clockErrorMs: () => 0,
     noticeCommand: undefined,
-    secrets: { ended: async () => undefined, forget: async () => undefined, keepRuns: () => undefined },
+    secrets: {
+      ended: async (id) => void removed.push(id),
+      forget: async () => undefined,
+      keepRuns: () => undefined,
+    },
     secretsOf: (run) => (secrets[run] ?? []).map((value) => Buffer.from(value)),
     tell: (event) => void log.push(event.type),
   });
@@ -262,6 +274,73 @@ describe("whatever the driver", () => {
     await perform({ kind: "pass_on", to: ID, id: ID, signal: "SIGHUP", n: 1 });
     tellEnd(ID, { lost: true });
     expect(log).toEqual(["exec starts", "passing_on", "exec sends SIGHUP", "exited"]);
+  });
+});
+
+describe("tasks.md#kept-4: what is started in a kept run", () => {
+  let kept: TaskSpec | undefined;
+  beforeEach(() => {
+    kept = COMMAND;
+  });
+  const enter = (start: () => Promise<void>) => supervisor.enter(ID, () => kept, start);
+  const note = async () => void log.push("started");
+  /** Somebody releases the run. */
+  const endHold = () => {
+    kept = undefined;
+    return perform({ kind: "end_hold", to: ID, id: ID, waitMs: 0 });
+  };
+
+  test("is started there, and killed with it", async () => {
+    expect(await enter(note)).toBe(true);
+    expect(await endHold()).toEqual({ type: "hold_ended", id: ID });
+    expect(log).toEqual(["exec looks for the place", "started", "fake kills", "exec kills"]);
+  });
+
+  test("never starts behind the kill, however long a user is looked up", async () => {
+    exec.place = (_id, _task, stop) =>
+      new Promise((_, reject) => stop.addEventListener("abort", () => reject(stop.reason)));
+    const entered = enter(note);
+    await expect.poll(() => log).toEqual(["exec looks for the place"]);
+    const over = endHold();
+    expect([await entered, (await over).type]).toEqual([false, "hold_ended"]);
+    expect(log).not.toContain("started");
+  });
+
+  test("nor if the place is found all the same, nor if it comes later", async () => {
+    exec.place = (_id, _task, stop) =>
+      new Promise((resolve) => stop.addEventListener("abort", () => resolve(PLACE)));
+    const entered = [enter(note), enter(note)];
+    await expect.poll(() => log).toEqual(["exec looks for the place"]);
+    const over = endHold();
+    expect(await Promise.all([...entered, enter(note)])).toEqual([false, false, false]);
+    expect((await over).type).toBe("hold_ended");
+    expect(log).toEqual(["exec looks for the place", "fake kills", "exec kills"]);
+  });
+
+  test("has files of secrets that go with it, as those of the run did (secrets.md#files)", async () => {
+    await supervisor.perform({ kind: "kill_tree", to: ID, id: ID, waitMs: 0 });
+    expect(removed).toEqual([ID]);
+    await enter(note);
+    await endHold();
+    expect(removed).toEqual([ID, ID]);
+  });
+
+  test("is there before it is killed", async () => {
+    let isThere = () => {};
+    const entered = enter(() => {
+      log.push("starts");
+      return new Promise((resolve) => {
+        isThere = () => {
+          log.push("started");
+          resolve();
+        };
+      });
+    });
+    await expect.poll(() => log).toContain("starts");
+    const over = endHold();
+    isThere();
+    expect([await entered, (await over).type]).toEqual([true, "hold_ended"]);
+    expect(log.slice(1)).toEqual(["starts", "started", "fake kills", "exec kills"]);
   });
 });
 

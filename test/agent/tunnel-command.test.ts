@@ -1,10 +1,22 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { asMember } from "../../agent/exec/account.ts";
 import type { Inside } from "../../agent/exec/processes/inside.ts";
 import { Tunnels } from "../../agent/tunnels/tunnels.ts";
 import type { TunnelFrame } from "../../src/shared/tunnel/frames.ts";
+import { isRoot, NOBODY } from "../attack/support/swapper.ts";
 import { until } from "../local/support/scratch.ts";
 
 // The commands of tunnels, as real processes (tunnels.md#inside, tunnels.md#survives).
@@ -20,16 +32,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A start of the agent, whose runs have this umask. */
-function agent(umask?: string): Tunnels {
+/** A start of the agent, whose runs have this place. */
+function agent(place: Partial<Inside> = {}): Tunnels {
   const env = { PATH: process.env.PATH ?? "" };
-  const inside: Inside = { before: [], entrances: [], dir, umask, env, base: env };
+  const inside: Inside = { before: [], entrances: [], dir, umask: undefined, env, base: env, ...place };
   const tunnels = new Tunnels({
     stateDir: dir,
     now: () => performance.now(),
     shellReportsSignals: true,
     isRunning: () => true,
-    inside: async () => inside,
+    enter: async (_, start) => {
+      await start(inside);
+      return true;
+    },
   });
   tunnels.connected((text) => said.push(JSON.parse(JSON.parse(text).frame)));
   return tunnels;
@@ -61,12 +76,51 @@ async function ended(tunnels: Tunnels): Promise<TunnelFrame> {
 test.each(["022", "077", "0007"])(
   "a command has the umask of its task: %s (tunnels.md#inside)",
   async (mask) => {
-    const tunnels = agent(mask);
+    const tunnels = agent({ umask: mask });
     asks(tunnels, `umask >${join(dir, "umask")}`);
     expect(await ended(tunnels)).toMatchObject({ t: "exit", code: 0 });
     expect(Number.parseInt(readFileSync(join(dir, "umask"), "utf8"), 8)).toBe(Number.parseInt(mask, 8));
   },
 );
+
+/** What the command has written to this channel. */
+const written = (channel: number) => {
+  const frames = said.flatMap((frame) => (frame.t === "data" && frame.c === channel ? [frame.d] : []));
+  return frames.map((bytes) => Buffer.from(bytes, "base64").toString()).join("");
+};
+
+describe("a command runs in the directory of its task (tunnels.md#inside)", () => {
+  test("which it finds as it is, by no other name", async () => {
+    mkdirSync(join(dir, "a b"));
+    symlinkSync("a b", join(dir, "link"));
+    const env = { PATH: process.env.PATH ?? "", CDPATH: "/", OLDPWD: "/of-the-task" };
+    const tunnels = agent({ dir: join(dir, "link"), env });
+    asks(tunnels, 'pwd; echo "$OLDPWD"');
+    expect(await ended(tunnels)).toMatchObject({ t: "exit", code: 0 });
+    expect(written(0)).toBe(`${realpathSync(dir)}/a b\n/of-the-task\n`);
+  });
+
+  test("and nowhere, if that is gone", async () => {
+    const tunnels = agent({ dir: join(dir, "gone") });
+    asks(tunnels, `: >${join(dir, "ran")}`);
+    expect(await ended(tunnels)).toMatchObject({ t: "exit", code: 126 });
+    expect(written(1)).toContain("the directory of the task is gone, or its user cannot enter it");
+    expect(readdirSync(dir)).not.toContain("ran");
+  });
+
+  test.runIf(isRoot)("X2: and nowhere, if the run has led it to another's (needs root)", async () => {
+    const victim = join(dir, "victim");
+    mkdirSync(join(victim, "inner"), { recursive: true });
+    chmodSync(victim, 0o700);
+    chmodSync(dir, 0o711);
+    symlinkSync(join(victim, "inner"), join(dir, "work"));
+    const before = asMember({ ...NOBODY, name: "nobody", home: "/", groups: [NOBODY.gid] });
+    const tunnels = agent({ dir: join(dir, "work"), before });
+    asks(tunnels, "pwd");
+    expect(await ended(tunnels)).toMatchObject({ t: "exit", code: 126 });
+    expect(written(0)).toBe("");
+  });
+});
 
 test("what had not begun when the agent died begins for its client (tunnels.md#survives)", async () => {
   const begun = join(dir, "tunnels", ID);

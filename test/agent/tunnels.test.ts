@@ -27,9 +27,9 @@ beforeEach(() => {
     now: () => performance.now(),
     shellReportsSignals: true,
     isRunning: () => true,
-    inside: async (attempt) => {
+    enter: async (attempt) => {
       entered.push(attempt);
-      return undefined;
+      return false;
     },
   });
   tunnels.connected((text) => said.push(JSON.parse(JSON.parse(text).frame)));

@@ -325,6 +325,8 @@ describe("a pool (projects.md#pools)", () => {
       { run: "web.own", until },
     ];
     expect(workerFor("web", { ...worker, project: null, kept })?.kept).toEqual([{ run: "web.own", until }]);
+    const others = { ...worker, project: null, kept: kept.slice(0, 1) };
+    expect(workerFor("web", others)).toEqual(workerFor("web", { ...worker, project: null }));
   });
 
   test("that is unknown costs no look-up for each question", async () => {

@@ -105,19 +105,13 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...about, kind: "forget" }] : [];
   // An attempt that is stopped before its start is killed, too: the start may be in progress.
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
-  if (main === "over" || overdue) return [killTree(attempt)];
+  if (main === "over" || overdue) return [{ ...about, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...about, kind: "signal", signal: stop.signal }];
   if (main === "waiting" && task !== undefined && mayStart) {
     return [{ ...about, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
   }
   const [next] = main === "running" ? signalsLeft(attempt) : [];
   return next === undefined ? [] : [{ ...about, kind: "pass_on", ...next }];
-}
-
-function killTree(attempt: AttemptState): HostMessage {
-  const { id, hold } = attempt;
-  const keeps = hold?.phase === "possible" ? { keeps: true as const } : {};
-  return { to: id, id, kind: "kill_tree", waitMs: killWaitMs(attempt), ...keeps };
 }
 
 /** The signals that have not been sent yet, in their order (host-protocol.md#orders). */

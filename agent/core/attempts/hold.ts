@@ -18,6 +18,12 @@ export function mayBeInside({ hold }: AttemptState): boolean {
   return hold?.phase === "kept" || hold?.phase === "ending";
 }
 
+/** What a report says of the hold. Undefined: nothing of the attempt was kept (host-protocol.md#report). */
+export function saidOfHold({ hold, treeGone }: AttemptState): "kept" | "over" | undefined {
+  if (!treeGone || hold === undefined || hold.phase === "possible") return undefined;
+  return hold.phase === "over" ? "over" : "kept";
+}
+
 /** The attempt after its last process has ended: what is left is kept, unless that is over already. */
 export function withHoldBegun(attempt: AttemptState): AttemptState {
   const { hold } = attempt;

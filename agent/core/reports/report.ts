@@ -3,6 +3,7 @@ import type { AttemptReport, Report } from "../../../src/schema/host.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";
+import { saidOfHold } from "../attempts/hold.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { staleReport } from "../attempts/remains.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
@@ -62,7 +63,8 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, hold, secretsOnDisk, peaks, by = "processes" } = attempt;
+  const { timedOut, collected, saved, secretsOnDisk, peaks, by = "processes" } = attempt;
+  const hold = saidOfHold(attempt);
   const log = logOf(attempt);
   return {
     id,
@@ -75,7 +77,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
     ...(treeGone && peaks !== undefined ? { peaks } : {}),
     ...(saved === undefined ? {} : { saved }),
-    ...(hold?.phase === "over" && treeGone ? { hold: "over" as const } : {}),
+    ...(hold === undefined ? {} : { hold }),
     ...(timedOut ? { timedOut } : {}),
     ...(secretsOnDisk ? { secretsOnDisk } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),

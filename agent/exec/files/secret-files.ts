@@ -1,6 +1,20 @@
 // Where are the files of an attempt's secrets, and when are they removed (secrets.md#files)?
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchownSync,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
+import { errorCode } from "../../../posix/errors.ts";
 import { findMemoryDir, MEMORY_ROOTS, openMemoryDir } from "../../../posix/memory-dir.ts";
 import { keyOf } from "../processes/dirs.ts";
 import { removeTree } from "./tree.ts";
@@ -13,6 +27,8 @@ const PRIVATE_DIR = 0o700;
 const READ_ONLY = 0o400;
 /** Others may pass through to a name that they know. */
 const PASSABLE = 0o711;
+/** A file that is new, and never one to which a link leads. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** Members of the placement's group may pass through. */
 const PASSABLE_BY_GROUP = 0o710;
 
@@ -45,24 +61,29 @@ export class SecretFiles {
   }
 
   /**
-   * Writes the files of an attempt, which nobody but their owner can read. `owner`: the user of the task, if
-   * it is another one than the agent's. Other runs of this user are not in the group, so they cannot pass.
+   * Writes the files of an attempt, which nobody but their owner can read. Files that are there stay, since
+   * commands may be using them. `owner`: the user of the task, if it is another one than the agent's. Other
+   * runs of this user are not in the group, so they cannot pass.
+   *
+   * The files are made in a directory that is the agent's alone, which then gets its name. The user never has
+   * power over a directory in which the agent, which may be root, still makes or changes anything.
    */
   write(id: string, values: ReadonlyMap<string, Uint8Array>, owner: Owner | undefined): void {
     const { dir } = this.make(id);
-    for (const [name, value] of values) {
-      if (basename(name) !== name) throw new Error(`"${name}" is not the name of a file`);
-      const file = join(dir, name);
-      rmSync(file, { force: true });
-      writeFileSync(file, value, { flag: "wx", mode: READ_ONLY });
-      if (owner !== undefined) chownSync(file, owner.uid, owner.gid);
+    const folder = join(dir, "..");
+    if (readdirSync(dir).length === 0) {
+      const fresh = join(folder, "fresh");
+      rmSync(fresh, { recursive: true, force: true });
+      mkdirSync(fresh, { mode: PRIVATE_DIR });
+      for (const [name, value] of values) writeNew(fresh, name, value, owner);
+      putInPlace(fresh, dir);
     }
     if (owner === undefined) return;
-    const folder = join(dir, "..");
     chmodSync(join(folder, ".."), PASSABLE);
-    chownSync(folder, process.geteuid?.() ?? 0, owner.group);
+    lchownSync(folder, process.geteuid?.() ?? 0, owner.group);
     chmodSync(folder, PASSABLE_BY_GROUP);
-    chownSync(dir, owner.uid, owner.gid);
+    // Its name cannot be given to anything else: the folder around it is the agent's.
+    lchownSync(dir, owner.uid, owner.gid);
   }
 
   /** Removes the directory of an attempt, if there is one, and the link if it was the last. */
@@ -88,5 +109,26 @@ export class SecretFiles {
     if (readdirSync(path).length > 0) return;
     rmdirSync(path);
     rmSync(this.#link, { force: true });
+  }
+}
+
+function writeNew(dir: string, name: string, value: Uint8Array, owner: Owner | undefined): void {
+  if (basename(name) !== name) throw new Error(`"${name}" is not the name of a file`);
+  const file = openSync(join(dir, name), NEW_FILE, READ_ONLY);
+  try {
+    writeFileSync(file, value);
+    if (owner !== undefined) fchownSync(file, owner.uid, owner.gid);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Puts a directory in the place of an empty one. One that is not empty any more stays. */
+function putInPlace(fresh: string, dir: string): void {
+  try {
+    renameSync(fresh, dir);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw error;
+    rmSync(fresh, { recursive: true });
   }
 }

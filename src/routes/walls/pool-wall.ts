@@ -118,8 +118,10 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
   if (worker.project !== null && worker.project !== project) return undefined;
   const isOwn = (run: string) => projectOfRun(run) === project;
   const runs = worker.runs.filter(isOwn);
-  const kept = worker.kept?.filter(({ run }) => isOwn(run));
-  const shown = { ...worker, runs, ...(kept === undefined ? {} : { kept }) };
+  const kept = worker.kept?.filter(({ run }) => isOwn(run)) ?? [];
+  const shown: Worker = { ...worker, runs, kept };
+  // An empty list would say that somebody else's run is kept.
+  if (kept.length === 0) delete shown.kept;
   if (!("lastRun" in worker) || worker.lastRun === null) return shown;
   return isOwn(worker.lastRun.run) ? shown : { ...shown, lastRun: null };
 }

@@ -27,12 +27,16 @@ const attemptOf = (host: Driven) => {
   return found;
 };
 const phaseOf = (host: Driven) => attemptOf(host).hold?.phase;
-const saysOver = (host: Driven) => reportOfAttempt(attemptOf(host), host.now).hold === "over";
+const saidOf = (host: Driven) => reportOfAttempt(attemptOf(host), host.now).hold;
+const saysOver = (host: Driven) => saidOf(host) === "over";
 
-test("its secrets outlive its processes, and it is reported as ended at once", () => {
-  expect(busy().tell(failed).message("kill_tree")).toMatchObject({ keeps: true });
-  expect(busyHost().tell(failed).message("kill_tree")).not.toHaveProperty("keeps");
-  expect(reportOfAttempt(attemptOf(over()), 0)).toMatchObject({ state: "exited", exit: { code: 3 } });
+test("its processes are killed as those of any other, and it is reported as ended at once", () => {
+  expect(busy().tell(failed).message("kill_tree")).toEqual(busyHost().tell(failed).message("kill_tree"));
+  expect(reportOfAttempt(attemptOf(over()), 0)).toMatchObject({
+    state: "exited",
+    exit: { code: 3 },
+    hold: "kept",
+  });
 });
 
 describe("tasks.md#kept-5: what ends the hold here", () => {
@@ -57,6 +61,7 @@ describe("tasks.md#kept-5: what ends the hold here", () => {
     ["the agent ends", () => kept().tell({ type: "shutdown" })],
   ])("%s: what runs there is killed", (_, host) => {
     const ending = host();
+    expect(saidOf(ending)).toBe("kept");
     expect([phaseOf(ending), ending.owed()]).toEqual(["ending", expect.arrayContaining(["end_hold"])]);
     expect(saysOver(ending)).toBe(false);
     expect(saysOver(ending.tell(endedHold))).toBe(true);
@@ -139,7 +144,7 @@ describe("tasks.md#kept-5: the next start of the agent", () => {
   });
 
   test("kills what is left of an attempt that had just ended", () => {
-    expect(next(busy().tell(failed)).message("kill_tree")).toMatchObject({ keeps: true });
+    expect(next(busy().tell(failed)).owed()).toEqual(["kill_tree"]);
   });
 });
 

@@ -6,6 +6,7 @@ import { summaryOf } from "../../../src/core/allocation/summary.ts";
 import { tunnelPlace } from "../../../src/core/allocation/user/tunnels.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
+import type { Why } from "../../../src/schema/why.ts";
 import {
   abort,
   EXIT,
@@ -130,6 +131,21 @@ describe("what a kept run is to others (tasks.md#kept)", () => {
     expect(summaryOf(state).keptUntil).toBe(new Date(UNTIL).toISOString());
   });
 
+  test("why: it says so if its host is silent, until when it can be", () => {
+    const at = new Date(T0 + 90_000).toISOString();
+    const silent: Why = {
+      state: "running",
+      reason: { code: "silent", text: "nothing heard for 40 s" },
+      next: { code: "lose_runs", action: "end what is placed there", at, waitsFor: "host" },
+      chain: [],
+    };
+    const { reason, next, chain } = whyOf(letGo(), silent, "w1", T0);
+    expect(reason.text).toMatch(/lets it go: .*, and its host is silent: nothing heard for 40 s$/);
+    expect(next).toMatchObject({ at, action: "worker w1: end what is placed there" });
+    expect(chain.map(({ what }) => what)).toEqual([`run ${RUN}`, "worker w1"]);
+    expect(whyOf(kept(), silent, "w1", T0).next.at).toBe(at);
+  });
+
   test("a price that nobody knows is not invented", () => {
     expect(readRun(kept(), T0).kept).toMatchObject({ perHour: null, cost: null });
   });
@@ -230,8 +246,16 @@ describe("tasks.md#kept-3: what ends a hold", () => {
     expect([record.hold, record.ended, record.outcome?.exitCode]).toEqual([undefined, true, 3]);
   });
 
-  test("a report that says nothing of the hold does not end it", () => {
-    expect(runAt(letGo(), T0 + 2, observed([FAILED])).record.hold).toBeDefined();
+  test.each<[string, AttemptReport]>([
+    ["keeps it, or still kills there", { ...FAILED, hold: "kept" }],
+    ["has not heard of its end yet", { id: FIRST, state: "running", startedAgoMs: 0 }],
+  ])("a report of a host that %s does not end it", (_, report) => {
+    expect(runAt(letGo(), T0 + 2, observed([report])).record.hold).toBeDefined();
+  });
+
+  test("an agent that is older than `keep` says nothing of it: nothing is kept (compat.md#hosts)", () => {
+    const { record } = runAt(kept(), T0 + 1, observed([FAILED]));
+    expect([record.hold, record.ended, record.endedEpoch]).toEqual([undefined, true, 1]);
   });
 
   test("a release that comes twice changes nothing more", () => {

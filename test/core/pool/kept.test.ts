@@ -101,6 +101,13 @@ test("a kept run does not count in its array: the next one starts (pool.md#array
 });
 
 describe("its row", () => {
+  test("frees its place once its allocation has lost it, and keeps how it ended (tasks.md#kept-4)", () => {
+    const sent = { run: "a", submittedAt: T0 };
+    const lost = at(begun(), T0 + MINUTE, { type: "poke_run_answered", sent, answer: { kind: "no_such" } });
+    expect(rowOf(lost, "a")).toMatchObject({ state: "complete", exitCode: 3, ended: 1, keptUntil: null });
+    expect(placedOnes(at(lost, T0 + MINUTE, run("b", vcpus(2))))).toEqual(["b"]);
+  });
+
   test("is not forgotten while it is kept, however old it is", () => {
     const late = T0 + 400 * 24 * 60 * MINUTE;
     expect(owed(at(begun(), late, tick), late, "forget")).toEqual([]);

@@ -1,4 +1,5 @@
 // For how long is the machine of a failed run kept, so that people can look into it (tasks.md#kept)?
+import { hasEnded } from "../../../probes/report.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { hasFailed } from "../../../shared/run-state.ts";
@@ -93,16 +94,17 @@ export function heldAttempts(record: AllocationRecord): WantedAttempt[] {
 }
 
 /**
- * Applies a report on a held placement. The hold is over once the host says so of each task: then no process
- * of it is left there (rule R2).
+ * Applies a report on a held placement. The hold is over once the host keeps no task: then no process of it
+ * is left there (rule R2). An agent that keeps something says so in each report. One that says nothing of it
+ * has never kept anything, since it is older than `keep`.
  */
 export function foldHeld(run: PlacedRun, { attempts }: Observed): void {
   const { hold } = run.record;
   if (hold === undefined) return;
-  const said = attempts.filter(({ hold: word, state }) => word === "over" || state === "gone");
-  const over = [...new Set([...hold.over, ...said.map(({ id }) => id)])];
-  if (over.length !== hold.over.length) run.set({ hold: { ...hold, over } });
   const wanted = heldAttempts(run.record);
+  const said = attempts.filter((one) => one.hold !== "kept" && hasEnded(one)).map(({ id }) => id);
+  const over = wanted.map(({ id }) => id).filter((id) => hold.over.includes(id) || said.includes(id));
+  if (over.length !== hold.over.length) run.set({ hold: { ...hold, over } });
   if (wanted.every(({ id }) => over.includes(id))) endHold(run, "gone", run.now);
 }
 

@@ -47,7 +47,7 @@ export function whyOf(state: Existing, other: Why | null, worker: string | null,
   const phase = phaseOf(state);
   const { description } = statusOf(state);
   const chain: Why["chain"] = [{ what: `run ${record.id}`, state: stateOf(phase), text: description }];
-  if (other !== null && phase.kind !== "ended") {
+  if (other !== null && (phase.kind !== "ended" || isHeld(record))) {
     const what = worker === null ? `pool ${record.spec.pool}` : `worker ${worker}`;
     chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
   }
@@ -80,7 +80,7 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
   const limit = timeEnd(record, now);
   switch (phase.kind) {
     case "ended": {
-      if (isHeld(record)) return causeOfHold(record, context);
+      if (isHeld(record)) return onHost(causeOfHold(record, context), context);
       const code = phase.outcome.failure?.code ?? "ended";
       return because(code, context.description, nextBy("nothing", "nothing: it has ended", null));
     }

@@ -257,8 +257,16 @@ export function foldRunAnswer(
   }
   if (type === "poke_run_answered") state.memo.index.lastHeard.note(key, now);
   if (isOwn) foldRun(state, answer.run, now);
-  else if (!isTerminal(row.state)) {
-    const over = { state: "unknown", wants: "nothing", ended: row.opened, heardAt: now } as const;
+  else if (isLeft(row)) {
+    // A run that has ended, and that its machine has kept, ended as its row says.
+    const known = isTerminal(row.state) ? row.state : "unknown";
+    const over = {
+      state: known,
+      wants: "nothing",
+      keptUntil: null,
+      ended: row.opened,
+      heardAt: now,
+    } as const;
     state.runs.set(key, { ...row, ...over }, now);
   }
   const known = state.runs.get(key);
