@@ -1,6 +1,7 @@
 // Which tunnel sends next, so that all together keep the pace of the host's socket (tunnels.md#pace)?
 import type { Instant, Millis } from "../../src/shared/machine.ts";
-import { afterFrame, fullTunnelPace, type TunnelPace, waitOf } from "../core/tunnel-pace.ts";
+import { TUNNEL_UNITS, unitsOfFrame } from "../../src/shared/tunnel/host-units.ts";
+import { afterFrame, fullTunnelPace, type TunnelPace, waitOf } from "../../src/shared/tunnel/pace.ts";
 
 /** Lets tunnels send while the pace allows, and those that it has held back in turns. */
 export class Turns {
@@ -8,6 +9,8 @@ export class Turns {
   readonly #pump: (id: string) => void;
   /** The tunnels that have bytes to send, in their order. */
   readonly #held = new Set<string>();
+  /** The tunnel whose turn it is. */
+  #turn: string | undefined;
   #pace: TunnelPace;
   #timer: NodeJS.Timeout | undefined;
 
@@ -15,12 +18,13 @@ export class Turns {
   constructor(now: () => Instant, pump: (id: string) => void) {
     this.#now = now;
     this.#pump = pump;
-    this.#pace = fullTunnelPace(now());
+    this.#pace = fullTunnelPace(TUNNEL_UNITS, now());
   }
 
-  /** Whether a tunnel may send bytes now. If not, it is pumped once it may. */
+  /** Whether a tunnel may send bytes now. If not, it is pumped once it may, behind those that wait. */
   maySend(id: string): boolean {
-    if (this.#waitMs === 0) return true;
+    const isNext = this.#held.size === 0 || this.#turn === id;
+    if (isNext && this.#waitMs === 0) return true;
     this.#held.add(id);
     this.#wait();
     return false;
@@ -28,7 +32,7 @@ export class Turns {
 
   /** A frame with this many characters has been sent. */
   sent(chars: number): void {
-    this.#pace = afterFrame(this.#pace, chars, this.#now());
+    this.#pace = afterFrame(this.#pace, unitsOfFrame(chars), this.#now());
   }
 
   get #waitMs(): Millis {
@@ -45,8 +49,10 @@ export class Turns {
     for (const id of [...this.#held]) {
       if (this.#waitMs > 0) break;
       this.#held.delete(id);
+      this.#turn = id;
       this.#pump(id);
     }
+    this.#turn = undefined;
     if (this.#held.size > 0) this.#wait();
   }
 }
