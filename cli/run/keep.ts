@@ -1,5 +1,6 @@
 // How is a run kept when it fails: the flag `--keep`, and what people are told about such a run?
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
 import { durationMs, formatDuration } from "../../src/shared/duration.ts";
 import { DEFAULT_KEEP_MS, MAX_KEEP_MS } from "../../src/shared/limits.ts";
@@ -69,4 +70,21 @@ export function keptLines(run: RunStatus, now: number): string[] {
 function priceText({ perHour, cost }: NonNullable<RunStatus["kept"]>): string {
   if (!perHour || cost === null) return "";
   return `, for ${money(perHour)} an hour, ${money(cost)} until then`;
+}
+
+/** How long the host of a run may take to confirm that nothing is left. */
+const CONFIRM_MS = 30_000;
+
+/** Asks to release a run, and says how that went. Throws if the control plane refuses it. */
+export async function releaseRun(
+  { runs }: Client,
+  run: Pick<RunStatus, "id" | "kept">,
+): Promise<{ isOver: boolean; text: string }> {
+  const { kept } = await runs.release(run.id, { waitMs: CONFIRM_MS });
+  if (kept === undefined) {
+    return { isOver: true, text: run.kept === undefined ? "was not kept" : "is released" };
+  }
+  const { worker } = kept;
+  const text = `is not released yet: worker ${worker} has not confirmed it, and lets it go when it can`;
+  return { isOver: false, text };
 }

@@ -8,7 +8,7 @@ import { type Context, connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { again } from "../run/again.ts";
 import { submitted } from "../run/attended.ts";
-import { addKeep, DEFAULT_KEEP, keptText } from "../run/keep.ts";
+import { addKeep, DEFAULT_KEEP, keptText, releaseRun } from "../run/keep.ts";
 import { refusal } from "../run/refusal.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { personAtTerminal } from "../terminal/ask.ts";
@@ -23,9 +23,6 @@ interface DebugFlags {
 
 /** The best shell that the machine has. */
 const SHELL = ["/bin/sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"];
-
-/** How long the host of a run may take to confirm that nothing is left. */
-const CONFIRM_MS = 30_000;
 
 const HELP = `
 A run that is still kept (drover run --keep) is not run again: the shell opens at once.
@@ -119,9 +116,9 @@ async function look(io: Io, client: Client, run: RunStatus, { task }: DebugFlags
     await io.say(printable(`Run ${run.id} is kept ${keptText(after, client.now())}.`));
     return 0;
   }
-  await client.runs.release(run.id, { waitMs: CONFIRM_MS });
-  await io.say(`Run ${run.id} is released.`);
-  return 0;
+  const { isOver, text } = await releaseRun(client, after);
+  await io.say(printable(`Run ${run.id} ${text}.`));
+  return isOver ? 0 : EXIT.drover;
 }
 
 /** Whether the machine may go. Whoever does not answer has not decided to keep it. */

@@ -3,11 +3,10 @@ import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
+import { releaseRun } from "../run/keep.ts";
 import { RUNS_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
-
-/** How long the host of a run may take to confirm that nothing is left. */
-const CONFIRM_MS = 30_000;
+import { printable } from "../terminal/text.ts";
 
 const HELP = `
 A run that was submitted with --keep and has failed is kept on its machine for a while.
@@ -31,13 +30,9 @@ export function addRelease(program: Command, io: Io, exitWith: (code: number) =>
     .action(async (texts: string[]) => {
       const { client } = connect(io);
       const release = async (id: string): Promise<boolean> => {
-        const before = await client.runs.get(id);
-        const { kept } = await client.runs.release(id, { waitMs: CONFIRM_MS });
-        const worker = kept?.worker ?? "";
-        const slow = `is not released yet: worker ${worker} has not confirmed it, and lets it go when it can`;
-        const done = before.kept === undefined ? "was not kept" : "is released";
-        await io.stdout.write(`${id} ${kept === undefined ? done : slow}\n`);
-        return kept === undefined;
+        const { isOver, text } = await releaseRun(client, await client.runs.get(id));
+        await io.stdout.write(`${id} ${printable(text)}\n`);
+        return isOver;
       };
       const asking = { io, client, changes: true };
       const wentWell = await forEachOf(io, texts, (text) => withRun(asking, text, release));
