@@ -63,13 +63,19 @@ describe("a kept run", () => {
     expect([copied.code, readFileSync(join(home, "copy"), "utf8")], copied.stderr).toEqual([0, "here\n"]);
   });
 
-  test("of another user is entered as that user", { skip: process.geteuid?.() !== 0 }, async () => {
+  test("of another user is entered as that user, who has its secrets", {
+    skip: process.geteuid?.() !== 0,
+  }, async () => {
     // The directories of this Drover are closed to other users.
     const argv = ["sh", "-c", "id -un; exit 3"];
-    const tasks = [{ name: "main", argv, user: "nobody", dir: "/", restart: { attempts: 0 } }];
+    await up.json(200, "PUT", "/v1/secrets/its-key", { value: "battery-staple" });
+    const secrets = { file: { secret: "its-key", as: "file" } };
+    const tasks = [{ name: "main", argv, user: "nobody", dir: "/", secrets, restart: { attempts: 0 } }];
     await kept("as-nobody", { argv: undefined, tasks, reschedule: { attempts: 0 } });
     const { stdout, stderr } = await exec("as-nobody", "id -un; pwd");
     expect(stdout.toString(), stderr).toBe("nobody\n/\n");
+    const again = await exec("as-nobody", 'cat "$DROVER_SECRETS_DIR/file"; ls -l "$DROVER_SECRETS_DIR"');
+    expect(again.stdout.toString(), again.stderr).toMatch(/^battery-staple.* nobody /s);
   });
 
   test("of a group is entered where it failed first, or where one likes (tasks.md#kept-2)", async () => {
