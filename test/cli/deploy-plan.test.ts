@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { configurationFor } from "../../cli/deploy/configuration.ts";
 import type { Facts, Running } from "../../cli/deploy/facts.ts";
+import { wranglerFailed } from "../../cli/deploy/failure.ts";
 import { type Plan, planOf, type Wanted } from "../../cli/deploy/plan.ts";
 import { compareVersions } from "../../cli/deploy/versions.ts";
 import { PROTOCOLS } from "../../src/shared/compat.ts";
@@ -261,4 +262,14 @@ test.each<[string, string, -1 | 0 | 1]>([
 ])("version %s against %s: %i (deploy.md#upgrade)", (one, other, order) => {
   expect(Math.sign(compareVersions(one, other))).toBe(order);
   expect(Math.sign(compareVersions(other, one))).toBe(order === 0 ? 0 : -order);
+});
+
+test.each<[text: string, isOfZone: boolean]>([
+  ["Could not find zone for `drover.acme.example`. Make sure the domain is set up", true],
+  ["Can't deploy to custom domains that belong to another account", true],
+  ["The time zone of the schedule is unknown", false],
+])("a failure that says %s is about the zone of a domain: %s (deploy.md#domains)", (text, isOfZone) => {
+  const said = { code: 1, stdout: "", stderr: text, failure: undefined };
+  const { hints } = wranglerFailed("upload the Worker", said);
+  expect(hints.includes("The domain must be in a zone of this account.")).toBe(isOfZone);
 });

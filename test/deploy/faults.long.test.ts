@@ -166,14 +166,15 @@ describe("a refusal of the account says what to do, and the command goes on from
   });
 });
 
-test("a package without wrangler beside it has npm fetch the version that it was tested with", async () => {
+test("a package without its own wrangler has npm fetch the version that it was tested with", async () => {
   const folder = mkdtempSync(join(tmpdir(), "drover-package-"));
   const command = await packageOf("0.1.0", folder);
   const [bin, asked] = [join(folder, "bin"), join(folder, "asked")];
   mkdirSync(bin);
-  // It hides the wrangler of this checkout, which is not beside a package elsewhere.
+  // Node finds a wrangler of another version, as it does a global one.
   mkdirSync(join(folder, "node_modules/wrangler"), { recursive: true });
-  writeFileSync(join(folder, "node_modules/wrangler/package.json"), "{}");
+  const other = { version: "4.0.0", bin: { wrangler: "bin/wrangler.js" } };
+  writeFileSync(join(folder, "node_modules/wrangler/package.json"), JSON.stringify(other));
   // It stands for npm's, and runs the wrangler of this checkout.
   const npx = `#!/bin/sh\necho "$1 $2" >"${asked}"\nshift 2\nexec "${process.execPath}" "${WRANGLER}" "$@"\n`;
   writeFileSync(join(bin, "npx"), npx, { mode: 0o755 });
