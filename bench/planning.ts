@@ -150,6 +150,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     lowest: () => undefined,
     sums: () => new Map(),
     forget: () => {},
+    hasForgettable: () => false,
     hasMoreThan: () => false,
     hasFrom: () => false,
     beyond: () => ({ rows: "", bytes: "" }),

@@ -49,14 +49,23 @@ export function poolsOf(target: Target) {
   };
 }
 
+/** Which workers a list has. */
+export interface WorkerFilter {
+  pool?: string;
+  states?: readonly WorkerState[];
+  limit?: number;
+  cursor?: string | undefined;
+}
+
 /** The routes of workers. Each POST sets a state, so repeating a POST is harmless. */
 export function workersOf(target: Target) {
   const setBehavior =
     (how: "holdWorker" | "drainWorker" | "resumeWorker") => (id: string, options?: CallOptions) =>
       ask(target, how, { path: { id } }, { ...options, repeatable: true });
   return {
-    list: (filter: { pool?: string; states?: readonly WorkerState[] } = {}, options?: CallOptions) =>
-      ask(target, "listWorkers", { query: { pool: filter.pool, state: filter.states } }, options),
+    /** One page of the workers; `next` of the answer is the `cursor` of the next page. */
+    list: ({ states, ...filter }: WorkerFilter = {}, options?: CallOptions) =>
+      ask(target, "listWorkers", { query: { ...filter, state: states } }, options),
 
     get: (id: string, options?: CallOptions) => ask(target, "getWorker", { path: { id } }, options),
 

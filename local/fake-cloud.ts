@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
-import type { PoolConfig } from "../client/types.ts";
+import { ApiError } from "../client/errors.ts";
+import type { PoolConfig, PoolView } from "../client/types.ts";
+import { credentialsOf } from "../src/shared/cloud/account.ts";
 import { errorText } from "../src/shared/words.ts";
 import type { FakeCloudName } from "./fake-clouds.ts";
 import { pathIn } from "./state/names.ts";
@@ -100,15 +102,23 @@ async function settle(
   pool: PoolConfig,
   value: string,
 ): Promise<void> {
-  const isThere = await pools.get(name).then(
-    () => true,
-    () => false,
-  );
   try {
+    // An error that says nothing of the pool must not have it replaced.
+    const there = await pools.get(name).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    });
     // A fake may have other credentials each time.
-    await secrets.set(name, { value, use: "provider" });
-    if (!isThere) await pools.put(name, pool);
+    if (there === undefined || namesSecret(there.config, name))
+      await secrets.set(name, { value, use: "provider" });
+    if (there === undefined) await pools.put(name, pool);
   } catch (error) {
     throw new UpError(`The control plane did not take the pool "${name}": ${errorText(error)}`);
   }
+}
+
+/** Whether a pool gets this secret. The secret of any other pool is a user's own, whatever it is called. */
+function namesSecret({ provider }: PoolView["config"], name: string): boolean {
+  const credentials = credentialsOf<unknown, unknown>(provider)?.value;
+  return typeof credentials === "object" && Object(credentials).secret === name;
 }

@@ -225,8 +225,13 @@ function objectType(schema, indent) {
   );
   const named = members.length === 0 ? [] : [`{\n${members.join("")}${indent}}`];
   const others =
-    typeof additionalProperties === "object" ? [`Record<string, ${typeOf(additionalProperties)}>`] : [];
+    typeof additionalProperties === "object" ? [`Record<string, ${valueType(additionalProperties)}>`] : [];
   return [...named, ...others].join(" & ") || "Record<string, never>";
+}
+
+/** @param {Schema} schema What further members have: `{}` is zod's `looseObject`. */
+function valueType(schema) {
+  return Object.keys(schema).length === 0 ? "unknown" : typeOf(schema);
 }
 
 /** @param {string} name @param {boolean} required @param {string} type */

@@ -1,7 +1,7 @@
 import { viaOf } from "./core/audit/via.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
-import { type Env, issuerNetworkOf, urlOf } from "./objects/env.ts";
+import { deployedAs, type Env, issuerNetworkOf, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/messages/stubs.ts";
 import { createApp } from "./routes/app.ts";
 import { CLOCK_WAS_SET, confirmedBy } from "./shared/time/clock.ts";
@@ -28,6 +28,7 @@ export default {
       issuers: issuerNetworkOf(env),
       objects,
       hasBucket: env.LOGS !== undefined,
+      deployed: deployedAs(env),
       assets: env.ASSETS,
       now: droverNow,
       requestId: via.requestId,

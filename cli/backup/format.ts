@@ -30,13 +30,20 @@ export interface WebhookLine extends WebhookRequest {
   project: string;
 }
 
+/** A pool. `secretProject`: whose secret its provider names; absent: it names none. */
+export interface PoolLine<Config = PoolConfig> {
+  name: string;
+  config: Config;
+  secretProject?: string;
+}
+
 /** A line of a backup. What restores nothing stands there for people: secrets by name, and the history. */
 export type Line =
   | { kind: "project"; name: string }
   | ({ kind: "token" } & TokenLine)
   | ({ kind: "trust_rule" } & RuleLine)
   | ({ kind: "secret" } & Pick<StoredSecret, "name" | "project" | "use">)
-  | { kind: "pool"; name: string; config: ShownPoolConfig }
+  | ({ kind: "pool" } & PoolLine<ShownPoolConfig>)
   | ({ kind: "webhook" } & WebhookLine)
   | { kind: "run"; run: RunSummary }
   | { kind: "audit"; entry: AuditEntry };
@@ -62,7 +69,7 @@ export interface Contents {
   projects: string[];
   tokens: TokenLine[];
   trustRules: RuleLine[];
-  pools: { name: string; config: PoolConfig }[];
+  pools: PoolLine[];
   webhooks: WebhookLine[];
   secrets: Pick<StoredSecret, "name" | "project" | "use">[];
   counts: Counts;
@@ -171,7 +178,8 @@ function lineOf(text: string): Line {
   if (line === undefined) throw new BackupFault("a line of it is no JSON");
   const { kind } = line;
   if (!KINDS.some((one) => one === kind)) throw new BackupFault(`it has a line of an unknown kind: ${kind}`);
-  return line as unknown as Line; // the digest of the last line says that it is as it was written
+  // The last line finds what is cut off or damaged, and the control plane judges each thing.
+  return line as unknown as Line;
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {

@@ -1,16 +1,16 @@
 // What would a restore do to each thing of a backup, given what is there (backup.md#restore)?
 import { isDeepStrictEqual } from "node:util";
-import type { PoolConfig, ShownPoolConfig, WebhookFields } from "../../client/types.ts";
-import { DEFAULT_PROJECT, nameIn } from "../../src/shared/access/project.ts";
+import type { PoolConfig, ShownPoolConfig, StoredSecret, WebhookFields } from "../../client/types.ts";
+import { DEFAULT_PROJECT, nameIn, projectsServed } from "../../src/shared/access/project.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
-import type { Contents, WebhookLine } from "./format.ts";
+import type { Contents, PoolLine, WebhookLine } from "./format.ts";
 
 /** What is there: pools and webhooks as they are shown, and the secrets that pools can name. */
 export interface Present {
   projects: readonly string[];
   pools: readonly { name: string; config: ShownPoolConfig }[];
   webhooks: readonly WebhookLine[];
-  providerSecrets: readonly string[];
+  providerSecrets: readonly Pick<StoredSecret, "name" | "project">[];
 }
 
 /** What a restore does to a pool or a webhook. `skip`: nothing, for a reason that somebody can end. */
@@ -23,7 +23,7 @@ export interface Step<Thing> {
 
 export interface Plan {
   projects: Step<string>[];
-  pools: Step<{ name: string; config: PoolConfig }>[];
+  pools: Step<PoolLine>[];
   webhooks: Step<WebhookLine>[];
 }
 
@@ -41,7 +41,7 @@ export function planOf(contents: Contents, present: Present, overwrite: boolean)
     })),
     pools: contents.pools.map((pool) => {
       const there = present.pools.find(({ name }) => name === pool.name)?.config;
-      const obstacle = obstacleOf(pool.config, there !== undefined, present.providerSecrets);
+      const obstacle = obstacleOf(pool, there !== undefined, present.providerSecrets);
       return stepOf(pool.name, pool, [there, pool.config], { obstacle, overwrite });
     }),
     webhooks: contents.webhooks.map((webhook) => {
@@ -70,19 +70,32 @@ function stepOf<Thing>(
   return { ...step, action: there === undefined ? "create" : "change" };
 }
 
-/** Why a pool cannot be stored: a backup has no values of secrets. */
+/**
+ * Why a pool cannot be stored (backup.md#secrets): a backup has no values of secrets, and a pool that names
+ * the secret of a project is stored within that project alone.
+ */
 function obstacleOf(
-  { provider }: PoolConfig,
+  { config, secretProject }: PoolLine,
   isThere: boolean,
-  secrets: readonly string[],
+  secrets: Present["providerSecrets"],
 ): string | undefined {
+  const { provider } = config;
   const named = secretOf(provider);
-  if (named !== undefined && !secrets.includes(named)) {
-    const set = `drover secrets set ${quoteArgv([named])} --use provider --file <path>`;
-    return `the secret ${named} is missing, and no backup has values: ${set}, then restore again`;
+  if (named === undefined) {
+    if (provider.kind !== "http" || isThere) return undefined;
+    return "the secret of its provider is in no backup: drover apply -f, with the secret";
   }
-  if (provider.kind !== "http" || named !== undefined || isThere) return undefined;
-  return "the secret of its provider is in no backup: drover apply -f, with the secret";
+  if (secretProject === undefined) return `the backup does not say whose secret ${named} is: drover apply -f`;
+  const isOwn = secretProject === DEFAULT_PROJECT;
+  if (!isOwn && projectsServed(config).some((one) => one !== secretProject)) {
+    const why = `it names a secret of ${secretProject}, and serves other projects, too`;
+    return `${why}: ${secretProject} must apply it`;
+  }
+  if (secrets.some(({ name, project }) => name === named && project === secretProject)) return undefined;
+  const where = isOwn ? "" : `--project ${secretProject} `;
+  const set = `drover ${where}secrets set ${quoteArgv([named])} --use provider --file <path>`;
+  const whose = isOwn ? named : `${named} of ${secretProject}`;
+  return `the secret ${whose} is missing, and no backup has values: ${set}, then restore again`;
 }
 
 /** The name of the secret that a provider gets; undefined: it has a text, a binding or none. */

@@ -3,7 +3,7 @@ import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { DEFAULT_PROJECT, nameIn } from "../../src/shared/access/project.ts";
 import { MAX_RESTORED } from "../../src/shared/limits.ts";
-import type { Contents } from "./format.ts";
+import type { Contents, PoolLine, RuleLine, TokenLine } from "./format.ts";
 import { fieldsOf, type Plan, type Present, planOf } from "./plan.ts";
 
 /** What came of one thing. `secret`: what an endpoint signs with from now on. */
@@ -13,6 +13,19 @@ export interface Outcome {
   result: "created" | "changed" | "kept" | "skipped";
   reason?: string | undefined;
   secret?: string;
+  /** What a token may do, or the tokens that a rule gives. */
+  may?: May | undefined;
+}
+
+/** What of a token or a rule says how much it may. */
+export type May = Pick<TokenLine, "scopes" | "limits"> & Partial<Pick<RuleLine, "issuer" | "claims">>;
+
+function mayOf(thing: TokenLine | RuleLine | undefined): May | undefined {
+  if (thing === undefined) return undefined;
+  const { scopes, limits } = thing;
+  return "claims" in thing
+    ? { issuer: thing.issuer, claims: thing.claims, scopes, limits }
+    : { scopes, limits };
 }
 
 /** What a restore works with. `within`: a client that acts in a project. */
@@ -39,9 +52,7 @@ export async function presentIn(client: Client): Promise<Present> {
       ...{ name, project, url, types, labels },
       ...(only === null ? {} : { pools: only }),
     })),
-    providerSecrets: secrets.items
-      .filter(({ use, project }) => use === "provider" && project === DEFAULT_PROJECT)
-      .map(({ name }) => name),
+    providerSecrets: secrets.items.filter(({ use }) => use === "provider"),
   };
 }
 
@@ -53,20 +64,19 @@ export async function* restored(contents: Contents, restore: Restore): AsyncGene
   const { client, overwrite, dryRun } = restore;
   const plan = planOf(contents, await presentIn(client), overwrite);
   yield* projectsOf(plan, restore);
+  const made = plan.projects.filter(({ action }) => action === "create").map(({ name }) => name);
   for (const batch of batches(contents)) {
-    const { items } = await client.deployment.restore({ ...batch, dryRun });
-    const expected = new Set(
-      plan.projects.filter(({ action }) => action === "create").map(({ name }) => name),
-    );
-    for (const { kind, name, project, result, reason } of items) {
-      // A rehearsal has made no project, so the control plane knows none of those yet.
-      const willBe = dryRun && result === "refused" && expected.has(project);
-      const outcome = willBe || result === "created" ? "created" : result === "exists" ? "kept" : "skipped";
+    const { madeAt } = contents.head;
+    // A rehearsal has made no project, so the control plane knows none of those yet.
+    const expectedProjects = dryRun ? made.slice(0, MAX_RESTORED) : [];
+    const { items } = await client.deployment.restore({ ...batch, madeAt, dryRun, expectedProjects });
+    for (const [at, { kind, name, project, result, reason }] of items.entries()) {
       yield {
         kind: kind === "token" ? "token" : "trust rule",
         name: nameIn(project, name, "/"),
-        result: outcome,
-        reason: outcome === "skipped" ? (reason ?? undefined) : undefined,
+        result: result === "created" ? "created" : result === "exists" ? "kept" : "skipped",
+        reason: reason ?? undefined,
+        may: mayOf(batch.tokens[at] ?? batch.trustRules[at]),
       };
     }
   }
@@ -91,10 +101,38 @@ async function* projectsOf({ projects }: Plan, { client, dryRun }: Restore): Asy
   }
 }
 
-async function* poolsOf({ pools }: Plan, { client, dryRun }: Restore): AsyncGenerator<Outcome> {
+async function* poolsOf(
+  { pools }: Plan,
+  { client, within, dryRun, overwrite }: Restore,
+): AsyncGenerator<Outcome> {
   for (const { name, thing, action, reason } of pools) {
-    const store = () => client.pools.put(thing.name, thing.config);
+    // A list leaves out pools that do not answer. What is only missing in it must not be replaced.
+    const obstacle = action === "create" && !overwrite ? await presenceOf(client, name) : undefined;
+    if (obstacle !== undefined) {
+      yield { kind: "pool", name, result: "skipped", reason: obstacle };
+      continue;
+    }
+    // A project that names a secret of its own gets no secret of another one by this.
+    const owner = within(ownerOf(thing));
+    const store = () => owner.pools.put(thing.name, thing.config);
     yield { reason, ...(await done("pool", name, action, dryRun, store)) };
+  }
+}
+
+/** The project in which a pool is stored: the one whose secret it names. */
+function ownerOf({ secretProject }: PoolLine): string | undefined {
+  return secretProject === DEFAULT_PROJECT ? undefined : secretProject;
+}
+
+/** Why a pool that no list has shown may be there all the same; undefined: it is not there. */
+async function presenceOf(client: Client, name: string): Promise<string | undefined> {
+  try {
+    await client.pools.get(name);
+    return "it is there now, and was not in the list; restore again";
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 404) return undefined;
+    return `it may be there, and does not answer: ${error.detail}`;
   }
 }
 

@@ -1,26 +1,28 @@
 // `drover deploy`, step by step: looks, plans, asks, does, and says what comes next (deploy.md#steps).
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { contextIn, isContextName, LOCAL, withContext, withCurrent } from "../config/config.ts";
+import { type Config, contextIn, isContextName, LOCAL, withContext, withCurrent } from "../config/config.ts";
 import { changeConfig, readConfig } from "../config/config-file.ts";
-import { clientFor } from "../context.ts";
+import { clientFor, unknownContext } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { isAtTerminal, personAtTerminal } from "../terminal/ask.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import type { Template } from "./configuration.ts";
+import type { Candidate, Facts } from "./facts.ts";
 import {
   type Account,
   accountsOf,
   bucketsOf,
-  type Candidate,
   candidatesOf,
   chosenAccount,
   found,
+  namedDrover,
   secretsOf,
 } from "./look.ts";
-import { ADMIN_TOKEN, type Facts, type Plan, planLines, planOf, type Wanted } from "./plan.ts";
+import { ADMIN_TOKEN, type Plan, planLines, planOf, type Wanted } from "./plan.ts";
 import { readRecord, recordPath } from "./record.ts";
+import { removeLeftSecrets } from "./secrets-file.ts";
 import { deployed, type Work, writeConfiguration } from "./steps.ts";
 import { openWrangler, type Wrangler } from "./wrangler.ts";
 
@@ -33,6 +35,7 @@ export interface DeployFlags {
   domain?: string;
   bucket?: string | false;
   rotateToken?: boolean;
+  tokenFile?: string;
   backup: boolean;
   force?: boolean;
   dryRun?: boolean;
@@ -44,6 +47,8 @@ const NOTHING = "Nothing has been deployed.";
 
 /** Deploys, or upgrades, a control plane. Throws a `CliError` that says what to do. */
 export async function deploy(io: Io, flags: DeployFlags): Promise<void> {
+  refuseLostToken(flags);
+  refuseUnknownContext(io, readConfig(io));
   const wrangler = openWrangler(io);
   try {
     const account = await chosenAccount(await loggedIn(io, wrangler, flags), flags.account, asking(flags));
@@ -54,18 +59,33 @@ export async function deploy(io: Io, flags: DeployFlags): Promise<void> {
   }
 }
 
+/** A pipeline forgets its files, and with them the only copy of a new token. */
+function refuseLostToken({ rotateToken, tokenFile, dryRun }: DeployFlags): void {
+  if (rotateToken !== true || dryRun === true || tokenFile !== undefined || isAtTerminal()) return;
+  throw new CliError("The new token would be on this machine alone, and nobody is at a terminal here.", [
+    `Say where it is to be written as well: --token-file <path>. ${NOTHING}`,
+  ]);
+}
+
+function refuseUnknownContext({ context }: Io, config: Config): void {
+  if (context !== undefined && contextIn(config, context) === undefined)
+    throw unknownContext(context, config);
+}
+
 async function deployTo(io: Io, wrangler: Wrangler, account: Account, flags: DeployFlags): Promise<void> {
   const wanted = wantedOf(flags);
   const template: Template = JSON.parse(readFileSync(inPackage("dist/deploy.json"), "utf8"));
   const shared = { io, wrangler, template, resolve: inPackage, wanted };
-  const work: Work = { ...shared, account: account.id, waitMs: flags.waitMs };
+  const { waitMs, tokenFile } = flags;
+  const work: Work = { ...shared, account: account.id, waitMs, tokenFile };
+  removeLeftSecrets(recordPath(io, account.id, wanted.name));
   const facts = await factsFor(work);
   const plan = planOf(facts, wanted);
   if (plan.kind === "refusal") throw new CliError(plan.why, [...plan.hints, NOTHING]);
   for (const line of planLines(plan, wanted, account.name)) await io.stdout.write(`${printable(line)}\n`);
   if (flags.dryRun === true) return void (await io.say("nothing was done: this was --dry-run"));
   await confirmed(flags);
-  const at = await deployed(work, plan, facts.running);
+  const at = await deployed(work, plan, facts);
   const context = storeContext(io, at);
   await sayWhatIs(io, at, plan, wanted, { context, record: recordPath(io, account.id, wanted.name) });
 }
@@ -125,14 +145,15 @@ async function confirmed({ yes }: DeployFlags): Promise<void> {
 /** Looks at the account, and at the control plane. */
 async function factsFor(work: Work): Promise<Facts> {
   const { io, wrangler, account, wanted } = work;
-  const config = writeConfiguration(work, { bucket: null, domain: undefined });
+  const config = writeConfiguration(work, { bucket: null, domains: [] });
   const secrets = await secretsOf(wrangler, config);
   const buckets = wanted.bucket === false ? [] : await bucketsOf(wrangler, config);
   const record = readRecord(recordPath(io, account, wanted.name));
   const names = { name: wanted.name, domain: wanted.domain, context: io.context, env: io.env };
   const candidates = secrets === null ? [] : candidatesOf(record, readConfig(io), names);
   const hasToken = record.secrets[ADMIN_TOKEN] !== undefined;
-  return { secrets, buckets, hasToken, ...(await found(candidates)) };
+  const known = { secrets, buckets, hasToken, recorded: record, named: namedDrover(names) };
+  return { ...known, ...(await found(candidates)) };
 }
 
 /** Stores where the control plane is, once it has answered to the token. Returns the name of the context. */
@@ -153,7 +174,7 @@ function storeContext(io: Io, { url, token }: Candidate): string {
 async function sayWhatIs(
   io: Io,
   at: Candidate,
-  { from, newSecrets, domain }: Plan,
+  { from, newSecrets, before }: Plan,
   { version }: Wanted,
   { context, record }: { context: string; record: string },
 ): Promise<void> {
@@ -162,13 +183,13 @@ async function sayWhatIs(
   if (newSecrets.length > 0) {
     await io.say(`the secrets are in ${record}: keep a copy, since nobody can ask Cloudflare for them`);
   }
-  if (domain !== undefined) {
-    await io.say("machines that run go on with the address that they were given, at workers.dev");
+  if (before !== undefined && before !== at.url) {
+    await io.say(`machines that run go on with the address that they were given: ${before}`);
   }
   const { items } = await clientFor(at).pools.list();
   if (items.length > 0) return;
   await io.say(
-    "there is no pool yet. Next: `drover pools create` for machines of a cloud, or a pool of your own",
+    "there is no pool yet. Next, for machines of a cloud: drover pools create <name>; for your own machines:",
   );
-  await io.say("machines: drover apply -f pool.json, then drover enroll <pool>. docs/machines.md has both");
+  await io.say("drover apply -f pool.json, then drover enroll --pool <pool>. docs/machines.md has both");
 }

@@ -15,8 +15,8 @@ export interface Target {
   account: string;
   /** The name of the bucket; null: none. */
   bucket: string | null;
-  /** The custom domain at which the Worker answers, too. */
-  domain: string | undefined;
+  /** The custom domains at which the Worker answers, too. Others are taken from it. */
+  domains: readonly string[];
 }
 
 /**
@@ -25,7 +25,7 @@ export interface Target {
  */
 export function configurationFor(
   template: Template,
-  { name, account, bucket, domain }: Target,
+  { name, account, bucket, domains }: Target,
   resolve: (path: string) => string,
 ): object {
   const { main, assets, r2_buckets = [], ...rest } = template;
@@ -38,6 +38,11 @@ export function configurationFor(
     assets: { ...assets, directory: resolve(assets.directory) },
     ...(buckets.length === 0 ? {} : { r2_buckets: buckets }),
     workers_dev: true,
-    ...(domain === undefined ? {} : { routes: [{ pattern: domain, custom_domain: true }] }),
+    ...(domains.length === 0 ? {} : { routes: domains.map((pattern) => ({ pattern, custom_domain: true })) }),
+    // What the Worker says of itself later, since nobody else could tell it the next deployment.
+    vars: {
+      ...(bucket === null ? {} : { DROVER_BUCKET: bucket }),
+      ...(domains.length === 0 ? {} : { DROVER_DOMAINS: domains.join(",") }),
+    },
   };
 }

@@ -19,8 +19,8 @@ const KNOWN: [pattern: RegExp, hint: string][] = [
   ],
   [/\b10021\b|exceeded the size limit|\b10027\b/i, "The Worker is too large for the plan of this account."],
   [
-    /zone|custom domain/i,
-    "The domain must be in a zone of this account, and no DNS record of that name may exist.",
+    /custom domain|\bzone(?:s|\b)[^\n]*(?:not found|could not|no )|(?:not find|no)[^\n]*\bzone\b/i,
+    "The domain must be in a zone of this account.",
   ],
 ];
 

@@ -1,12 +1,16 @@
 // What is there already: at the account, and at the control plane (deploy.md#facts)?
 import { ApiError, StrangerError, UnreachableError } from "../../client/errors.ts";
+import { silentPool } from "../backup/whole.ts";
 import type { Config } from "../config/config.ts";
 import { clientFor } from "../context.ts";
 import { CliError } from "../errors.ts";
+import type { Candidate, Deployed, Facts, Running, Silent } from "./facts.ts";
 import { textOf, wranglerFailed } from "./failure.ts";
-import type { Deployed, Running } from "./plan.ts";
 import type { DeploymentRecord } from "./record.ts";
 import type { Wrangler } from "./wrangler.ts";
+
+/** The most machines that one request asks for. */
+const PAGE = 1_000;
 
 export interface Account {
   id: string;
@@ -47,12 +51,6 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Where a control plane may be, and which token it may accept. */
-export interface Candidate {
-  url: string;
-  token: string;
-}
-
 /** What a person says of where the control plane is. */
 interface Named {
   /** The name of the Worker. */
@@ -81,48 +79,69 @@ export function candidatesOf(record: DeploymentRecord, { contexts }: Config, nam
     return isOfWorkersDev || hostname === domain || one.url === record.url;
   });
   const tokens = [record.nextToken, record.secrets.DROVER_ADMIN_TOKEN].filter((one) => one !== undefined);
-  const own = record.url === undefined ? [] : tokens.map((one) => ({ url: record.url ?? "", token: one }));
+  const places = [record.url, record.nextUrl].filter((one) => one !== undefined);
+  const own = places.flatMap((place) => tokens.map((one) => ({ url: place, token: one })));
   const known = stored.filter((one) => one.url === record.url);
   return [...chosen, ...own, ...known].map((one) => ({ url: one.url, token: one.token }));
 }
 
-/** Who has answered. `silentAt`: an address of a Drover that is known here and does not answer. */
-export interface Found {
-  running: Running | undefined;
-  silentAt: string | undefined;
+/** The Drover that a person names now, in words; undefined: none. */
+export function namedDrover({ context, env }: Pick<Named, "context" | "env">): string | undefined {
+  if (context !== undefined) return `--context names the Drover ${context}`;
+  return env.DROVER_URL ? `DROVER_URL names the Drover at ${env.DROVER_URL}` : undefined;
 }
 
-/** The first of these that answers as a Drover to its own token. */
-export async function found(candidates: readonly Candidate[]): Promise<Found> {
-  let silentAt: string | undefined;
+/** The first of these that answers as a Drover to its own token, or else what the others have said. */
+export async function found(
+  candidates: readonly Candidate[],
+): Promise<Pick<Facts, "running" | "silent" | "isRefused">> {
+  let silent: Silent | undefined;
+  let isRefused = false;
   for (const one of candidates) {
     const deployed = await deployedAt(one);
-    if (deployed === "silent") silentAt ??= one.url;
-    else if (deployed !== "refused") return { running: await runningAs(one, deployed), silentAt: undefined };
+    if (deployed === "refused") isRefused = true;
+    else if (deployed === "silent" || deployed === "old") silent ??= { ...one, isOld: deployed === "old" };
+    else return { running: await runningAs(one, deployed), silent: undefined, isRefused: false };
   }
-  return { running: undefined, silentAt };
+  return { running: undefined, silent, isRefused };
 }
 
-/** What the control plane at this address says to this token. `silent`: nothing that a Drover would say. */
-export async function deployedAt(candidate: Candidate): Promise<Deployed | "refused" | "silent"> {
+/**
+ * What the control plane at this address says to this token. `silent`: nothing that a Drover would say;
+ * `old`: that it does not know the question.
+ */
+export async function deployedAt(candidate: Candidate): Promise<Deployed | "refused" | "silent" | "old"> {
   try {
     const client = clientFor(candidate);
     return await client.deployment.get({ patience: { unreachableMs: 0, busyMs: 0 } });
   } catch (error) {
     if (error instanceof StrangerError) return "refused";
     if (error instanceof UnreachableError) return "silent";
-    if (error instanceof ApiError) return [401, 403].includes(error.status) ? "refused" : "silent";
-    throw error;
+    if (!(error instanceof ApiError)) throw error;
+    if ([401, 403].includes(error.status)) return "refused";
+    return error.status === 404 && error.code === "not_found" ? "old" : "silent";
   }
 }
 
+/** All machines of a control plane. What could not be asked is said, and is no failure yet. */
 async function runningAs(candidate: Candidate, deployed: Deployed): Promise<Running> {
-  const { items } = await clientFor(candidate).workers.list();
-  const workers = items.map(({ id, pool, protocol }) => ({
-    ...{ id, pool },
-    ...(protocol === undefined ? {} : { protocol }),
-  }));
-  return { ...candidate, deployed, workers };
+  const running = { ...candidate, deployed };
+  const workers: { id: string; pool: string; protocol?: number }[] = [];
+  try {
+    for (let cursor: string | undefined; ; ) {
+      const page = await clientFor(candidate).workers.list({ limit: PAGE, cursor });
+      for (const { id, pool, protocol } of page.items) {
+        workers.push({ id, pool, ...(protocol === undefined ? {} : { protocol }) });
+      }
+      const silent = silentPool(page);
+      if (silent !== undefined) return { ...running, workers, unseen: silent };
+      if (page.next === null) return { ...running, workers };
+      cursor = page.next;
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { ...running, workers, unseen: error.detail };
+  }
 }
 
 /** The account to deploy to: the one that was named, or the only one. `ask`: asks which of several. */

@@ -8,15 +8,14 @@ import { configPath } from "../config/config-file.ts";
 import { CliError } from "../errors.ts";
 import { readPrivateFile } from "../own-file.ts";
 import type { Io } from "../terminal/io.ts";
+import type { Recorded } from "./facts.ts";
 
 const PRIVATE_DIR = 0o700;
 const VERSION = 1;
 
 /** What was made for a Worker. Nobody can ask the account for the values. */
-export interface DeploymentRecord {
+export interface DeploymentRecord extends Recorded {
   version: typeof VERSION;
-  /** Where it was last seen to answer. */
-  url?: string;
   secrets: Record<string, string>;
   /** The token that is to replace the present one, from before it is sent until the Worker has it. */
   nextToken?: string;

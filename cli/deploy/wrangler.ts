@@ -35,9 +35,8 @@ export interface Wrangler {
   attended(args: string[]): Promise<number>;
   /** All calls from now on are about this account. Some commands of wrangler do not read a configuration. */
   useAccount(id: string): void;
-  /** Writes a private file for it; returns the path. */
+  /** Writes a file for it, without secrets; returns the path. */
   file(name: string, content: object): string;
-  remove(path: string): void;
   /** Removes the private directory. */
   close(): void;
 }
@@ -87,21 +86,23 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
       writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
       return path;
     },
-    remove: (path) => rmSync(path, { force: true }),
     close: () => rmSync(directory, { recursive: true, force: true }),
   };
 }
 
-/** The command that runs wrangler: the one beside this package, or the one that npm fetches. */
+/**
+ * The command that runs wrangler: the one that Node finds from this package, if it is of the version that
+ * Drover was tested with, or else that version by npm. A global one may be of any version.
+ */
 function commandOf(): string[] {
   try {
     const manifest = createRequire(import.meta.url).resolve("wrangler/package.json");
-    const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
-    return [process.execPath, join(dirname(manifest), bin.wrangler)];
+    const { bin, version } = JSON.parse(readFileSync(manifest, "utf8"));
+    if (version === WRANGLER_VERSION) return [process.execPath, join(dirname(manifest), bin.wrangler)];
   } catch {
     // It is not installed.
-    return ["npx", "--yes", `wrangler@${WRANGLER_VERSION}`];
   }
+  return ["npx", "--yes", `wrangler@${WRANGLER_VERSION}`];
 }
 
 function endOf(child: ReturnType<typeof spawn>, program: string): Promise<number> {

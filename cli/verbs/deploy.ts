@@ -1,7 +1,8 @@
 // `drover deploy`: makes or upgrades a control plane at Cloudflare.
+import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { durationMs } from "../../src/shared/duration.ts";
-import { positiveDuration } from "../options.ts";
+import { path, positiveDuration } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 
 const HELP = `
@@ -13,7 +14,8 @@ Repeat it at any time: it finishes what was interrupted, and upgrades. An upgrad
 for an older version, and if machines would not understand the new one; before it, a backup
 is written. Secrets that the account has are never replaced.
 
-In CI: CLOUDFLARE_API_TOKEN, DROVER_URL and DROVER_TOKEN, and drover deploy --yes
+In CI: CLOUDFLARE_API_TOKEN, DROVER_URL and DROVER_TOKEN, and drover deploy --yes. Where they
+name a Drover, no other one is made; --rotate-token needs --token-file there.
 
 Examples:
   drover deploy --dry-run
@@ -31,6 +33,7 @@ interface Flags {
   domain?: string;
   bucket?: string | false;
   rotateToken?: boolean;
+  tokenFile?: string;
   backup: boolean;
   force?: boolean;
   dryRun?: boolean;
@@ -50,16 +53,18 @@ export function addDeploy(program: Command, io: Io): void {
     .option("--bucket <bucket>", "the bucket (default: <worker>-logs)")
     .option("--no-bucket", "go without a bucket: no snapshots, and output is stored in rows")
     .option("--rotate-token", "give the control plane another DROVER_ADMIN_TOKEN")
+    .option("--token-file <path>", "write a new DROVER_ADMIN_TOKEN there as well", path)
     .option("--no-backup", "write no backup before an upgrade")
     .option("--force", "also if it does not answer, or machines do not understand this version")
     .option("--wait <duration>", "how long it may take to answer (default: 3m)", positiveDuration, "3m")
     .option("--dry-run", "only show what would be done")
     .option("--yes", "ask nothing")
     .addHelpText("after", HELP)
-    .action(async ({ wait, ...flags }: Flags) => {
+    .action(async ({ wait, tokenFile, ...flags }: Flags) => {
       // Few people deploy, and other verbs are not to wait for what it loads.
       const { deploy } = await import("../deploy/command.ts");
-      await deploy(io, { ...flags, waitMs: durationMs(wait) });
+      const file = tokenFile === undefined ? {} : { tokenFile: resolve(io.cwd, tokenFile) };
+      await deploy(io, { ...flags, ...file, waitMs: durationMs(wait) });
     });
 }
 

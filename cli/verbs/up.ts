@@ -27,7 +27,7 @@ Examples:
   drover up
   drover up --fresh
   drover up --machines 2 --vcpus 4 --memory 8GiB
-  drover up --cloud ec2-fake
+  drover up --cloud ec2-fake      # in a checkout
   drover up --port 8787 --state /var/tmp/drover
   drover --state /var/tmp/drover run -- uname -a`;
 

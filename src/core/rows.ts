@@ -27,6 +27,8 @@ export interface RowDisk<Row> {
   readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
+  /** Whether `forget` would remove a row. */
+  hasForgettable(until: Instant): boolean;
   /** Whether there are more rows than this. */
   hasMoreThan(count: number): boolean;
   /** Whether there is a row, live or not, whose key is `from` or follows it. */
@@ -212,6 +214,11 @@ export class Rows<Row> {
   /** At the next flush, removes rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void {
     this.#forgetUntil = until;
+  }
+
+  /** Whether there are stored rows that are not live and whose `at` is not after `until`. */
+  hasForgettable(until: Instant): boolean {
+    return this.#disk.hasForgettable(until);
   }
 
   /** At the next flush, removes the rows of a sort, or all, whose key is at most `upTo`. For ended rows. */

@@ -68,6 +68,9 @@ export interface Env {
   DROVER_KEK_1?: string;
   /** The URL at which hosts reach this Worker. */
   DROVER_URL?: string;
+  /** The name of the bucket, and the custom domains by commas: for the next deployment (deploy.md#bucket). */
+  DROVER_BUCKET?: string;
+  DROVER_DOMAINS?: string;
   /** Milliseconds by which Drover's time is ahead of the platform's clock; set by `drover up` only. */
   DROVER_CLOCK_AHEAD_MS?: string;
   /** `1`: webhooks may go to local addresses (webhooks.md#addresses); set by `drover up` only. */
@@ -85,6 +88,17 @@ export interface Env {
 /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
 export function urlOf({ DROVER_URL = "" }: Pick<Env, "DROVER_URL">): string {
   return DROVER_URL.replace(/\/$/, "");
+}
+
+/** What `drover deploy` has told the Worker, for the next deployment (deploy.md#bucket). */
+export function deployedAs({ DROVER_BUCKET, DROVER_DOMAINS = "" }: Env): {
+  bucketName: string | null;
+  domains: string[];
+} {
+  return {
+    bucketName: DROVER_BUCKET ?? null,
+    domains: DROVER_DOMAINS.split(",").filter((one) => one !== ""),
+  };
 }
 
 /** How issuers are asked: by the global `fetch` or, on a laptop, by a network without private addresses. */

@@ -279,6 +279,12 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     meter.rowsWritten += this.#sql.exec(`${remove} ${large}`, bytes).rowsWritten;
   }
 
+  hasForgettable(until: Instant): boolean {
+    if (!this.#exists) return false;
+    const sql = `SELECT 1 FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ? LIMIT 1`;
+    return this.#sql.exec(sql, until).toArray().length > 0;
+  }
+
   forget(until: Instant): void {
     if (!this.#exists) return;
     const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ?`;

@@ -35,6 +35,8 @@ export interface EdgeBindings {
   objects: Objects;
   /** Whether there is a bucket for logs and snapshots. */
   hasBucket: boolean;
+  /** What `drover deploy` has told the Worker (deploy.md#bucket). */
+  deployed: { bucketName: string | null; domains: string[] };
   /** The files of the reference page (`assets` in wrangler.toml). */
   assets: Assets;
   /** Drover's time (`objects/clock.ts`). */

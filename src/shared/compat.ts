@@ -68,8 +68,12 @@ export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], 
  * Whether hosts that speak this protocol are understood (compat.md#hosts). `hasDropped`: whether a version
  * drops what its entry says. An unknown number is of a newer agent, which speaks the lower ones, too.
  */
-export function isUnderstood(protocol: number, hasDropped: (version: string) => boolean): boolean {
-  const until = PROTOCOLS[Math.min(protocol, PROTOCOL)]?.until ?? null;
+export function isUnderstood(
+  protocol: number,
+  hasDropped: (version: string) => boolean,
+  protocols: readonly Compatibility[] = PROTOCOLS,
+): boolean {
+  const until = protocols[Math.min(protocol, protocols.length - 1)]?.until ?? null;
   return until === null || !hasDropped(until);
 }
 

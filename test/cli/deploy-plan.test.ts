@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { configurationFor } from "../../cli/deploy/configuration.ts";
-import { type Facts, type Plan, planOf, type Running, type Wanted } from "../../cli/deploy/plan.ts";
+import type { Facts, Running } from "../../cli/deploy/facts.ts";
+import { wranglerFailed } from "../../cli/deploy/failure.ts";
+import { type Plan, planOf, type Wanted } from "../../cli/deploy/plan.ts";
 import { compareVersions } from "../../cli/deploy/versions.ts";
-import { isUnderstood, PROTOCOLS } from "../../src/shared/compat.ts";
+import { PROTOCOLS } from "../../src/shared/compat.ts";
 
 const ALL = ["DROVER_ADMIN_TOKEN", "DROVER_SIGNING_KEY", "DROVER_KEK_1", "DROVER_URL"];
 const URL_OF = "https://drover.acme.workers.dev";
+const DOMAIN = "https://d.acme.example";
 
 const wanted = (more: Partial<Wanted> = {}): Wanted => ({
   ...{ name: "drover", version: "0.2.0", bucket: undefined, domain: undefined },
@@ -14,14 +17,22 @@ const wanted = (more: Partial<Wanted> = {}): Wanted => ({
 });
 const running = (deployed: Partial<Running["deployed"]> = {}, workers: Running["workers"] = []): Running => ({
   ...{ url: URL_OF, token: "t", workers },
-  deployed: { version: "0.1.0", url: URL_OF, bucket: true, ...deployed },
+  deployed: { version: "0.1.0", url: URL_OF, bucket: true, bucketName: "drover-logs", ...deployed },
 });
 const facts = (more: Partial<Facts> = {}): Facts => ({
-  ...{ secrets: null, buckets: [], running: undefined, silentAt: undefined, hasToken: false },
+  ...{ secrets: null, buckets: [], running: undefined, silent: undefined, hasToken: false },
+  ...{ isRefused: false, recorded: {}, named: undefined },
   ...more,
 });
 const live = (more: Partial<Facts> = {}) =>
   facts({ secrets: ALL, buckets: ["drover-logs"], running: running(), hasToken: true, ...more });
+
+const silent = (more: Partial<Facts> = {}) =>
+  facts({ secrets: ALL, hasToken: true, silent: { url: URL_OF, token: "t", isOld: false }, ...more });
+const withoutName = ({ deployed: { bucketName: _, ...deployed }, ...more }: Running): Running => ({
+  ...more,
+  deployed,
+});
 
 describe("a plan follows from what is there (deploy.md#steps)", () => {
   const CASES: [what: string, facts: Facts, wanted: Wanted, plan: Partial<Plan>][] = [
@@ -83,10 +94,49 @@ describe("a plan follows from what is there (deploy.md#steps)", () => {
       { from: undefined, newSecrets: [], url: undefined },
     ],
     [
-      "one that is broken, with --force",
-      facts({ secrets: ALL, hasToken: true, silentAt: URL_OF }),
+      "one that is broken, with --force: its bucket, its domains and its address stay",
+      silent({ recorded: { url: DOMAIN, bucket: "acme", domains: ["d.acme.example"] } }),
       wanted({ force: true }),
-      { backsUp: false },
+      { backsUp: false, bucket: "acme", url: DOMAIN, domains: ["d.acme.example"], tellsUrl: false },
+    ],
+    [
+      "one that is broken and has no bucket, with --force",
+      silent({ recorded: { url: URL_OF, bucket: null } }),
+      wanted({ force: true }),
+      { bucket: null, makesBucket: false, tellsUrl: false },
+    ],
+    [
+      "one that is broken, with --force and another domain, which it is told",
+      silent({ recorded: { url: URL_OF, bucket: null } }),
+      wanted({ force: true, domain: "d.acme.example" }),
+      { url: DOMAIN, domains: ["d.acme.example"], tellsUrl: true },
+    ],
+    [
+      "one with another bucket, which stays",
+      live({ running: running({ bucketName: "acme" }), buckets: ["acme"] }),
+      wanted(),
+      { bucket: "acme", makesBucket: false },
+    ],
+    [
+      "one of a version that does not say its bucket, which the record does",
+      live({ running: withoutName(running()), recorded: { bucket: "acme" } }),
+      wanted(),
+      { bucket: "acme" },
+    ],
+    [
+      "one with a domain that gets another: the first one stays",
+      live({ running: running({ url: DOMAIN, domains: ["d.acme.example", "c.acme.example"] }) }),
+      wanted({ domain: "e.acme.example" }),
+      {
+        ...{ domain: "e.acme.example", url: "https://e.acme.example", before: DOMAIN, tellsUrl: true },
+        domains: ["d.acme.example", "c.acme.example", "e.acme.example"],
+      },
+    ],
+    [
+      "a first deployment with a domain that was interrupted after the upload",
+      facts({ secrets: ALL, hasToken: true, recorded: { nextUrl: DOMAIN, bucket: "acme" } }),
+      wanted(),
+      { url: DOMAIN, domains: ["d.acme.example"], bucket: "acme", from: undefined, tellsUrl: true },
     ],
   ];
   test.each(CASES)("%s", (_what, found, what, plan) => {
@@ -98,11 +148,55 @@ describe("a refusal says why, before anything is changed (deploy.md#upgrade)", (
   const CASES: [what: string, facts: Facts, wanted: Wanted, why: RegExp][] = [
     ["another Worker", facts({ secrets: ["API_KEY"] }), wanted(), /it is not a Drover/],
     ["a token that nobody has", facts({ secrets: ALL }), wanted(), /nothing here has a token/],
+    ["one that is silent", silent(), wanted(), /does not answer/],
     [
-      "one that is silent",
-      facts({ secrets: ALL, hasToken: true, silentAt: URL_OF }),
+      "one of a version that does not say what it is",
+      silent({ silent: { url: URL_OF, token: "t", isOld: true } }),
       wanted(),
-      /does not answer/,
+      /cannot say what was deployed/,
+    ],
+    [
+      "one that is silent and whose bucket nobody knows, also with --force",
+      silent(),
+      wanted({ force: true }),
+      /which bucket this Drover has/,
+    ],
+    [
+      "one that has no bucket's name, and no record",
+      live({ running: withoutName(running()) }),
+      wanted(),
+      /which bucket this Drover has/,
+    ],
+    ["another bucket", live(), wanted({ bucket: "acme" }), /has the bucket drover-logs/],
+    [
+      "another bucket, with --force",
+      silent({ recorded: { bucket: "acme" } }),
+      wanted({ force: true, bucket: "drover-logs" }),
+      /has the bucket acme/,
+    ],
+    [
+      "a first deployment from here that another one has overtaken",
+      facts({ secrets: ALL, hasToken: true, recorded: { nextUrl: DOMAIN }, isRefused: true }),
+      wanted(),
+      /nothing here has a token/,
+    ],
+    [
+      "a first deployment from here that never came to an upload, where there is a Drover",
+      facts({ secrets: ALL, hasToken: true }),
+      wanted(),
+      /nothing here has a token/,
+    ],
+    [
+      "no Worker, where the environment names a Drover",
+      facts({ named: "DROVER_URL names the Drover at https://x.example" }),
+      wanted(),
+      /DROVER_URL names the Drover at https:\/\/x\.example, and there is no Worker drover/,
+    ],
+    [
+      "machines that cannot all be seen",
+      live({ running: { ...running(), unseen: "the pool gpus does not answer" } }),
+      wanted(),
+      /Not all machines can be checked: the pool gpus/,
     ],
     [
       "a newer one",
@@ -118,10 +212,15 @@ describe("a refusal says why, before anything is changed (deploy.md#upgrade)", (
 
   test("agents of every protocol are understood until its entry says otherwise (compat.md#hosts)", () => {
     const workers = PROTOCOLS.map((_, protocol) => ({ id: `w-${protocol}`, pool: "p", protocol }));
-    expect(planOf(live({ running: running({}, workers) }), wanted()).kind).toBe("plan");
-    expect(PROTOCOLS.map((_, protocol) => isUnderstood(protocol, () => false))).toEqual([true, true]);
-    const dropped = PROTOCOLS.filter(({ until }) => until !== null);
-    expect(PROTOCOLS.filter((_, protocol) => !isUnderstood(protocol, () => true))).toEqual(dropped);
+    const found = live({ running: running({}, [...workers, { id: "w-script", pool: "p" }]) });
+    const dropping = (until: string) => PROTOCOLS.map((one, at) => (at === 0 ? { ...one, until } : one));
+    expect(planOf(found, wanted(), PROTOCOLS).kind).toBe("plan");
+    expect(planOf(found, wanted(), dropping("0.3.0")).kind).toBe("plan");
+    expect(planOf(found, wanted(), dropping("0.2.0"))).toMatchObject({
+      kind: "refusal",
+      why: expect.stringMatching(/the agents of these machines: w-0 \(pool p\), w-script \(pool p\)\.$/),
+    });
+    expect(planOf(found, wanted({ force: true }), dropping("0.2.0")).kind).toBe("plan");
   });
 });
 
@@ -132,8 +231,8 @@ describe("the configuration for wrangler (deploy.md#wrangler)", () => {
     r2_buckets: [{ binding: "LOGS", bucket_name: "drover-logs" }],
     migrations: [{ tag: "v1" }],
   };
-  const made = (bucket: string | null, domain?: string) =>
-    configurationFor(template, { name: "x", account: "a", bucket, domain }, (path) => `/package/${path}`);
+  const made = (bucket: string | null, ...domains: string[]) =>
+    configurationFor(template, { name: "x", account: "a", bucket, domains }, (path) => `/package/${path}`);
 
   test("has absolute paths, and what the deployment is called", () => {
     expect(made("x-logs")).toEqual({
@@ -141,13 +240,15 @@ describe("the configuration for wrangler (deploy.md#wrangler)", () => {
       assets: { directory: "/package/dist/assets", binding: "ASSETS" },
       r2_buckets: [{ binding: "LOGS", bucket_name: "x-logs" }],
       migrations: [{ tag: "v1" }],
+      vars: { DROVER_BUCKET: "x-logs" },
     });
   });
 
   test("has no bucket if there is none, and a domain beside workers.dev", () => {
     expect(made(null)).not.toHaveProperty("r2_buckets");
-    const routes = [{ pattern: "d.acme.example", custom_domain: true }];
-    expect(made(null, "d.acme.example")).toMatchObject({ workers_dev: true, routes });
+    const routes = ["d.acme.example", "e.acme.example"].map((pattern) => ({ pattern, custom_domain: true }));
+    const vars = { DROVER_DOMAINS: "d.acme.example,e.acme.example" };
+    expect(made(null, "d.acme.example", "e.acme.example")).toMatchObject({ workers_dev: true, routes, vars });
   });
 });
 
@@ -161,4 +262,14 @@ test.each<[string, string, -1 | 0 | 1]>([
 ])("version %s against %s: %i (deploy.md#upgrade)", (one, other, order) => {
   expect(Math.sign(compareVersions(one, other))).toBe(order);
   expect(Math.sign(compareVersions(other, one))).toBe(order === 0 ? 0 : -order);
+});
+
+test.each<[text: string, isOfZone: boolean]>([
+  ["Could not find zone for `drover.acme.example`. Make sure the domain is set up", true],
+  ["Can't deploy to custom domains that belong to another account", true],
+  ["The time zone of the schedule is unknown", false],
+])("a failure that says %s is about the zone of a domain: %s (deploy.md#domains)", (text, isOfZone) => {
+  const said = { code: 1, stdout: "", stderr: text, failure: undefined };
+  const { hints } = wranglerFailed("upload the Worker", said);
+  expect(hints.includes("The domain must be in a zone of this account.")).toBe(isOfZone);
 });

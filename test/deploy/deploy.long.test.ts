@@ -8,6 +8,7 @@ import { packageOf } from "./support/package.ts";
 // The built command and the real wrangler against a fake of the account's API, which runs what is uploaded.
 
 const URL_OF = "https://drover.acme.workers.dev";
+const PUT = "PUT /workers/scripts/drover";
 const said = ({ code, stdout, stderr }: Ended) => `${code}\n${stdout}${stderr}`;
 
 let at: Deployer;
@@ -116,8 +117,13 @@ describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", (
   test("--rotate-token replaces the token there, here and in the context, and nothing else", async () => {
     const before = at.account.workers.get("drover")?.secrets ?? new Map();
     const old = { ...record().secrets };
-    const done = await at.drover(["deploy", "--yes", "--rotate-token"]);
+    expect(said(await at.drover(["deploy", "--yes", "--rotate-token"]))).toMatch(
+      /^125\n.*nobody is at a terminal here.*--token-file/s,
+    );
+    const done = await rotated();
     expect(done.code).toBe(0);
+    expect(readFileSync(join(at.home, "token"), "utf8")).toBe(`${record().secrets.DROVER_ADMIN_TOKEN}\n`);
+    expect(statSync(join(at.home, "token")).mode & 0o777).toBe(0o600);
     const after = at.account.workers.get("drover")?.secrets;
     const changed = [...before.keys()].filter((name) => before.get(name) !== after?.get(name));
     expect(changed).toEqual(["DROVER_ADMIN_TOKEN"]);
@@ -128,12 +134,33 @@ describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", (
     expect((await at.drover(["pools"], env)).code).toBe(125);
   });
 
+  test("a rotation that was killed is known, and the next one makes another token", async () => {
+    const tokenThere = () => at.account.workers.get("drover")?.secrets.get("DROVER_ADMIN_TOKEN");
+    const first = tokenThere();
+    at.account.carriedOut = (request) => {
+      const pid = at.pid();
+      const isUpload = request === "POST /workers/scripts/drover/deployments" || request === PUT;
+      if (isUpload && tokenThere() !== first && pid !== undefined) process.kill(-pid, "SIGKILL");
+    };
+    expect((await rotated()).code).toBe("SIGKILL");
+    at.account.carriedOut = () => undefined;
+    const leaked = tokenThere();
+    expect(record().nextToken).toBe(leaked);
+    expect((await at.drover(["deploy", "--yes"])).code).toBe(0);
+    expect([record().nextToken, record().secrets.DROVER_ADMIN_TOKEN]).toEqual([undefined, leaked]);
+    expect((await rotated()).code).toBe(0);
+    expect([first, leaked]).not.toContain(tokenThere());
+    expect(said(await at.drover(["pools"]))).toMatch(/^0\n/);
+  });
+
+  const rotated = () => at.drover(["deploy", "--yes", "--rotate-token", "--token-file", "token"]);
+
   test("--domain tells hosts the domain, workers.dev goes on, and a later deployment keeps it", async () => {
     const done = await at.drover(["deploy", "--yes", "--domain", "drover.acme.example"]);
     expect(said(done)).toMatch(
       /^0\n.*answers at https:\/\/drover\.acme\.example; the context is drover\.acme\.example/s,
     );
-    expect(done.stderr).toContain("machines that run go on with the address that they were given");
+    expect(done.stderr).toContain(`machines that run go on with the address that they were given: ${URL_OF}`);
     const worker = at.account.workers.get("drover");
     expect(worker?.domains).toEqual(["drover.acme.example"]);
     expect(worker?.secrets.get("DROVER_URL")).toBe("https://drover.acme.example");
@@ -141,6 +168,21 @@ describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", (
     const again = await at.drover(["deploy", "--yes"]);
     expect(again.stdout).toContain("serve it at drover.acme.example as well");
     expect(at.account.workers.get("drover")?.domains).toEqual(["drover.acme.example"]);
+  });
+
+  test("another domain leaves the first one where it is, since machines know it", async () => {
+    const done = await at.drover(["deploy", "--yes", "--domain", "build.acme.example"]);
+    expect(done.stderr).toContain("the address that they were given: https://drover.acme.example");
+    const both = ["drover.acme.example", "build.acme.example"];
+    expect(at.account.workers.get("drover")?.domains.toSorted()).toEqual(both.toSorted());
+    // A computer that has no record of it knows both, since the Worker says so.
+    const env = {
+      ...{ DROVER_URL: "https://build.acme.example", XDG_CONFIG_HOME: join(at.home, "elsewhere") },
+      DROVER_TOKEN: record().secrets.DROVER_ADMIN_TOKEN,
+    };
+    const again = ["deploy", "--yes", "--domain", "build.acme.example"];
+    expect(said(await at.drover(again, env))).toMatch(/^0\n/);
+    expect(at.account.workers.get("drover")?.domains.toSorted()).toEqual(both.toSorted());
   });
 
   test("a domain that is none is refused before anything is asked", async () => {

@@ -32,6 +32,9 @@ const recordFile = () => join(at.home, ".config/drover/deployments", ACCOUNT.id,
 const secretsHere = () => JSON.parse(readFileSync(recordFile(), "utf8")).secrets;
 const secretsThere = (): Record<string, string> =>
   Object.fromEntries(at.account.workers.get("drover")?.secrets ?? []);
+/** What was written for wrangler to send. */
+const filesWithSecrets = () =>
+  readdirSync(dirname(recordFile())).filter((name) => name.includes(".sending-"));
 const deploy = (...more: string[]) => at.drover(["deploy", "--yes", ...more]);
 
 describe("a deployment that is killed is finished by the same command (deploy.md#steps)", () => {
@@ -55,6 +58,63 @@ describe("a deployment that is killed is finished by the same command (deploy.md
     expect(secretsHere()).toMatchObject(made);
     expect(secretsThere()).toEqual({ ...secretsHere(), DROVER_URL: "https://drover.acme.workers.dev" });
     expect(said(await at.drover(["pools"]))).toMatch(/^0\n/);
+  });
+});
+
+describe("a first deployment with a domain that is killed is finished by the same command", () => {
+  test.each([
+    ["after the upload", "PUT /workers/scripts/drover"],
+    ["after the domain was made", "PUT /workers/scripts/drover/domains/records"],
+  ])("%s (deploy.md#steps)", async (_when, request) => {
+    at.account.carriedOut = (name) => {
+      const pid = at.pid();
+      if (name === request && pid !== undefined) process.kill(-pid, "SIGKILL");
+    };
+    expect((await deploy("--domain", "drover.acme.example")).code).toBe("SIGKILL");
+    at.account.carriedOut = () => undefined;
+    const made = secretsHere();
+    expect(said(await deploy())).toMatch(/^0\n/);
+    expect(secretsHere()).toEqual(made);
+    expect(secretsThere()).toEqual({ ...made, DROVER_URL: "https://drover.acme.example" });
+    expect(at.account.workers.get("drover")?.domains).toEqual(["drover.acme.example"]);
+    expect(filesWithSecrets()).toEqual([]);
+  });
+
+  test("and one whose domain is refused, also with none", async () => {
+    const request = "PUT /workers/scripts/drover/domains/records";
+    const refusal = { status: 400, code: 100117, message: "The zone is in another account." };
+    at.account.fault = (name) => (name === request ? refusal : undefined);
+    const failed = await deploy("--domain", "drover.acme.example");
+    expect(said(failed)).toMatch(/^125\n.*The same command goes on from there/s);
+    at.account.fault = () => undefined;
+    expect(said(await deploy("--domain", "drover.acme.example"))).toMatch(/^0\n/);
+  });
+});
+
+describe("a signal leaves no file with secrets (deploy.md#secrets)", () => {
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s", async (signal) => {
+    let before: string[] = [];
+    at.account.carriedOut = (name) => {
+      const pid = at.pid();
+      if (name !== "PUT /workers/scripts/drover" || pid === undefined) return;
+      before = filesWithSecrets();
+      process.kill(pid, signal);
+    };
+    expect((await deploy()).code).toBe(signal);
+    expect(before).toHaveLength(1);
+    expect(filesWithSecrets()).toEqual([]);
+  });
+
+  test("and what a SIGKILL leaves, the next deployment removes", async () => {
+    at.account.carriedOut = (name) => {
+      const pid = at.pid();
+      if (name === "PUT /workers/scripts/drover" && pid !== undefined) process.kill(-pid, "SIGKILL");
+    };
+    expect((await deploy()).code).toBe("SIGKILL");
+    expect(filesWithSecrets()).toHaveLength(1);
+    at.account.carriedOut = () => undefined;
+    expect((await deploy("--dry-run")).code).toBe(0);
+    expect(filesWithSecrets()).toEqual([]);
   });
 });
 
@@ -105,14 +165,15 @@ describe("a refusal of the account says what to do, and the command goes on from
   });
 });
 
-test("a package without wrangler beside it has npm fetch the version that it was tested with", async () => {
+test("a package without its own wrangler has npm fetch the version that it was tested with", async () => {
   const folder = mkdtempSync(join(at.home, "package-"));
   const command = await packageOf("0.1.0", folder);
   const [bin, asked] = [join(folder, "bin"), join(folder, "asked")];
   mkdirSync(bin);
-  // It hides the wrangler of this checkout, which is not beside a package elsewhere.
+  // Node finds a wrangler of another version, as it does a global one.
   mkdirSync(join(folder, "node_modules/wrangler"), { recursive: true });
-  writeFileSync(join(folder, "node_modules/wrangler/package.json"), "{}");
+  const other = { version: "4.0.0", bin: { wrangler: "bin/wrangler.js" } };
+  writeFileSync(join(folder, "node_modules/wrangler/package.json"), JSON.stringify(other));
   // It stands for npm's, and runs the wrangler of this checkout.
   const npx = `#!/bin/sh\necho "$1 $2" >"${asked}"\nshift 2\nexec "${process.execPath}" "${WRANGLER}" "$@"\n`;
   writeFileSync(join(bin, "npx"), npx, { mode: 0o755 });
@@ -164,6 +225,35 @@ describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () 
     );
     expect(secretsThere()).toEqual(before);
     expect(existsSync(join(at.home, ".config/drover/config"))).toBe(false);
+  });
+
+  test("its bucket, whatever it is called, also where nothing of it is known", async () => {
+    const bound = () => at.account.workers.get("drover")?.bindings.find(({ name }) => name === "LOGS");
+    await deploy("--bucket", "acme-logs");
+    expect(said(await deploy())).toMatch(/^0\n/);
+    const refused = await deploy("--bucket", "other");
+    expect(said(refused)).toMatch(/^125\n.*This Drover has the bucket acme-logs/s);
+    const env = {
+      DROVER_URL: secretsThere().DROVER_URL ?? "",
+      DROVER_TOKEN: secretsThere().DROVER_ADMIN_TOKEN ?? "",
+    };
+    rmSync(join(at.home, ".config"), { recursive: true });
+    expect(said(await at.drover(["deploy", "--yes"], env))).toMatch(/^0\n/);
+    expect(bound()).toMatchObject({ bucket_name: "acme-logs" });
+    expect([...at.account.buckets]).toEqual(["acme-logs"]);
+  });
+
+  test("a Drover that the environment names and the account has not: none is made", async () => {
+    await deploy();
+    const env = {
+      DROVER_URL: secretsThere().DROVER_URL ?? "",
+      DROVER_TOKEN: secretsThere().DROVER_ADMIN_TOKEN ?? "",
+    };
+    const refused = await at.drover(["deploy", "--yes", "--name", "drovr"], env);
+    expect(said(refused)).toMatch(/^125\n.*DROVER_URL names .*there is no Worker drovr in this account/s);
+    const unknown = await at.drover(["--context", "nonesuch", "deploy", "--yes"]);
+    expect(said(unknown)).toMatch(/^125\n.*There is no context `nonesuch`/s);
+    expect([...at.account.workers.keys()]).toEqual(["drover"]);
   });
 
   test("its bucket, and a record that is damaged", async () => {

@@ -19,6 +19,14 @@ const RULE = {
   preset: "submitter",
   audience: "drover",
 };
+/** A pool of the project `ml`, which names a secret of its own. */
+const OF_ML = {
+  provider: { kind: "http", url: "https://ml.example.com", secret: { secret: "cloud" } },
+  instanceTypes: { small: { vcpus: 1, memory: "1GiB" } },
+  projects: { ml: {} },
+  maxInstances: 0,
+};
+const IN_ML = { "drover-project": "ml" };
 const HOOK = { name: "ci", url: "https://ci.example.com/hook", labels: { team: "x" } };
 
 let [old, fresh]: Server[] = [];
@@ -45,7 +53,9 @@ beforeAll(async () => {
   file = join(home, "made.jsonl.gz");
   await old.json(201, "POST", "/v1/projects", { name: "ml" });
   laptop = (await old.json(201, "POST", "/v1/tokens", { name: "laptop", preset: "viewer" })).token;
-  await old.json(201, "POST", "/v1/tokens", { name: "ml-ci", preset: "viewer" }, { "drover-project": "ml" });
+  await old.json(201, "POST", "/v1/tokens", { name: "ml-ci", preset: "viewer" }, IN_ML);
+  await old.json(200, "PUT", "/v1/secrets/cloud", { value: "another-value", use: "provider" }, IN_ML);
+  await old.json(201, "PUT", "/v1/pools/theirs", OF_ML, IN_ML);
   await old.json(201, "PUT", "/v1/trust-rules/github", RULE);
   await old.json(200, "PUT", "/v1/secrets/cloud", { value: "a-secret-value", use: "provider" });
   await old.json(201, "PUT", "/v1/pools/own", POOL);
@@ -63,7 +73,7 @@ describe("drover backup and drover restore (backup.md)", () => {
   test("a backup has what matters, is for its owner alone, and has no secret", async () => {
     const made = await as(old, ["backup", file]);
     expect(said(made)).toMatch(
-      /^0\n.* has: projects 1, tokens 2, trust rules 1, names of secrets 1, pools 3, webhooks 1, ended/,
+      /^0\n.* has: projects 1, tokens 2, trust rules 1, names of secrets 2, pools 4, webhooks 1, ended/,
     );
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const text = gunzipSync(readFileSync(file)).toString();
@@ -91,6 +101,7 @@ describe("drover backup and drover restore (backup.md)", () => {
         "pool default skipped",
         "pool needy skipped",
         "pool own created",
+        "pool theirs skipped",
         "webhook ci created",
       ].sort(),
     );
@@ -101,6 +112,9 @@ describe("drover backup and drover restore (backup.md)", () => {
     const restored = await as(fresh, ["restore", file]);
     expect(restored.code).toBe(1);
     expect(restored.stdout.toString()).toMatch(/pool +needy +skipped +the secret cloud is missing/);
+    expect(restored.stdout.toString()).toMatch(
+      /pool +theirs +skipped +the secret cloud of ml is missing.*drover --project ml secrets set cloud/,
+    );
     expect(restored.stderr).toMatch(/the webhook ci signs with another secret now.*whsec_/);
     expect(await namesAt(fresh)).toMatchObject({ pools: ["default", "own"], webhooks: ["ci"] });
     const { stdout } = await as(fresh, ["pools", "--json"], laptop);
@@ -132,6 +146,45 @@ describe("drover backup and drover restore (backup.md)", () => {
     await fresh?.json(200, "DELETE", `/v1/tokens/${id}`);
     return { revoked: "laptop", differing: "own" };
   }
+
+  test("a pool of a project gets the secret of that project, and never one of `default`", async () => {
+    expect((await list(fresh, "/v1/pools")).map(({ name }) => name)).not.toContain("theirs");
+    await fresh?.json(200, "PUT", "/v1/secrets/cloud", { value: "a third", use: "provider" }, IN_ML);
+    expect(results(await as(fresh, ["restore", file, "--json"]))).toContain("pool theirs created");
+    const { poolSecrets } = (await fresh?.json(200, "GET", "/v1/backup")) ?? {};
+    expect(poolSecrets.toSorted((a: Json, b: Json) => (a.pool < b.pool ? -1 : 1))).toEqual([
+      { pool: "needy", secret: "cloud", project: "default" },
+      { pool: "theirs", secret: "cloud", project: "ml" },
+    ]);
+  });
+
+  test("an item that this version cannot read is refused by itself", async () => {
+    const { tokens } = (await old?.json(200, "GET", "/v1/backup")) ?? {};
+    const [first] = tokens;
+    const items = [
+      { ...first, id: "zzzzzzzzzz", name: "later", also: 1 },
+      { name: "x", project: "default" },
+      first,
+    ];
+    const asked = { madeAt: new Date().toISOString(), tokens: items, dryRun: true };
+    const answer = await fresh?.json(200, "POST", "/v1/restore", asked);
+    const [later, bare, whole] = answer?.items ?? [];
+    expect([later, bare].map(({ result }) => result)).toEqual(["refused", "refused"]);
+    expect(later.reason).toMatch(/this version cannot read it: .*also/);
+    expect(whole.reason ?? "").not.toContain("cannot read");
+  });
+
+  test("a rule with no claims, or with tokens that live for years, does not come in by a file", async () => {
+    const { trustRules } = (await old?.json(200, "GET", "/v1/backup")) ?? {};
+    const wide = [{ claims: {} }, { lifetime: "8760h" }].map((more) => ({
+      ...trustRules[0],
+      name: "wide",
+      ...more,
+    }));
+    const asked = { madeAt: new Date().toISOString(), trustRules: wide };
+    const answer = await fresh?.json(200, "POST", "/v1/restore", asked);
+    expect((answer?.items ?? []).map(({ result }: Json) => result)).toEqual(["refused", "refused"]);
+  });
 
   test("a token of another kind can make none, and restore none", async () => {
     const made = await old?.json(201, "POST", "/v1/tokens", { name: "op", preset: "operator" });

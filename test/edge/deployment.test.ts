@@ -23,7 +23,7 @@ test("P22: the log of a deployment has every error: no request is left out by ch
 test("wrangler bundles and checks what `drover deploy` gives it (deploy.md#wrangler)", async () => {
   const folder = mkdtempSync(join(ROOT, ".cache", "dry-run-"));
   const file = join(folder, "wrangler.json");
-  const target = { name: "drover", account: "a", bucket: "drover-logs", domain: "drover.example.com" };
+  const target = { name: "drover", account: "a", bucket: "drover-logs", domains: ["drover.example.com"] };
   const template = JSON.parse(read("dist/deploy.json"));
   writeFileSync(file, JSON.stringify(configurationFor(template, target, (path) => join(ROOT, path))));
   const args = ["deploy", "--dry-run", "--config", file, "--outdir", join(folder, "out")];

@@ -127,6 +127,9 @@ const newToken = (name: string, scopes: Scope[] = ["runs:read"]) =>
 /** Who has the secret of the deployment. */
 const boss = () => edge.as(edge.admin.token, FROM);
 
+/** That a backup was made now. */
+const madeNow = () => ({ madeAt: new Date().toISOString() });
+
 /** What a request of `ml` does to a run. */
 const toRun =
   (method: string, rest: string, body?: object, more: Partial<Expected> = {}, made = submitted): Cause =>
@@ -243,7 +246,7 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
     const { id } = await newToken("kept");
     const { tokens } = await boss().json(200, "GET", "/v1/backup");
     const restored = { ...tokens.find((one: Json) => one.id === id), id: "another001", name: "again" };
-    const answer = await boss().send("POST", "/v1/restore", { tokens: [restored] });
+    const answer = await boss().send("POST", "/v1/restore", { ...madeNow(), tokens: [restored] });
     const target = { kind: "token", id: "another001", name: "again" } as const;
     return { answer, expected: { by: "admin", target } };
   },
@@ -286,9 +289,9 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   "trust.restore": async () => {
     await withRule();
     const { trustRules } = await boss().json(200, "GET", "/v1/backup");
-    await ml.send("DELETE", "/v1/trust-rules/ci");
-    const answer = await boss().send("POST", "/v1/restore", { trustRules });
-    return { answer, expected: { by: "admin", target: { kind: "trust", id: "ci" } } };
+    const restored = { ...trustRules.find(({ name }: Json) => name === "ci"), name: "again" };
+    const answer = await boss().send("POST", "/v1/restore", { ...madeNow(), trustRules: [restored] });
+    return { answer, expected: { by: "admin", target: { kind: "trust", id: "again" } } };
   },
   "key.replace": async () => {
     const answer = await boss().send("POST", "/v1/issuer/keys/replace");

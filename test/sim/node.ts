@@ -173,6 +173,8 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           if (key <= upTo && (sort === undefined || isOfSort(row, sort))) stored.delete(key);
       },
       keepEnded: () => undefined, // no story has so many deliveries
+      hasForgettable: (until) =>
+        ended().some(([, row]) => Number(row["at" as keyof Row] ?? until + 1) <= until),
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above

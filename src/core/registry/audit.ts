@@ -17,7 +17,7 @@ import type { RestoreEvent } from "./restore.ts";
 import type { SecretEvent, SecretRow } from "./secrets.ts";
 import type { SessionEvent, SessionRow } from "./sessions.ts";
 import { actorOfToken, stateOf, type TokenEvent, type TokenRow } from "./tokens.ts";
-import type { TrustEvent, TrustRow } from "./trust.ts";
+import { ruleNamed, type TrustEvent, type TrustRow } from "./trust.ts";
 import type { WebhookAnswered, WebhookEvent, WebhookRow } from "./webhooks.ts";
 
 type Draft = Omit<NewEntry, "at" | "run" | "result" | "pool" | "project"> &
@@ -141,7 +141,7 @@ function draftOfAccess(known: Known, event: Event, now: Instant): Draft | undefi
     }
     case "trust_put": {
       const { rule } = event;
-      const diff = diffOf(trust.get(keyOf(rule)) ?? {}, rule);
+      const diff = diffOf(ruleNamed(trust, rule) ?? {}, rule);
       return { by: rule.createdBy, action: "trust.put", ...ofNamed("trust", rule), diff };
     }
     case "token_restored": {
@@ -154,7 +154,7 @@ function draftOfAccess(known: Known, event: Event, now: Instant): Draft | undefi
       return { by: event.by, action: "trust.restore", ...ofNamed("trust", event.rule), diff };
     }
     case "trust_removed":
-      if (trust.get(keyOf(event.rule)) === undefined) return undefined;
+      if (ruleNamed(trust, event.rule) === undefined) return undefined;
       return { by: event.by, action: "trust.delete", ...ofNamed("trust", event.rule) };
     case "session_started": {
       const { token } = event.owner;

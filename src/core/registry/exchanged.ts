@@ -3,9 +3,9 @@
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
-import { isFull, keyOf, type Named } from "./projects.ts";
+import { isFull, type Named } from "./projects.ts";
 import type { NewTokenRow, TokenRow } from "./tokens.ts";
-import type { TrustRow } from "./trust.ts";
+import { ruleNamed, type TrustRow } from "./trust.ts";
 
 /** How many exchanges are remembered at the same time, and how many of them by one rule. */
 export const MAX_EXCHANGED = 10_000;
@@ -90,7 +90,7 @@ export function refusalOfExchange(
   { token: { id, project, given }, version }: Exchange,
 ): DroverError | null {
   const rule = { project, name: given.rule };
-  if (rules.get(keyOf(rule))?.version !== version) {
+  if (ruleNamed(rules, rule)?.version !== version) {
     const text = `the trust rule "${given.rule}" was changed at this very moment; send the token again`;
     return new DroverError("unavailable", text);
   }

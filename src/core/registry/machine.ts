@@ -37,7 +37,7 @@ import {
   type RegistryRecord,
 } from "./pools.ts";
 import { foldProject, type ProjectRow } from "./projects.ts";
-import { foldRestored } from "./restore.ts";
+import { foldRestored, withoutEnded } from "./restore.ts";
 import { foldSecret, type SecretsState } from "./secrets.ts";
 import { foldSession, foldSessionTime, type SessionRow, sessionEndsAt } from "./sessions.ts";
 import { foldToken, foldTokenTime, type TokenRow, tokenExpiresAt } from "./tokens.ts";
@@ -118,13 +118,16 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
   ],
 
   apply(before, event, now: Instant) {
-    foldTokenTime(before.tokens, now);
+    const haveExpired = foldTokenTime(before.tokens, now);
     foldExchangeTime(before.exchanged, now);
     foldTrustTime(before.trust, now);
     foldKeyTime(before.keys, now);
     foldSessionTime(before.sessions, before, now);
     const entry = registryEntry(before, event, now);
-    const state = fold(before, event, now);
+    const folded = fold(before, event, now);
+    // Seldom, and where a row is written in any case.
+    const mayForget = haveExpired || event.type === "token_created" || event.type === "trust_removed";
+    const state = mayForget ? withoutEnded(folded, now) : folded;
     foldSessionTime(state.sessions, state, now);
     if (state.record !== before.record || event.type.includes("webhook")) {
       followPools(

@@ -27,6 +27,10 @@ export interface RegistryRecord {
   pools: Record<string, PoolEntry>;
   /** How far the registry's part of the audit log is exported. Absent: it has no entry yet. */
   exported?: Exported;
+  /**
+   * Tokens and trust rules that ended until then may be forgotten (backup.md#ended). Absent: none was.
+   */
+  forgotten?: Instant;
 }
 
 /** The part of the registry's state that is about pools. */

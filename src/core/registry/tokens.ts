@@ -10,7 +10,7 @@ import { isFull, type Named, tooManyOf } from "./projects.ts";
 
 /** The most tokens that may be valid at the same time. */
 export const MAX_TOKENS = 10_000;
-/** How long a token that has ended stays listed. */
+/** How long a token that has ended stays listed, and how long it is remembered that a rule was removed. */
 export const ENDED_TOKEN_KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
@@ -87,7 +87,6 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
   if (event.type === "token_created") {
     const fresh = { old: null, rotatedAt: null, usedOn: null, ended: null, at: now, given: null };
     tokens.set(event.token.id, { ...event.token, ...fresh }, now);
-    tokens.forget(now - ENDED_TOKEN_KEPT_MS);
     return;
   }
   const row = tokens.get(event.id);
@@ -111,17 +110,16 @@ export function foldToken(tokens: Rows<TokenRow>, event: TokenEvent, now: Instan
   }
 }
 
-/**
- * Ends the tokens whose time is over (access.md#tokens). If a token expires, tokens that ended long ago are
- * forgotten, too.
- */
-export function foldTokenTime(tokens: Rows<TokenRow>, now: Instant): void {
+/** Ends the tokens whose time is over (access.md#tokens). Returns whether there were any. */
+export function foldTokenTime(tokens: Rows<TokenRow>, now: Instant): boolean {
+  let anyEnded = false;
   for (const row of tokens.live()) {
     const { expiresAt } = row;
     if (expiresAt === null || expiresAt > now) continue;
     tokens.set(row.id, { ...row, ended: { how: "expired" }, at: expiresAt }, now);
-    tokens.forget(now - ENDED_TOKEN_KEPT_MS);
+    anyEnded = true;
   }
+  return anyEnded;
 }
 
 /** When the next token expires. */

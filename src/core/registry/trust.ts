@@ -36,28 +36,37 @@ export interface TrustRow {
   parent: string | null;
   /** When the token of its creator ends, and so the rule (access.md#tokens). */
   expiresAt: Instant | null;
+  /** When it ended. Its row stays for a while, so that no backup brings it back (backup.md#ended). */
+  at?: Instant;
 }
 
 export type TrustEvent =
   | { type: "trust_put"; rule: TrustRow }
   | { type: "trust_removed"; rule: Named; by: string };
 
-/** Every rule is in memory: a rule that has ended is deleted. */
-export function isLiveRule(): boolean {
-  return true;
+/** Whether a rule has not ended. */
+export function isLiveRule({ at }: TrustRow): boolean {
+  return at === undefined;
+}
+
+/** The rule of this name; undefined: there is none, or it has ended. */
+export function ruleNamed(rules: ReadonlyRows<TrustRow>, named: Named): TrustRow | undefined {
+  const row = rules.get(keyOf(named));
+  return row !== undefined && isLiveRule(row) ? row : undefined;
 }
 
 /** Applies a change of a rule to the table (oidc.md#trust-rules). */
 export function foldTrust(rules: Rows<TrustRow>, event: TrustEvent, now: Instant): void {
   const key = keyOf(event.rule);
+  const row = ruleNamed(rules, event.rule);
   if (event.type === "trust_put") rules.set(key, event.rule, now);
-  else if (rules.get(key) !== undefined) rules.delete(key);
+  else if (row !== undefined) rules.set(key, { ...row, at: now }, now);
 }
 
-/** Deletes the rules whose time is over (oidc.md#trust-rules). */
+/** Ends the rules whose time is over (oidc.md#trust-rules). */
 export function foldTrustTime(rules: Rows<TrustRow>, now: Instant): void {
   for (const rule of [...rules.live()]) {
-    if (rule.expiresAt !== null && rule.expiresAt <= now) rules.delete(keyOf(rule));
+    if (rule.expiresAt !== null && rule.expiresAt <= now) rules.set(keyOf(rule), { ...rule, at: now }, now);
   }
 }
 
@@ -69,14 +78,15 @@ export function trustExpiresAt(rules: ReadonlyRows<TrustRow>): Instant | undefin
 /** Why a rule cannot be stored; null: it can. */
 export function refusalOfRule(rules: ReadonlyRows<TrustRow>, rule: Named): DroverError | null {
   const { project } = rule;
-  if (rules.get(keyOf(rule)) !== undefined || !isFull([...rules.live()], MAX_TRUST_RULES, project))
+  if (ruleNamed(rules, rule) !== undefined || !isFull([...rules.live()], MAX_TRUST_RULES, project))
     return null;
   return tooManyOf(["trust rules", "delete those that are not used any more"], MAX_TRUST_RULES, project);
 }
 
 /** A rule as its owner sees it. */
 export function ruleView(row: TrustRow): TrustRule {
-  const { version: _, parent: _parent, payer: _payer, lifetimeMs, createdAt, expiresAt, ...rule } = row;
+  const { version: _, parent: _parent, payer: _payer, at: _at, ...shown } = row;
+  const { lifetimeMs, createdAt, expiresAt, ...rule } = shown;
   return {
     ...rule,
     lifetime: formatDuration(lifetimeMs),

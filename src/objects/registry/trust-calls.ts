@@ -1,8 +1,8 @@
 // What does the registry answer to calls about trust rules (oidc.md#trust-rules)? `core/registry` decides.
 import { type Exchange, refusalOfExchange } from "../../core/registry/exchanged.ts";
 import type { RegistryEvent, RegistryState } from "../../core/registry/machine.ts";
-import { keyOf, type Named } from "../../core/registry/projects.ts";
-import { refusalOfRule, ruleRows, ruleView, type TrustRow } from "../../core/registry/trust.ts";
+import type { Named } from "../../core/registry/projects.ts";
+import { refusalOfRule, ruleNamed, ruleRows, ruleView, type TrustRow } from "../../core/registry/trust.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
 import { DroverError } from "../../shared/errors.ts";
 
@@ -23,7 +23,7 @@ export class TrustCalls {
     const { trust } = this.#registry.enter();
     const refusal = refusalOfRule(trust, rule);
     if (refusal !== null) throw refusal;
-    const created = trust.get(keyOf(rule)) === undefined;
+    const created = ruleNamed(trust, rule) === undefined;
     this.#registry.enter({ type: "trust_put", rule });
     return { created, rule: ruleView(rule) };
   }
@@ -54,7 +54,7 @@ export class TrustCalls {
   }
 
   #row(rule: Named): TrustRow {
-    const row = this.#registry.enter().trust.get(keyOf(rule));
+    const row = ruleNamed(this.#registry.enter().trust, rule);
     if (row !== undefined) return row;
     const text = `there is no trust rule "${rule.name}"; \`drover trust list\` shows all`;
     throw new DroverError("unknown_trust_rule", text);

@@ -1,16 +1,17 @@
 // What do the routes of a backup answer and accept (backup.md#access)?
 import { z } from "zod";
-import { parseDuration } from "../../shared/duration.ts";
 import { MAX_RESTORED } from "../../shared/limits.ts";
-import { Duration, InstantInput, Name, ProjectName } from "../common.ts";
+import { InstantInput, Name, ProjectName } from "../common.ts";
+import { SecretName } from "../run/task.ts";
 import { GrantedScope, TokenId, TokenLimits } from "./token.ts";
-import { Issuer } from "./trust.ts";
+import { TrustRuleRequest } from "./trust.ts";
 
 /** Names of actors, rules and issuers' subjects; nothing of them is longer. */
 const Text = z.string().min(1).max(1_024);
 const Digest = z.string().min(1).max(128).describe("SHA-256 of the whole token, from which nobody gets it");
 const Scopes = z.array(GrantedScope).max(64);
-const Texts = z.record(Text, z.string().max(1_024));
+/** What a rule may say is the same for one that comes back (backup.md#access). */
+const { issuer, audience, claims, labels, lifetime } = TrustRuleRequest.shape;
 
 /** A valid token as it is stored: its digest, and never its text. */
 export const TokenBackup = z
@@ -40,13 +41,13 @@ export const RuleBackup = z
   .strictObject({
     name: Name,
     project: ProjectName,
-    issuer: Issuer,
-    audience: Text,
-    claims: Texts,
+    issuer,
+    audience: audience.unwrap(),
+    claims,
     scopes: Scopes,
     limits: TokenLimits,
-    labels: Texts,
-    lifetime: Duration.refine((text) => (parseDuration(text) ?? 1) > 0, "must be longer than 0s"),
+    labels: labels.unwrap(),
+    lifetime: lifetime.unwrap(),
     payer: Text,
     createdAt: InstantInput,
     createdBy: Text,
@@ -56,18 +57,40 @@ export const RuleBackup = z
   .meta({ id: "TrustRuleBackup" });
 export type RuleBackup = z.output<typeof RuleBackup>;
 
+/** Whose secret the provider of a pool gets. */
+const PoolSecret = z.object({ pool: z.string(), secret: SecretName, project: z.string() });
+
 /** `GET /v1/backup`. */
 export const AccessBackup = z
-  .object({ tokens: z.array(TokenBackup), trustRules: z.array(RuleBackup) })
+  .object({
+    tokens: z.array(TokenBackup),
+    trustRules: z.array(RuleBackup),
+    poolSecrets: z.array(PoolSecret).describe("by pool: the secret that its provider gets, and whose it is"),
+  })
   .meta({ id: "AccessBackup" });
 export type AccessBackup = z.output<typeof AccessBackup>;
+
+/**
+ * A token or a rule that is to come back. Each is judged by itself, so that one that this version cannot read
+ * does not stop the others (backup.md#restore).
+ */
+const RestoredItem = z.looseObject({ name: Text, project: Text }).meta({
+  id: "RestoredItem",
+  description: "as `GET /v1/backup` has it; what does not fit is refused by itself",
+});
 
 /** `POST /v1/restore`. */
 export const RestoreRequest = z
   .strictObject({
-    tokens: z.array(TokenBackup).max(MAX_RESTORED).default([]),
-    trustRules: z.array(RuleBackup).max(MAX_RESTORED).default([]),
+    madeAt: InstantInput.describe("when the backup was made"),
+    tokens: z.array(RestoredItem).max(MAX_RESTORED).default([]),
+    trustRules: z.array(RestoredItem).max(MAX_RESTORED).default([]),
     dryRun: z.boolean().default(false).describe("only say what would come of it"),
+    expectedProjects: z
+      .array(ProjectName)
+      .max(MAX_RESTORED)
+      .default([])
+      .describe("for `dryRun`: projects that count as there, since they would have been made before"),
   })
   .meta({ id: "RestoreRequest" });
 export type RestoreRequest = z.output<typeof RestoreRequest>;

@@ -6,6 +6,7 @@ import {
   type RegistryState,
   registryMachine,
 } from "../../../src/core/registry/machine.ts";
+import { ruleNamed } from "../../../src/core/registry/trust.ts";
 import { applied } from "../support/applied.ts";
 import { registryOf } from "../support/registry.ts";
 
@@ -91,7 +92,10 @@ describe("what a token has made (access.md#children)", () => {
     expect(entry?.reason).toMatch(/^with .*token leaf.*trust rule ci/);
     tell(revoke("boss", true));
     expect(["leaf", "job", "ofjob"].filter(isActive)).toEqual([]);
-    expect([state.trust.get("ci"), isActive("other")]).toEqual([undefined, true]);
+    expect([ruleNamed(state.trust, { project: "default", name: "ci" }), isActive("other")]).toEqual([
+      undefined,
+      true,
+    ]);
     expect(state.trust.get("others")).toBeDefined();
     expect(children("boss")).toEqual([]);
     expect(registryEntry(state, revoke("boss", true), T0)).toBeUndefined();

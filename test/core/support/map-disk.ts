@@ -127,6 +127,12 @@ export class MapDisk<Row> implements RowDisk<Row> {
     }
   }
 
+  hasForgettable(until: Instant): boolean {
+    return [...this.rows.values()].some(
+      ({ row, live }) => !live && Number(row["at" as keyof Row] ?? until + 1) <= until,
+    );
+  }
+
   forget(until: Instant): void {
     for (const [key, { row, live }] of this.rows) {
       const at = Number(row["at" as keyof Row] ?? until + 1);

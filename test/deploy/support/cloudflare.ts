@@ -11,7 +11,7 @@ const SUBDOMAIN = "acme";
 /** A Worker as the account has it. */
 interface Worker {
   script: string;
-  bindings: { type: string; name: string; bucket_name?: string }[];
+  bindings: { type: string; name: string; bucket_name?: string; text?: string }[];
   secrets: Map<string, string>;
   domains: string[];
   versions: string[];
@@ -276,5 +276,10 @@ async function run(
   { script, secrets, bindings }: Worker,
 ): Promise<void> {
   const hasBucket = bindings.some(({ type }) => type === "r2_bucket");
-  await edge.run(name, { script, vars: Object.fromEntries(secrets), hasBucket });
+  const plain = bindings.filter(({ type }) => type === "plain_text");
+  const vars = {
+    ...Object.fromEntries(plain.map((one) => [one.name, one.text ?? ""])),
+    ...Object.fromEntries(secrets),
+  };
+  await edge.run(name, { script, vars, hasBucket });
 }

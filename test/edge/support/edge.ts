@@ -85,6 +85,7 @@ export function createEdge(...pools: string[]): Edge {
       issuers: { allowsLocal: made.allowsLocalIssuers, ask: fetch },
       objects: world.objects,
       hasBucket: true,
+      deployed: { bucketName: null, domains: [] },
       assets: NO_ASSETS,
       now: () => Date.now(),
       requestId: crypto.randomUUID(),

@@ -51,6 +51,7 @@ function bindingsOf(headers: Headers, bound: Partial<EdgeBindings>): EdgeBinding
     url: "http://drover.test",
     objects: objectsVia(via),
     hasBucket: true,
+    deployed: { bucketName: null, domains: [] },
     assets: { fetch: async () => new Response() },
     now: droverNow,
     requestId: via.requestId,
