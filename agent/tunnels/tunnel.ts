@@ -33,6 +33,8 @@ export interface TunnelOptions extends Omit<CommandOptions, "changed" | "used"> 
   send: (frame: TunnelFrame) => void;
   /** Whether bytes may be sent now. If not, `pump` is called once they may. */
   maySend: () => boolean;
+  /** The client goes on opening channels that are reset. The tunnel is to end. */
+  excess: () => void;
 }
 
 /**
@@ -51,6 +53,8 @@ export class Tunnel {
   #fault: { code: TunnelFault; text: string } | undefined;
   #starting: Promise<void> | undefined;
   #isConnected = false;
+  /** The client has greeted on this connection. More greetings are no news. */
+  #isGreeted = false;
   readonly #soon = new Soon(() => this.#link.pump());
   /** The channels whose bytes have all arrived. */
   readonly #delivered = new Set<number>();
@@ -62,6 +66,7 @@ export class Tunnel {
     this.#link = new Link({
       send: options.send,
       maySend: options.maySend,
+      excess: options.excess,
       data: (channel, bytes) => {
         if (channel === MAIN && this.#command !== undefined) this.#command.write(bytes);
         else if (this.#forward !== undefined) this.#forward.sockets.write(channel, bytes);
@@ -95,6 +100,8 @@ export class Tunnel {
   async heard(frame: TunnelFrame, begin: (ask: TunnelAsk) => void): Promise<void> {
     this.heardAt = this.#options.now();
     if (frame.t === "hello") {
+      if (this.#isGreeted && (frame.ask === undefined || !this.#mayBegin)) return;
+      this.#isGreeted = true;
       if (frame.ask !== undefined) await this.#begin(frame.ask, begin);
       this.#isConnected = true;
       this.#link.greet();
@@ -115,6 +122,7 @@ export class Tunnel {
   /** The connection to the client is cut. */
   cut(): void {
     this.#isConnected = false;
+    this.#isGreeted = false;
     this.#link.cut();
   }
 
@@ -131,9 +139,13 @@ export class Tunnel {
     await this.#command?.close();
   }
 
+  /** Whether the tunnel leads nowhere yet, and has not begun to. */
+  get #mayBegin(): boolean {
+    return this.#command === undefined && this.#starting === undefined && this.#fault === undefined;
+  }
+
   async #begin(ask: TunnelAsk, begin: (ask: TunnelAsk) => void): Promise<void> {
-    if (this.#command !== undefined || this.#forward !== undefined || this.#fault !== undefined) return;
-    this.#starting ??= this.#start(ask, begin);
+    if (this.#mayBegin) this.#starting = this.#start(ask, begin);
     await this.#starting;
   }
 

@@ -28,6 +28,7 @@ const MAX_TUNNELS = 64;
 /** How long the id of a tunnel that has ended is remembered, so that its command never starts again. */
 const REMEMBER_MS: Millis = 86_400_000;
 const ATTEMPT_OVER = "the task's command has ended.";
+const EXCESS = "its client goes on opening connections although they are refused.";
 const CLIENT_AWAY = `no client was connected for ${AWAY_MS / 60_000} minutes.`;
 /** The form of an id. It is the name of a directory, too. */
 const ID = /^[a-z0-9-]{8,64}$/;
@@ -101,9 +102,9 @@ export class Tunnels {
     for (const [id, { attempt }] of this.#tunnels) if (!this.#options.isRunning(attempt)) this.#fail(id);
   }
 
-  #fail(id: string): void {
-    this.#tunnels.get(id)?.fail("not_running", ATTEMPT_OVER);
-    this.#end(id, ATTEMPT_OVER);
+  #fail(id: string, code: TunnelFault = "not_running", why = ATTEMPT_OVER): void {
+    this.#tunnels.get(id)?.fail(code, why);
+    this.#end(id, why);
   }
 
   #pass(id: string, frame: TunnelFrame): void {
@@ -176,6 +177,7 @@ export class Tunnels {
       inside: () => inside(attempt),
       send: (frame) => this.#say(id, frame),
       maySend: () => this.#turns.maySend(id),
+      excess: () => this.#fail(id, "busy", EXCESS),
     });
   }
 

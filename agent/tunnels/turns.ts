@@ -1,6 +1,7 @@
 // Which tunnel sends next, so that all together keep the pace of the host's socket (tunnels.md#pace)?
 import type { Instant, Millis } from "../../src/shared/machine.ts";
-import { afterFrame, fullTunnelPace, type TunnelPace, waitOf } from "../core/tunnel-pace.ts";
+import { TUNNEL_UNITS, unitsOfFrame } from "../../src/shared/tunnel/host-units.ts";
+import { afterFrame, fullTunnelPace, type TunnelPace, waitOf } from "../../src/shared/tunnel/pace.ts";
 
 /** Lets tunnels send while the pace allows, and those that it has held back in turns. */
 export class Turns {
@@ -15,7 +16,7 @@ export class Turns {
   constructor(now: () => Instant, pump: (id: string) => void) {
     this.#now = now;
     this.#pump = pump;
-    this.#pace = fullTunnelPace(now());
+    this.#pace = fullTunnelPace(TUNNEL_UNITS, now());
   }
 
   /** Whether a tunnel may send bytes now. If not, it is pumped once it may. */
@@ -28,7 +29,7 @@ export class Turns {
 
   /** A frame with this many characters has been sent. */
   sent(chars: number): void {
-    this.#pace = afterFrame(this.#pace, chars, this.#now());
+    this.#pace = afterFrame(this.#pace, unitsOfFrame(chars), this.#now());
   }
 
   get #waitMs(): Millis {

@@ -5,7 +5,9 @@ import {
   type TunnelAsk,
   type TunnelFrame,
 } from "../../src/shared/tunnel/frames.ts";
+import { ONE_CLIENT_UNITS, unitsOfFrame } from "../../src/shared/tunnel/host-units.ts";
 import { Link, type LinkOptions } from "../../src/shared/tunnel/link.ts";
+import { afterFrame, fullTunnelPace, waitOf } from "../../src/shared/tunnel/pace.ts";
 import { ApiError, UnreachableError } from "../errors.ts";
 import { type CallOptions, pause, type Target } from "../transport/http.ts";
 import { callOf } from "../transport/operations.ts";
@@ -47,6 +49,8 @@ export class Tunnel {
   readonly #signals: Extract<TunnelFrame, { t: "signal" }>[] = [];
   #size: Extract<TunnelFrame, { t: "size" }> | undefined;
   #socket: TunnelSocket | undefined;
+  #pace = fullTunnelPace(ONE_CLIENT_UNITS, performance.now());
+  #pumpLater: NodeJS.Timeout | undefined;
   readonly #here = setInterval(() => this.#send({ t: "here" }), HERE_MS).unref();
   /** The host has greeted on this connection. */
   #isGreeted = false;
@@ -59,14 +63,14 @@ export class Tunnel {
     target: Target,
     run: string,
     ask: TunnelAsk,
-    link: Omit<LinkOptions, "send">,
+    link: Omit<LinkOptions, "send" | "maySend">,
     options: TunnelOptions,
   ) {
     this.#target = target;
     this.#run = run;
     this.#ask = ask;
     this.#options = options;
-    this.#link = new Link({ ...link, send: (frame) => this.#send(frame) });
+    this.#link = new Link({ ...link, send: (frame) => this.#send(frame), maySend: () => this.#maySend() });
     this.ended = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -122,6 +126,7 @@ export class Tunnel {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#here);
+    clearTimeout(this.#pumpLater);
     this.#link.cut();
     this.#send({ t: "close" });
     this.#socket?.close();
@@ -188,8 +193,21 @@ export class Tunnel {
     for (const signal of this.#signals) this.#send(signal);
   }
 
+  /** Whether bytes may be sent now. Beyond its pace, Drover would cut this client off (tunnels.md#pace). */
+  #maySend(): boolean {
+    const waitMs = waitOf(this.#pace, performance.now());
+    if (waitMs === 0) return true;
+    this.#pumpLater ??= setTimeout(() => {
+      this.#pumpLater = undefined;
+      this.#link.pump();
+    }, waitMs);
+    return false;
+  }
+
   #send(frame: TunnelFrame): void {
-    this.#socket?.send(JSON.stringify(frame));
+    if (this.#socket === undefined) return;
+    this.#pace = afterFrame(this.#pace, unitsOfFrame(0), performance.now());
+    this.#socket.send(JSON.stringify(frame));
   }
 
   /** Ends the tunnel for a reason of the client. */

@@ -2,8 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Inside } from "../../agent/exec/processes/inside.ts";
 import { Tunnels } from "../../agent/tunnels/tunnels.ts";
-import type { TunnelFrame } from "../../src/shared/tunnel/frames.ts";
+import { MAX_CHANNELS, type TunnelFrame } from "../../src/shared/tunnel/frames.ts";
+import { MAX_UNHEARD_RESETS } from "../../src/shared/tunnel/link.ts";
 import { until } from "../local/support/scratch.ts";
 
 // A client can make a host do only what the control plane has allowed, whatever its frames say
@@ -16,12 +18,15 @@ const OTHER = "other/main/1.1";
 let dir: string;
 let tunnels: Tunnels;
 let said: TunnelFrame[];
+/** The place beside the command of an attempt. */
+let place: Inside | undefined;
 /** The attempts beside whose commands something was to start. */
 let entered: string[];
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "drover-tunnels-"));
   said = [];
   entered = [];
+  place = undefined;
   tunnels = new Tunnels({
     stateDir: dir,
     now: () => performance.now(),
@@ -29,7 +34,7 @@ beforeEach(() => {
     isRunning: () => true,
     inside: async (attempt) => {
       entered.push(attempt);
-      return undefined;
+      return place;
     },
   });
   tunnels.connected((text) => said.push(JSON.parse(JSON.parse(text).frame)));
@@ -40,6 +45,7 @@ const frame = (content: object) => tunnels.heard({ tunnel: ID, frame: JSON.strin
 const open = (attempt: string, kind: "exec" | "forward" = "exec") =>
   tunnels.heard({ tunnel: ID, open: { attempt, kind } });
 const hello = (ask: object) => frame({ t: "hello", channels: {}, ask });
+const PLACE: Inside = { before: [], entrances: [], dir: "/", umask: undefined, env: {}, base: {} };
 const SHELL = { kind: "exec", argv: ["sh"], input: false };
 const fault = () => until("a fault is told", () => said.find(({ t }) => t === "fault"));
 
@@ -85,6 +91,35 @@ describe("a client", () => {
     hello(SHELL);
     expect(await fault()).toMatchObject({ code: "not_running" });
     expect(readdirSync(join(dir, "tunnels"))).toEqual(["over"]);
+  });
+
+  test("that goes on opening connections is told so once, and is not answered then", async () => {
+    place = PLACE;
+    open(OWN, "forward");
+    hello({ kind: "forward", port: 1 });
+    await until("the host greets", () => said.find(({ t }) => t === "hello"));
+    const most = MAX_CHANNELS + MAX_UNHEARD_RESETS;
+    for (let c = 1; c <= most + 100; c += 1) frame({ t: "data", c, at: 0, d: "" });
+    expect(await fault()).toMatchObject({ code: "busy", text: expect.stringContaining("refused") });
+    expect(said.filter(({ t }) => t === "fault")).toHaveLength(1);
+    const resets = said.filter(({ t }) => t === "reset");
+    expect(resets.length).toBeLessThanOrEqual(MAX_UNHEARD_RESETS);
+    open(OWN, "forward");
+    expect(said.at(-1)).toMatchObject({ code: "lost", text: expect.stringContaining("refused") });
+  });
+
+  test("is greeted once on each connection, however often it greets", async () => {
+    place = PLACE;
+    open(OWN, "forward");
+    for (let times = 0; times < 50; times += 1) hello({ kind: "forward", port: 1 });
+    await until("the host greets", () => said.find(({ t }) => t === "hello"));
+    expect(said.filter(({ t }) => t === "hello")).toHaveLength(1);
+    open(OWN, "forward");
+    hello({ kind: "forward", port: 1 });
+    await until(
+      "the host greets again",
+      () => said.filter(({ t }) => t === "hello").length === 2 || undefined,
+    );
   });
 
   test("that comes back after the end of its tunnel starts nothing again", async () => {

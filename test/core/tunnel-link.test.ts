@@ -9,7 +9,7 @@ import {
   type TunnelFrame,
   WINDOW_BYTES,
 } from "../../src/shared/tunnel/frames.ts";
-import { Link } from "../../src/shared/tunnel/link.ts";
+import { Link, MAX_UNHEARD_RESETS } from "../../src/shared/tunnel/link.ts";
 
 // Bytes over connections that break: all arrive, in order, and none twice (tunnels.md#offsets).
 
@@ -23,6 +23,8 @@ class End {
   sent: TunnelFrame[] = [];
   readonly resets: number[] = [];
   uses = true;
+  maySend = true;
+  excesses = 0;
 
   constructor() {
     this.link = new Link({
@@ -34,6 +36,10 @@ class End {
       end: (channel) => this.ended.add(channel),
       accept: (channel) => this.source(channel),
       reset: (channel) => this.resets.push(channel),
+      maySend: () => this.maySend,
+      excess: () => {
+        this.excesses += 1;
+      },
     });
   }
 
@@ -267,5 +273,56 @@ describe("a channel that is reset", () => {
     client.link.pump();
     pass(client, host, Infinity);
     expect(host.textOf(MAX_CHANNELS + 2)).toBe("next");
+  });
+
+  it("waits with its news for the pace, also on a new connection (tunnels.md#pace)", () => {
+    const [client, host] = begun();
+    host.maySend = false;
+    host.link.reset(1);
+    expect(host.sent).toEqual([]);
+    reconnect(client, host);
+    pass(client, host, Infinity);
+    expect(client.resets).toEqual([]);
+    host.maySend = true;
+    host.link.pump();
+    host.link.pump();
+    expect(host.sent).toEqual([{ t: "reset", c: 1 }]);
+    pass(client, host, Infinity);
+    expect(client.resets).toEqual([1]);
+  });
+
+  it("is forgotten once the side that began it does not name it any more (tunnels.md#resets)", () => {
+    const [client, host] = begun();
+    host.link.reset(1);
+    pass(client, host, 1); // the client knows, and what it says of that is lost
+    reconnect(client, host);
+    const [greeting] = client.sent;
+    host.sent = [];
+    if (greeting !== undefined) host.link.heard(greeting);
+    expect([greeting, host.sent]).toEqual([{ t: "hello", channels: {} }, []]);
+  });
+
+  it("ends a tunnel whose other side opens channels and never hears of resets (tunnels.md#resets)", () => {
+    const [, host] = begun();
+    const most = MAX_CHANNELS + MAX_UNHEARD_RESETS;
+    for (let channel = 2; channel <= most; channel += 1) {
+      host.link.heard({ t: "data", c: channel, at: 0, d: "" });
+    }
+    expect(host.excesses).toBe(0);
+    host.link.heard({ t: "data", c: most + 1, at: 0, d: "" });
+    expect(host.excesses).toBe(1);
+  });
+
+  it("ends no tunnel whose other side hears of all resets, however many (tunnels.md#resets)", () => {
+    const [client, host] = begun();
+    for (let channel = 2; channel <= 10 * MAX_UNHEARD_RESETS; channel += 1) {
+      client.link.begin(channel, client.source(channel));
+      if (channel % MAX_CHANNELS !== 0) continue;
+      pass(client, host, Infinity);
+      for (const one of host.sources.keys()) host.link.reset(one);
+      if (channel % 3 === 0) reconnect(client, host);
+      pass(client, host, Infinity);
+    }
+    expect([host.excesses, client.excesses]).toEqual([0, 0]);
   });
 });

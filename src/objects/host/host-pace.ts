@@ -1,4 +1,4 @@
-// Does a host send too much?
+// Do a host and the clients of its tunnels send too much?
 import {
   chargeCall,
   chargeExtra,
@@ -9,7 +9,7 @@ import {
 } from "../../core/worker/host/pace.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
-import { unitsOfFrame } from "../../shared/tunnel/host-units.ts";
+import { CLIENT_UNITS, unitsOfFrame } from "../../shared/tunnel/host-units.ts";
 import type { WorkerActor } from "./exchange.ts";
 
 /**
@@ -21,12 +21,14 @@ export class HostPace {
   readonly #actor: WorkerActor;
   readonly #now: () => Instant;
   #pace: Pace;
+  #clients: Pace;
   #spent = 0;
 
   constructor(actor: WorkerActor, now: () => Instant) {
     this.#actor = actor;
     this.#now = now;
     this.#pace = fullPace(now());
+    this.#clients = fullPace(now(), CLIENT_UNITS);
   }
 
   /** Charges a report of this many bytes. Throws `busy` if the host must wait. */
@@ -42,6 +44,16 @@ export class HostPace {
   /** Charges a frame that is only passed on. Throws `busy` if the host must wait. */
   frame(bytes: number): void {
     this.#take(unitsOfFrame(bytes));
+  }
+
+  /**
+   * Charges the clients for a frame to this host, which it may have to answer at once (tunnels.md#pace). How
+   * long they must wait; 0: the frame may be passed on.
+   */
+  clientFrame(): Millis {
+    const { pace, waitMs } = chargeCall(this.#clients, unitsOfFrame(0), this.#now(), CLIENT_UNITS);
+    this.#clients = pace;
+    return waitMs;
   }
 
   /** Charges a start of the agent, or a socket. */

@@ -58,6 +58,8 @@ export class Relay {
       const text = `${MAX_CLIENTS} tunnels lead to this machine, and more are not possible`;
       return refusal(new DroverError("busy", text, { retryAfterMs: 10_000 }));
     }
+    const retryAfterMs = this.#pace.clientFrame();
+    if (retryAfterMs > 0) return refusal(new DroverError("busy", TOO_FAST, { retryAfterMs }));
     const { 0: client, 1: server } = new WebSocketPair();
     this.#ctx.acceptWebSocket(server, [`${TAG}${end.tunnel}`]);
     server.serializeAttachment(end);
@@ -70,6 +72,8 @@ export class Relay {
     if (!isClient(this.#ctx, socket)) return false;
     if (typeof frame !== "string" || frame.length > MAX_TUNNEL_FRAME_CHARS) {
       close(socket, "body_too_large", "the frame is too long, or is not text");
+    } else if (this.#pace.clientFrame() > 0) {
+      close(socket, "unavailable", TOO_FAST);
     } else if (!this.#toHost({ tunnel: endOf(socket).tunnel, frame })) {
       say(socket, { t: "host", connected: false });
     }
@@ -124,6 +128,7 @@ export class Relay {
   }
 }
 
+const TOO_FAST = "the tunnels to this machine get more frames than it can answer; connect again";
 const OVER = "the task's command has ended, or is being stopped";
 
 /** Whether a socket belongs to a client of a tunnel, and not to the host. */
@@ -144,7 +149,11 @@ function say(socket: WebSocket, frame: RelayFrame): void {
   ignoreClosed(() => socket.send(JSON.stringify(frame)));
 }
 
-function close(socket: WebSocket, code: "busy" | "terminal" | "body_too_large", reason: string): void {
+function close(
+  socket: WebSocket,
+  code: "busy" | "terminal" | "body_too_large" | "unavailable",
+  reason: string,
+): void {
   ignoreClosed(() => socket.close(CLOSE_CODES_FROM + STATUS_OF_CODE[code], reason));
 }
 

@@ -4,11 +4,19 @@ import { MAX_CHANNELS, type Progress, type TunnelAsk, type TunnelFrame } from ".
 
 const NOTHING: Progress = { received: 0, used: 0 };
 
+/**
+ * The most channels that were reset here and of which the other side has not said that it knows. An honest
+ * one begins no channel in place of another before it has heard of the reset, so it stays below.
+ */
+export const MAX_UNHEARD_RESETS = 2 * MAX_CHANNELS;
+
 /** What a side does with what it hears. */
 export interface LinkOptions {
   send(frame: TunnelFrame): void;
   /** Whether bytes may be sent now. If not, `pump` is called again once they may. Absent: always. */
   maySend?(): boolean;
+  /** The other side goes on beginning channels although they are reset. The tunnel is to end. */
+  excess?(): void;
   /** New bytes of a channel. They count as used once `used` is called. */
   data(channel: number, bytes: Uint8Array): void;
   /** No more bytes come on a channel. */
@@ -31,8 +39,8 @@ export class Link {
   readonly #in = new Map<number, Incoming>();
   /** The highest channel that the other side has begun: a lower one that is unknown has been closed. */
   #highest = -1;
-  /** The channels that were reset here, of which the other side may not know yet. */
-  readonly #resets = new Set<number>();
+  /** The channels that were reset here, of which the other side may not know; if said on this connection. */
+  readonly #resets = new Map<number, boolean>();
   #isConnected = false;
 
   constructor(options: LinkOptions) {
@@ -76,7 +84,7 @@ export class Link {
       case "hello":
         for (const [channel, out] of this.#out) out.resume(frame.channels?.[channel] ?? NOTHING);
         this.#isConnected = true;
-        for (const channel of this.#resets) this.#sayReset(channel);
+        this.#resumeResets(frame.channels ?? {});
         break;
       case "data":
         this.#heardData(frame.c, frame.at, bytesOf(frame.d));
@@ -105,8 +113,14 @@ export class Link {
   /** Sends what is due: to be called when a source has grown or ended. */
   pump(): void {
     if (!this.#isConnected) return;
+    for (const [channel, isSaid] of this.#resets) {
+      if (isSaid) continue;
+      if (!this.#maySend()) return;
+      this.#resets.set(channel, true);
+      this.#options.send({ t: "reset", c: channel });
+    }
     for (const [channel, out] of this.#out) {
-      while (out.isDue && this.#options.maySend?.() !== false) {
+      while (out.isDue && this.#maySend()) {
         const due = out.next();
         if (due === undefined) break;
         this.#options.send(
@@ -118,12 +132,17 @@ export class Link {
     }
   }
 
+  #maySend(): boolean {
+    return this.#options.maySend?.() !== false;
+  }
+
   #heardData(channel: number, at: number, bytes: Uint8Array): void {
     const incoming = this.#incomingOf(channel);
     const fresh = incoming?.accept(at, bytes) ?? new Uint8Array();
     if (fresh.length > 0) this.#options.data(channel, fresh);
-    // Bytes of a channel that is closed here are confirmed, so that the other side can forget it, too.
-    if (incoming === undefined) this.#confirm(channel, at + bytes.length);
+    // Bytes of a channel that is closed here are confirmed, so that the other side can forget it, too. Of one
+    // that was reset here it is told otherwise.
+    if (incoming === undefined && !this.#resets.has(channel)) this.#confirm(channel, at + bytes.length);
   }
 
   /** The receiving half of a channel, which the other side may have begun with this frame. */
@@ -143,17 +162,30 @@ export class Link {
 
   #heardReset(channel: number, isConfirmed: boolean): void {
     if (this.#options.reset === undefined || !Number.isInteger(channel)) return;
-    if (isConfirmed) {
-      this.#resets.delete(channel);
-      return;
-    }
+    // Whoever resets a channel knows that it is over.
+    this.#resets.delete(channel);
+    if (isConfirmed) return;
     if (this.#drop(channel)) this.#options.reset(channel);
     if (this.#isConnected) this.#options.send({ t: "reset", c: channel, done: true });
   }
 
   #sayReset(channel: number): void {
-    this.#resets.add(channel);
-    if (this.#isConnected) this.#options.send({ t: "reset", c: channel });
+    const { excess } = this.#options;
+    if (excess !== undefined && this.#resets.size >= MAX_UNHEARD_RESETS) {
+      excess();
+      return;
+    }
+    this.#resets.set(channel, false);
+    this.pump();
+  }
+
+  /** All resets are said again. The side that begins the channels knows of those that it does not name. */
+  #resumeResets(named: Record<number, Progress>): void {
+    const isTold = this.#options.accept !== undefined;
+    for (const channel of [...this.#resets.keys()]) {
+      if (isTold && named[channel] === undefined) this.#resets.delete(channel);
+      else this.#resets.set(channel, false);
+    }
   }
 
   /** Forgets a channel, whatever is on its way. False: it was not known. */

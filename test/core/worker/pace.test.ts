@@ -10,7 +10,7 @@ import {
 } from "../../../src/core/worker/host/pace.ts";
 import { MAX_STRANGERS_ASKED } from "../../../src/probes/believed.ts";
 import { MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
-import { HOST_UNITS_A_SECOND, MAX_HOST_UNITS } from "../../../src/shared/tunnel/host-units.ts";
+import { HOST_UNITS } from "../../../src/shared/tunnel/host-units.ts";
 import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
 
 /** How many calls of so many units are taken within a second of calls that never pause. */
@@ -28,14 +28,14 @@ function takenIn(seconds: number, units: number): number {
 test("X5: a host that never pauses is heard so often, and no more", () => {
   for (const bytes of [0, 1_000, MAX_REPORT_BYTES]) {
     const units = unitsOf(bytes);
-    const most = (MAX_HOST_UNITS + 60 * HOST_UNITS_A_SECOND) / units + 1;
+    const most = (HOST_UNITS.most + 60 * HOST_UNITS.aSecond) / units + 1;
     expect(takenIn(60, units)).toBeLessThanOrEqual(most);
     expect(takenIn(60, units)).toBeGreaterThan(0.9 * most);
   }
 });
 
 test("one that has said nothing for a while may say much at once, and what it overdraws it waits for", () => {
-  const overdrawn = chargeCall(fullPace(T0), MAX_HOST_UNITS + HOST_UNITS_A_SECOND, T0);
+  const overdrawn = chargeCall(fullPace(T0), HOST_UNITS.most + HOST_UNITS.aSecond, T0);
   expect(overdrawn.waitMs).toBe(0);
   const { waitMs } = chargeCall(overdrawn.pace, 1, T0);
   expect(waitMs).toBeGreaterThan(900);
@@ -43,7 +43,7 @@ test("one that has said nothing for a while may say much at once, and what it ov
 });
 
 test("a clock that goes back neither gives nor takes", () => {
-  const pace = chargeExtra(fullPace(T0), MAX_HOST_UNITS - 1);
+  const pace = chargeExtra(fullPace(T0), HOST_UNITS.most - 1);
   expect(chargeCall(pace, 1, T0 - 60_000)).toEqual({ pace: { units: 0, at: T0 - 60_000 }, waitMs: 0 });
 });
 

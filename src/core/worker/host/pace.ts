@@ -1,7 +1,7 @@
 // How much may one host send, and what does a report cost? A token bucket, in units.
 
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import { HOST_UNITS_A_SECOND, MAX_HOST_UNITS } from "../../../shared/tunnel/host-units.ts";
+import { type Bucket, HOST_UNITS } from "../../../shared/tunnel/host-units.ts";
 import type { WorkerMemo, WorkerRecord } from "../state.ts";
 
 /**
@@ -18,15 +18,15 @@ export const UNITS_OF_A_KEPT = 5;
 /** The price of a change that becomes an event of the worker, and usually must be sent to its pool. */
 export const UNITS_OF_AN_EVENT = 10;
 
-/** The units that a host may spend, as of an instant. */
+/** The units that a host or its clients may spend, as of an instant. */
 export interface Pace {
   units: number;
   at: Instant;
 }
 
 /** The full bucket. */
-export function fullPace(now: Instant): Pace {
-  return { units: MAX_HOST_UNITS, at: now };
+export function fullPace(now: Instant, { most }: Bucket = HOST_UNITS): Pace {
+  return { units: most, at: now };
 }
 
 /** Units for a call of this many bytes. */
@@ -35,15 +35,19 @@ export function unitsOf(bytes: number): number {
 }
 
 /**
- * Charges a call if any units are left, even if the call costs more than is left. `waitMs`: how long the host
- * must wait before it tries again; 0: accepted.
+ * Charges a call if any units are left, even if the call costs more than is left. `waitMs`: how long the
+ * sender must wait before it tries again; 0: accepted.
  */
-export function chargeCall(pace: Pace, units: number, now: Instant): { pace: Pace; waitMs: Millis } {
+export function chargeCall(
+  pace: Pace,
+  units: number,
+  now: Instant,
+  { aSecond, most }: Bucket = HOST_UNITS,
+): { pace: Pace; waitMs: Millis } {
   // A clock that went back does not change the units.
-  const gained = (Math.max(0, now - pace.at) / 1_000) * HOST_UNITS_A_SECOND;
-  const left = Math.min(MAX_HOST_UNITS, pace.units + gained);
-  if (left <= 0)
-    return { pace: { units: left, at: now }, waitMs: Math.ceil(((1 - left) / HOST_UNITS_A_SECOND) * 1_000) };
+  const gained = (Math.max(0, now - pace.at) / 1_000) * aSecond;
+  const left = Math.min(most, pace.units + gained);
+  if (left <= 0) return { pace: { units: left, at: now }, waitMs: Math.ceil(((1 - left) / aSecond) * 1_000) };
   return { pace: { units: left - units, at: now }, waitMs: 0 };
 }
 
