@@ -9,6 +9,8 @@ export class Turns {
   readonly #pump: (id: string) => void;
   /** The tunnels that have bytes to send, in their order. */
   readonly #held = new Set<string>();
+  /** The tunnel whose turn it is. */
+  #turn: string | undefined;
   #pace: TunnelPace;
   #timer: NodeJS.Timeout | undefined;
 
@@ -19,9 +21,10 @@ export class Turns {
     this.#pace = fullTunnelPace(TUNNEL_UNITS, now());
   }
 
-  /** Whether a tunnel may send bytes now. If not, it is pumped once it may. */
+  /** Whether a tunnel may send bytes now. If not, it is pumped once it may, behind those that wait. */
   maySend(id: string): boolean {
-    if (this.#waitMs === 0) return true;
+    const isNext = this.#held.size === 0 || this.#turn === id;
+    if (isNext && this.#waitMs === 0) return true;
     this.#held.add(id);
     this.#wait();
     return false;
@@ -46,8 +49,10 @@ export class Turns {
     for (const id of [...this.#held]) {
       if (this.#waitMs > 0) break;
       this.#held.delete(id);
+      this.#turn = id;
       this.#pump(id);
     }
+    this.#turn = undefined;
     if (this.#held.size > 0) this.#wait();
   }
 }

@@ -38,3 +38,29 @@ test("each tunnel that always has more to send gets as much as the others (tunne
   // Nobody is ahead by more than the turn of one round.
   expect(Math.max(...since()) - Math.min(...since())).toBeLessThanOrEqual(5);
 });
+
+test("a tunnel that asks again and again takes nothing from one that waits (tunnels.md#pace)", async () => {
+  const sent = { eager: 0, patient: 0 };
+  const pump = (id: string) => {
+    while (turns.maySend(id)) {
+      sent[id === "eager" ? "eager" : "patient"] += 1;
+      turns.sent(CHARS);
+    }
+  };
+  let now = 0;
+  const turns = new Turns(() => now, pump);
+  pump("eager");
+  const burst = sent.eager;
+  pump("patient");
+  await until(
+    "the patient one has sent much",
+    () => {
+      // Output comes whenever the units are refilled, and before anybody's turn.
+      now += 40;
+      pump("eager");
+      return sent.patient >= 20 || undefined;
+    },
+    () => sent,
+  );
+  expect(sent.eager - burst).toBeLessThanOrEqual(sent.patient + 5);
+});
