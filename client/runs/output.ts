@@ -73,8 +73,11 @@ async function* readAttempt(
     const end = selection.follow ? page.stored : stored;
     const isAtEnd = streams.every((stream) => from[stream] >= end[stream]);
     if ((isAtEnd || !isMoved) && (page.ended || selection.follow !== true)) return attempt;
-    // In case the server does not hold the call.
-    if (!isMoved) await pause(Math.max(0, LEAST_STEP_MS - (performance.now() - askedAt)), selection.signal);
+    // Each page costs up to three requests, so what is followed comes in steps, however often it grows. If
+    // nothing has come, the server may not hold the call.
+    const isCaughtUp = selection.follow === true && isAtEnd;
+    if (isCaughtUp || !isMoved)
+      await pause(Math.max(0, LEAST_STEP_MS - (performance.now() - askedAt)), selection.signal);
   }
 }
 

@@ -1,6 +1,8 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LEAST_STEP_MS } from "../../client/runs/until-done.ts";
 import type { LogArrivals } from "../../src/schema/run/arrivals.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, statusOf } from "./support/control-plane.ts";
@@ -181,6 +183,26 @@ test("followed output comes as it arrives, with its times", async () => {
   plane.end({ state: "complete", exitCode: 0 });
   plane.endLogs();
   expect((await running.ended).code).toBe(0);
+});
+
+test("output that grows without a pause is followed in steps (api.md#arrivals)", async () => {
+  const { plane } = bench;
+  plane.runs.set("r1", statusOf("r1", { state: "running" }));
+  plane.logsEnded = false;
+  const begunAt = performance.now();
+  const running = bench.start(["logs", "-f", "r1"]);
+  await plane.requests("GET", /\/logs\/main$/);
+  for (let line = 0; line < 300; line += 1) {
+    plane.write(line % 2 === 0 ? "stdout" : "stderr", `${line}\n`);
+    await setTimeout(5);
+  }
+  plane.end({ state: "complete", exitCode: 0 });
+  plane.endLogs();
+  expect((await running.ended).code).toBe(0);
+  const steps = (performance.now() - begunAt) / LEAST_STEP_MS;
+  const asked = plane.seen.filter(({ path }) => /\/logs\/main$/.test(path));
+  // One page before all, one for what the last step has left, and one for the end.
+  expect(asked.length).toBeLessThanOrEqual(steps + 3);
 });
 
 test("a broken connection in the middle of the bytes loses none, and repeats none", async () => {
