@@ -36,6 +36,16 @@ test("the peaks of a task are the greatest of its attempts; memory and its cache
   expect(peaksOf([])).toBe(undefined);
 });
 
+test("what is said about memory is never of two attempts, also if one lacks a part (tasks.md#peaks)", () => {
+  const sampled = { memoryBytes: 100 * MIB, cacheBytes: 90 * MIB, memoryIsSampled: true, cpuMs: 7 };
+  const whole = { memoryBytes: 200 * MIB, diskBytes: 5 };
+  const attempts = [{ peaks: sampled }, { peaks: whole }].map(
+    (one) => one as Parameters<typeof peaksOf>[0][number],
+  );
+  expect(peaksOf(attempts)).toEqual({ ...whole, cpuMs: 7 });
+  expect(peaksOf([...attempts].reverse())).toEqual({ ...whole, cpuMs: 7 });
+});
+
 test.each<[string, (story: GroupStory) => GroupStory, boolean]>([
   ["ended with exit code 0", (story) => story.ends("m", {}, peaks), true],
   ["ended with exit code 1", (story) => story.ends("m", { code: 1 }, peaks), false],

@@ -10,16 +10,17 @@ export function peaksOf(attempts: readonly AttemptRecord[]): Peaks | undefined {
   return known.length === 0 ? undefined : known.reduce(together);
 }
 
-/** What is said about memory belongs together, so it is that of the attempt which has used more. */
+/** What is said about memory belongs together, so all of it is that of the attempt which has used more. */
 function together(a: Peaks, b: Peaks): Peaks {
   const [less, more] = (a.memoryBytes ?? -1) > (b.memoryBytes ?? -1) ? [b, a] : [a, b];
+  const { memoryBytes: _m, cacheBytes: _c, memoryIsSampled: _s, ...others } = less;
   const most = (field: "cpuMs" | "cpus" | "diskBytes") => {
     const values = [a[field], b[field]].filter((value) => value !== undefined);
     return values.length === 0 ? {} : { [field]: Math.max(...values) };
   };
   const { diskIsLeast = less.diskIsLeast } = more;
   const disk = diskIsLeast === undefined ? {} : { diskIsLeast };
-  return { ...less, ...more, ...most("cpuMs"), ...most("cpus"), ...most("diskBytes"), ...disk };
+  return { ...others, ...more, ...most("cpuMs"), ...most("cpus"), ...most("diskBytes"), ...disk };
 }
 
 /**
