@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { MAX_INLINE_LOG_BYTES } from "../../src/core/allocation/output/logs.ts";
-import { MAX_ARRIVALS } from "../../src/objects/reads/log-arrivals.ts";
+import { MAX_ARRIVAL_ROWS, MAX_ARRIVALS } from "../../src/objects/reads/log-arrivals.ts";
 import type { Arrivals, ArrivalsRequest } from "../../src/objects/rpc.ts";
 import type { LogPiece, StreamName } from "../../src/schema/host.ts";
 import { STREAMS } from "../../src/shared/attempt-id.ts";
@@ -128,6 +128,21 @@ describe("a reader", () => {
     expect([first.items.length, second.items.length]).toEqual([MAX_ARRIVALS, 200]);
     expect(first.items.at(-1)?.to).toBe(second.items.at(0)?.from);
     expect(second.next).toEqual(second.stored);
+  });
+
+  test("gets what a bounded number of rows says, and then the rest (api.md#arrivals)", async () => {
+    const { worker, host } = await runningRun();
+    await says(host, {});
+    const streams = ["stdout"] as const;
+    const count = MAX_ARRIVAL_ROWS + 10;
+    for (let row = 0; row < count; row += 1) await putChunk(worker, row * 10, 10);
+    const first = await ask({ streams });
+    expect(first.items).toHaveLength(MAX_ARRIVAL_ROWS);
+    const second = await ask({ streams, from: first.next });
+    expect(second.items.at(0)?.from).toBe(first.items.at(-1)?.to);
+    expect([second.items.length, second.next.stdout]).toEqual([10, count * 10]);
+    const late = await ask({ streams, since: Date.now() + 60_000 });
+    expect(late.items).toHaveLength(MAX_ARRIVAL_ROWS);
   });
 
   test("of a task that has not begun gets nothing, and of one that is none an error", async () => {

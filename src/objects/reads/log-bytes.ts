@@ -11,22 +11,19 @@ import { droverNow } from "../clock.ts";
 import type { LogStore } from "../files/log-store.ts";
 import type { LogChunk, LogRequest } from "../rpc.ts";
 
-/**
- * The id of the requested attempt: the named, the latest or the oldest attempt. Null: the task has no attempt
- * yet.
- */
+/** The requested attempt: the named, the latest or the oldest attempt. Null: the task has no attempt yet. */
 export function attemptOf(
   record: AllocationRecord,
   request: Pick<LogRequest, "task" | "attempt" | "oldest">,
-): string | null {
+): AttemptRecord | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {
     const names = record.tasks.map((one) => one.name).join(", ");
     throw new DroverError("unknown_task", `the run has no task called "${request.task}"; it has ${names}`);
   }
-  const ids = task.attempts.map((one) => one.id);
-  if (request.attempt === undefined) return ids.at(request.oldest ? 0 : -1) ?? null;
-  const found = ids.find((id) => id.endsWith(`/${request.attempt}`));
+  const { attempts } = task;
+  if (request.attempt === undefined) return attempts.at(request.oldest ? 0 : -1) ?? null;
+  const found = attempts.find(({ id }) => id.endsWith(`/${request.attempt}`));
   if (found === undefined) {
     const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
     throw new DroverError("unknown_attempt", text);
@@ -44,16 +41,16 @@ export function readLog(store: LogStore, state: Existing, request: LogRequest): 
   const now = droverNow();
   refuseGone(state, now);
   if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
-  const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const streamRecord = (record.logs[attempt.id] ?? NO_LOGS)[request.stream];
   const { stored, size } = streamRecord;
   const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
-  const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
+  const position = { attempt: attempt.id, stream: request.stream, from, maxBytes: request.maxBytes };
   return {
     ...store.read(streamRecord, position),
     from,
-    attempt: shortName(attempt),
+    attempt: shortName(attempt.id),
     size: stored,
-    ended: isOver(record, attempt, now),
+    ended: isLogOver(record, attempt, now),
     dropped: Math.max(0, size - MAX_LOG_BYTES),
   };
 }
@@ -71,17 +68,6 @@ export function refuseGone(state: Existing, now: Instant): void {
 /** The last part of an attempt's id. */
 export function shortName(attempt: string): string {
   return attempt.slice(attempt.lastIndexOf("/") + 1);
-}
-
-/** The attempt of a task with this id. */
-export function attemptRecord({ tasks }: AllocationRecord, attempt: string): AttemptRecord | undefined {
-  return tasks.flatMap(({ attempts }) => attempts).find(({ id }) => id === attempt);
-}
-
-/** Whether no further byte of an attempt can come. */
-export function isOver(record: AllocationRecord, attempt: string, now: Instant): boolean {
-  const known = attemptRecord(record, attempt);
-  return known !== undefined && isLogOver(record, known, now);
 }
 
 /**

@@ -36,9 +36,9 @@ export class LogReads {
   async arrivals(request: ArrivalsRequest): Promise<Arrivals> {
     // Offsets count within one attempt: the latest attempt, or the first attempt if none exists yet.
     const oldest = attemptOf(this.#existing().record, request) === null;
-    const read = () => readArrivals(this.#store, this.#existing(), { ...request, oldest });
-    await until(this.#actor, () => hasArrived(read(), request), request.waitMs);
-    return read();
+    const asked = { ...request, oldest };
+    await until(this.#actor, () => hasArrived(this.#existing(), asked), request.waitMs);
+    return readArrivals(this.#store, this.#existing(), asked);
   }
 
   /** Notes a chunk, and answers how far its stream is stored. Throws `not_acknowledged`. */

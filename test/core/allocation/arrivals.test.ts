@@ -141,6 +141,11 @@ describe("a page", () => {
     expect([found.items.map(shown), found.next]).toEqual([items, next]);
   });
 
+  test("ends once it is full, and the next one goes on there", () => {
+    const first = pageOfArrivals(merged(stdout, stderr), { from, most: 9, isFull: () => true });
+    expect([first.items.map(shown), first.next]).toEqual([["out 0-1 @10"], { stdout: 1, stderr: 0 }]);
+  });
+
   test("never leaves out what has no time", () => {
     const found = pageOfArrivals(merged(stretchesOf(3), []), { from, most: 9, since: START + 99 });
     expect(found.items.map(shown)).toEqual(["out 0-3 @?"]);

@@ -12,7 +12,7 @@ export interface StoredStretch {
 
 /**
  * Bytes of a stream, from offset `from` up to `to`, that arrived together at `at`, or at some time between
- * `after` and `at`. Null: their host has not said when they arrived, or was watching all the time.
+ * `after` and `at`. No `at`: their host has not said when they arrived. No `after`: it looked all the time.
  */
 export interface Arrival {
   stream: StreamName;
@@ -76,11 +76,11 @@ export interface ArrivalsPage {
 
 /**
  * The first arrivals, at most `most`, and where the next page begins. `since`: only those that arrived then
- * or later, and those without a time.
+ * or later, and those without a time. Once `isFull` holds, the page ends, but never before it has got on.
  */
 export function pageOfArrivals(
   arrivals: Iterable<Arrival>,
-  { from, since = Number.NEGATIVE_INFINITY, most }: Page,
+  { from, since = Number.NEGATIVE_INFINITY, most, isFull = () => false }: Page,
 ): ArrivalsPage {
   const items: Arrival[] = [];
   const next = { ...from };
@@ -88,6 +88,7 @@ export function pageOfArrivals(
     if (items.length >= most) break;
     next[arrival.stream] = arrival.to;
     if (arrival.at === null || arrival.at >= since) items.push(arrival);
+    if (isFull()) break;
   }
   return { items, next };
 }
@@ -96,6 +97,7 @@ interface Page {
   from: Record<StreamName, number>;
   since?: Instant | undefined;
   most: number;
+  isFull?: () => boolean;
 }
 
 function timeOf({ at }: Arrival): Instant {
