@@ -2,19 +2,24 @@
 import { type FSWatcher, watch } from "node:fs";
 import type { Millis } from "../../src/shared/machine.ts";
 
-/** After a look, the next one that an event causes comes no sooner. */
+/** After a look, the next one of the same attempt that an event causes comes no sooner. */
 export const LOOK_AGAIN_MS: Millis = 10;
+/** And the next one of any attempt comes no sooner than this: the looks of all share one thread. */
+export const LOOK_EVERY_MS: Millis = 1;
 
 /** The files that are looked at. The agent itself writes others beside them. */
 const LOGS: readonly (string | null)[] = ["stdout", "stderr"];
 
 /**
- * Calls `look` soon after the logs of an attempt have grown. Between two looks nothing listens, so a command
- * that writes without a pause causes a hundred looks a second and no more. Where the system has no events
- * left to give, nothing is called.
+ * Calls `look` soon after the logs of an attempt have grown, and once more before it listens again. Between
+ * two looks nothing listens, so a command that writes without a pause is listened to a hundred times a second
+ * and no more, and all commands of the host together a thousand times (host-protocol.md#stamps). Where the
+ * system has no events left to give, nothing is called.
  */
 export class Wakes {
   readonly #look: (id: string) => void;
+  /** When the next attempt may be listened to again, if others wait for that. */
+  #freeAt = 0;
   readonly #waiting = new Map<string, { root: string; watcher?: FSWatcher; again?: NodeJS.Timeout }>();
 
   constructor(look: (id: string) => void) {
@@ -58,6 +63,13 @@ export class Wakes {
     waiting.again = setTimeout(() => {
       this.#listen(id);
       this.#look(id);
-    }, LOOK_AGAIN_MS).unref();
+    }, this.#pauseMs()).unref();
+  }
+
+  /** How long the next attempt is not listened to: each is given its own turn. */
+  #pauseMs(): Millis {
+    const now = performance.now();
+    this.#freeAt = Math.max(now, this.#freeAt) + LOOK_EVERY_MS;
+    return Math.max(LOOK_AGAIN_MS, this.#freeAt - now);
   }
 }
