@@ -10,7 +10,10 @@ export const OUTPUT_REPORT_DELAY_MS: Millis = 50;
 export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
 /** The longest back-off after failed exchanges (host-protocol.md#back-off). */
 export const BACKOFF_LONGEST_MS: Millis = 30_000;
-/** Raw log bytes in one report. As base64 they leave 90 KiB for the state (host-protocol.md#report). */
+/**
+ * Raw log bytes in one report. As base64 they leave 90 KiB for the state, and for stamps of the bytes
+ * (host-protocol.md#report).
+ */
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 /** Stamps of log bytes in one report (host-protocol.md#stamps). Its pieces share them. */
 export const MAX_REPORT_STAMPS = 2_048;

@@ -57,19 +57,23 @@ export function allUnackedBytes(state: HostState): number {
   return streamsInReports(state, attempts).reduce((sum, { log }) => sum + unackedBytes(log), 0);
 }
 
-/**
- * Divides `budget` bytes among the streams that have bytes for a report. A stream gets all bytes that it
- * needs if they fit into an equal share of what is left, and otherwise it gets that share. So a flooding
- * stream cannot silence the others.
- */
-export function shareLogBudget(state: HostState, attempts: AttemptState[], budget: number): LogPiecePlan[] {
+/** All bytes of these attempts that wait for a report, by stream, the smallest first. */
+export function piecesToSend(state: HostState, attempts: AttemptState[]): LogPiecePlan[] {
   const named = attempts.filter(({ wanted }) => wanted !== "nothing");
-  const waiting = streamsInReports(state, named)
+  return streamsInReports(state, named)
     .map(({ attempt: { id, startedAt }, stream, log }) => {
       return { id, stream, from: log.acked, bytes: unackedBytes(log), startedAt };
     })
     .filter(({ bytes }) => bytes > 0)
     .sort((a, b) => a.bytes - b.bytes);
+}
+
+/**
+ * Divides `budget` bytes among the streams that have bytes for a report. A stream gets all bytes that it
+ * needs if they fit into an equal share of what is left, and otherwise it gets that share. So a flooding
+ * stream cannot silence the others. `waiting`: the smallest first.
+ */
+export function shareLogBudget(waiting: LogPiecePlan[], budget: number): LogPiecePlan[] {
   let left = budget;
   return waiting
     .map((piece, index) => {

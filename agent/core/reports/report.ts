@@ -2,21 +2,22 @@
 import type { AttemptReport, Report } from "../../../src/schema/host.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
+import { MAX_STAMPS } from "../../../src/shared/time/stamps.ts";
 import { isWaiting } from "../attempts/attempt.ts";
 import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { staleReport } from "../attempts/remains.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
 import { MAX_REPORT_LOG_BYTES, MAX_REPORT_STAMPS, STAMP_CHARS } from "../bounds.ts";
-import type { MessageOf } from "../messages.ts";
+import type { LogPiecePlan, MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { fitnessReport } from "./fitness.ts";
-import { allUnackedBytes, shareLogBudget, streamsOf } from "./logs.ts";
+import { allUnackedBytes, piecesToSend, shareLogBudget, streamsOf } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
 import { isInDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
 
-/** Room for the JSON around the log bytes, for their stamps, and for an instant that gets one more digit. */
-const REPORT_SLACK_BYTES = 1_024 + MAX_REPORT_STAMPS * STAMP_CHARS;
+/** Room for the JSON around the log bytes, and for an instant that gets one more digit. */
+const REPORT_SLACK_BYTES = 1_024;
 
 /**
  * The next report. By webhook every report is full; on a socket some are full, and the others contain only
@@ -48,7 +49,8 @@ export function makeReport(state: HostState, now: Instant): MessageOf<"report"> 
   // The report of an attempt's end contains all output that was not acknowledged, even if it was sent before.
   // So the end is never known without the output, whatever happens to this machine afterwards.
   const carriers = sendLogs ? attempts : attempts.filter(isOver);
-  const pieces = shareLogBudget(state, carriers, logBudget(report));
+  const waiting = piecesToSend(state, carriers);
+  const pieces = shareLogBudget(waiting, logBudget(report, waiting));
   const waitMs = onSocket || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onSocket ? "socket" : "webhook";
   return { to: setup.reportUrl, kind: "report", seq: report.seq, by, waitMs, report, pieces };
@@ -108,10 +110,15 @@ function logOf(attempt: AttemptState): AttemptReport["log"] {
   );
 }
 
-/** How many raw log bytes fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding. */
-function logBudget(report: Report): number {
+/**
+ * How many raw log bytes fit: base64 turns 3 bytes into 4, and each piece has a name, quotes and padding, and
+ * stamps if its attempt has started.
+ */
+function logBudget(report: Report, waiting: LogPiecePlan[]): number {
   const pieceBytes = '"data":"","stamps":[],'.length + 4;
-  const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;
+  const stamped = waiting.filter(({ startedAt }) => startedAt !== undefined).length;
+  const stampBytes = Math.min(MAX_REPORT_STAMPS, stamped * MAX_STAMPS) * STAMP_CHARS;
+  const around = REPORT_SLACK_BYTES + waiting.length * pieceBytes + stampBytes;
   const left = MAX_REPORT_BYTES - new TextEncoder().encode(JSON.stringify(report)).length - around;
   return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));
 }

@@ -2,12 +2,15 @@ import { describe, expect, test } from "vitest";
 import {
   EXCHANGE_TIMEOUT_MS,
   MAX_REPORT_LOG_BYTES,
+  MAX_REPORT_STAMPS,
   OUTPUT_REPORT_DELAY_MS,
+  STAMP_CHARS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
 import { EMPTY_ANSWER_PAUSE_MS, LOG_RETRY_FIRST_MS } from "../../../agent/core/reports/exchange.ts";
 import { retryDelayMs } from "../../../agent/core/reports/pace.ts";
 import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
+import { MAX_STAMPS } from "../../../src/shared/time/stamps.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
 const exited = { type: "exited", id: ID, exit: EXIT } as const;
@@ -154,18 +157,25 @@ describe("log bytes (host-protocol.md#logs)", () => {
     expect(100 + (large[0] ?? 0) * 2).toBeGreaterThan(MAX_REPORT_LOG_BYTES - 3);
   });
 
-  test("fill what the state leaves of 1 MiB, and no more", () => {
-    const ids = Array.from({ length: 1_000 }, (_, index) => `run-${index}/main/1.1`);
-    const host = idleHost().order(ids.map((id) => run(id)));
-    const startError = { code: "start_failed" as const, text: "é".repeat(300) };
-    for (const id of ids.slice(1)) host.tell({ type: "launch_failed", id, startError }).tell({ ...gone, id });
-    host.tell({ type: "launched", id: ids[0] ?? "", by: "processes" }).tell(output(5_000_000, ids[0]));
-    const { report, pieces } = host.send();
-    const base64Bytes = pieces.reduce((sum, { bytes }) => sum + Math.ceil(bytes / 3) * 4, 0);
-    const bytes = Buffer.byteLength(JSON.stringify(report)) + base64Bytes;
-    expect(bytes).toBeLessThan(MAX_REPORT_BYTES);
-    expect(bytes).toBeGreaterThan(MAX_REPORT_BYTES - 100_000);
-  });
+  test.each([1, 3, 9])(
+    "fill what the state and stamps of %i streams leave of 1 MiB, and no more",
+    (floods) => {
+      const ids = Array.from({ length: 300 }, (_, index) => `run-${index}/main/1.1`);
+      const host = idleHost().order(ids.map((id) => run(id)));
+      const startError = { code: "start_failed" as const, text: "é".repeat(300) };
+      for (const id of ids.slice(floods))
+        host.tell({ type: "launch_failed", id, startError }).tell({ ...gone, id });
+      for (const id of ids.slice(0, floods)) {
+        host.tell({ type: "launched", id, by: "processes" }).tell(output(5_000_000, id));
+      }
+      const { report, pieces } = host.send();
+      const base64Bytes = pieces.reduce((sum, { bytes }) => sum + Math.ceil(bytes / 3) * 4, 0);
+      const bytes = Buffer.byteLength(JSON.stringify(report)) + base64Bytes;
+      const stampBytes = Math.min(MAX_REPORT_STAMPS, floods * MAX_STAMPS) * STAMP_CHARS;
+      expect(bytes + stampBytes).toBeLessThan(MAX_REPORT_BYTES);
+      expect(bytes + stampBytes).toBeGreaterThan(MAX_REPORT_BYTES - 2_048);
+    },
+  );
 });
 
 describe("the boot probe (host-protocol.md#boot)", () => {
