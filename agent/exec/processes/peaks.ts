@@ -64,8 +64,11 @@ export class PeakKeeper {
     for (const [id, sample] of Object.entries(samples)) this.#noteSample(id, sample);
     if (this.#counting || this.#options.now() < this.#nextRoundAt) return;
     this.#counting = true;
-    await this.#countRound(Object.keys(samples));
-    this.#counting = false;
+    try {
+      await this.#countRound(Object.keys(samples));
+    } finally {
+      this.#counting = false;
+    }
   }
 
   #noteSample(id: string, { cpuMs, memoryBytes, peakBytes, peakIsSampled }: RawUsage): void {
