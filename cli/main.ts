@@ -65,6 +65,7 @@ Examples:
   drover run -- make test      run a command as if it ran here
   drover ps                    what is running, and what ran recently
   drover why <run>             what a run is waiting for
+  drover top                   the queue, the runs and the machines, kept up to date
 
 Which Drover a command means: --state or --context; else DROVER_URL with DROVER_TOKEN, DROVER_STATE or
 DROVER_CONTEXT; else the context in use (\`drover login\`, \`drover context use\`); else the one that

@@ -115,6 +115,7 @@ describe.skipIf(!hasTmux)("drover top", () => {
     ["TERM", 143],
     ["INT", 130],
     ["HUP", 129],
+    ["QUIT", 131],
   ])("gives the terminal back at SIG%s", async (signal, code) => {
     const one = await top(`sig${signal}`, [100, 30]);
     await one.shows("the picture", /q quit/);
