@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openerFor } from "../../cli/browser/open.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, TOKEN } from "./support/control-plane.ts";
@@ -99,11 +99,11 @@ test.each<[NodeJS.Platform, NodeJS.ProcessEnv, object]>([
   expect(openerFor({ env, interactive: false }, platform)).toEqual({ why: "nobody is at a terminal" });
 });
 
-/** A folder with an `xdg-open` that keeps its arguments, and ends with this code. */
-function opener(code: number): { bin: string; opened: () => string } {
+/** A folder with an `xdg-open` that keeps its arguments, and then does this. */
+function opener(then: string): { bin: string; opened: () => string } {
   const bin = mkdtempSync(join(bench.dir, "bin-"));
   const program = join(bin, "xdg-open");
-  writeFileSync(program, `#!/bin/sh\necho "$*" >'${bin}/opened'\nexit ${code}\n`);
+  writeFileSync(program, `#!/bin/sh\necho "$*" >'${bin}/opened'\n${then}\n`);
   chmodSync(program, 0o755);
   return { bin, opened: () => readFileSync(join(bin, "opened"), "utf8").trimEnd() };
 }
@@ -125,7 +125,7 @@ function atDisplay(bin: string, more: NodeJS.ProcessEnv = {}) {
 
 describe.skipIf(!HAS_TERMINAL)(`at a terminal${HAS_TERMINAL ? "" : `: ${NEEDS_TERMINAL}`}`, () => {
   test("the browser gets a file that leads there, and no argument has the code (cli.md#ui)", async () => {
-    const { bin, opened } = opener(0);
+    const { bin, opened } = opener("exit 0");
     const { code, screen } = await atDisplay(bin);
     expect(code).toBe(0);
     expect(screen).toContain(`${bench.plane.url}/ui/runs#code=${CODE}`);
@@ -137,8 +137,15 @@ describe.skipIf(!HAS_TERMINAL)(`at a terminal${HAS_TERMINAL ? "" : `: ${NEEDS_TE
     expect((statSync(join(file, "..")).mode & 0o777).toString(8)).toBe("700");
   });
 
+  test("an opener that stays for as long as the browser is not waited for (cli.md#ui)", async () => {
+    const { bin } = opener('while [ -e "$0" ]; do sleep 0.1; done');
+    onTestFinished(() => rmSync(join(bin, "xdg-open")));
+    const { code, screen } = await atDisplay(bin);
+    expect([code, screen]).toEqual([0, expect.stringContaining("It is opened in your browser.")]);
+  });
+
   test("the file of the next time replaces it (cli.md#ui)", async () => {
-    const { bin, opened } = opener(0);
+    const { bin, opened } = opener("exit 0");
     await atDisplay(bin);
     const first = opened();
     await atDisplay(bin);
@@ -146,14 +153,18 @@ describe.skipIf(!HAS_TERMINAL)(`at a terminal${HAS_TERMINAL ? "" : `: ${NEEDS_TE
   });
 
   test.each<[string, () => { bin: string; more?: NodeJS.ProcessEnv }, RegExp]>([
-    ["fails", () => opener(3), /since xdg-open has failed with exit code 3\./],
+    ["fails", () => opener("exit 3"), /since xdg-open has failed with exit code 3\./],
     ["is missing", () => ({ bin: "", more: { PATH: withoutOpener() } }), /since xdg-open cannot be started/],
     [
       "has no display",
-      () => ({ bin: opener(0).bin, more: { DISPLAY: "" } }),
+      () => ({ bin: opener("exit 0").bin, more: { DISPLAY: "" } }),
       /since there is no display here/,
     ],
-    ["is for CI", () => ({ bin: opener(0).bin, more: { CI: "true" } }), /since nobody is at a terminal/],
+    [
+      "is for CI",
+      () => ({ bin: opener("exit 0").bin, more: { CI: "true" } }),
+      /since nobody is at a terminal/,
+    ],
   ])(
     "if the opener %s, the reason is said, and the address is printed (cli.md#ui)",
     async (_what, made, why) => {
