@@ -45,7 +45,9 @@ import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTokens } from "./verbs/tokens.ts";
+import { addTop } from "./verbs/top.ts";
 import { addTrust } from "./verbs/trust.ts";
+import { addUi } from "./verbs/ui.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
 import { addWait } from "./verbs/wait.ts";
@@ -63,6 +65,7 @@ Examples:
   drover run -- make test      run a command as if it ran here
   drover ps                    what is running, and what ran recently
   drover why <run>             what a run is waiting for
+  drover top                   the queue, the runs and the machines, kept up to date
 
 Which Drover a command means: --state or --context; else DROVER_URL with DROVER_TOKEN, DROVER_STATE or
 DROVER_CONTEXT; else the context in use (\`drover login\`, \`drover context use\`); else the one that
@@ -94,9 +97,21 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
     .on("option:project", (name: string) => {
       io.project = name;
     });
+  addVerbs(program, io, exitWith);
+  for (const verb of program.commands) {
+    verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
+  }
+  program.showHelpAfterError("Try: drover --help");
+  return program;
+}
+
+/** Adds the verbs in the order in which the help lists them. */
+function addVerbs(program: Command, io: Io, exitWith: (code: number) => void): void {
   addUp(program, io, exitWith);
   addRun(program, io, exitWith);
   addPs(program, io);
+  addTop(program, io, exitWith);
+  addUi(program, io);
   addStats(program, io);
   addStatus(program, io);
   addAttach(program, io, exitWith);
@@ -141,11 +156,6 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addCompletion(program, io);
   addVersion(program, io, VERSION);
   addHelp(program, io, VERSION);
-  for (const verb of program.commands) {
-    verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
-  }
-  program.showHelpAfterError("Try: drover --help");
-  return program;
 }
 
 /** Runs the command line and returns the exit code. Never throws. */

@@ -66,6 +66,7 @@ function greeting({ url, stateDir, adopted }: Up, fake: string | undefined): str
   const machines = adopted === 1 ? "1 machine that was" : `${adopted} machines that were`;
   return [
     `Drover is up at ${url}`,
+    `Its page is ${url}/ui; \`drover ui\` signs you in.`,
     `Its state is in ${stateDir}`,
     ...(adopted === 0 ? [] : [`It continues with ${machines} still running.`]),
     "Try, in another terminal:",

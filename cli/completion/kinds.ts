@@ -32,6 +32,7 @@ const ARGUMENTS: Record<string, Kind> = {
   context: names("contexts"),
   webhook: names("webhooks"),
   token: names("tokens"),
+  page: { of: "words", words: ["runs", "workers", "pools"] },
   directory: directories,
   "file-or-directory": files,
   command: { of: "commands" },

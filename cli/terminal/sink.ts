@@ -19,13 +19,16 @@ export interface Sink {
   color: boolean;
   /** Width of the terminal, in columns. */
   columns(): number;
+  /** Height of the terminal, in lines. */
+  rows(): number;
 }
 
 const DEFAULT_COLUMNS = 80;
+const DEFAULT_ROWS = 24;
 
 /** Wraps a stream of the process. `write` throws `OutputClosed`, or the system's error. */
 export function sinkOf(
-  stream: Writable & { isTTY?: boolean; columns?: number },
+  stream: Writable & { isTTY?: boolean; columns?: number; rows?: number },
   env: NodeJS.ProcessEnv,
 ): Sink {
   const isTerminal = stream.isTTY === true;
@@ -39,6 +42,7 @@ export function sinkOf(
     color: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     // A terminal of unknown size reports 0.
     columns: () => stream.columns || DEFAULT_COLUMNS,
+    rows: () => stream.rows || DEFAULT_ROWS,
     write: (bytes) =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure);

@@ -5,7 +5,8 @@ import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
-import { asJson, briefDuration, counted, fields, money } from "../terminal/text.ts";
+import { costsText, holdOffText, machinesText } from "../terminal/pool-text.ts";
+import { asJson, briefDuration, fields } from "../terminal/text.ts";
 import { addPoolsCheck } from "./pools-check.ts";
 import { addPoolsCreate } from "./pools-create.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
@@ -50,7 +51,7 @@ function listView(pools: readonly PoolView[], io: Io): string {
     String(pool.queue.depth),
     String(pool.runs.running),
     String(pool.config.maxInstances),
-    machines(pool),
+    machinesText(pool),
   ]);
   return listText(io, headings, rows, "No pools. Create one: drover pools create <name>");
 }
@@ -64,8 +65,8 @@ function view(pool: PoolView, io: Io): string {
       ["Pool", pool.leaving === true ? `${pool.name}, which is being deleted` : pool.name],
       ["Queue", `${depth} waiting${oldest}`],
       ["Runs", `${pool.runs.running} running, ${pool.runs.pending} pending`],
-      ["Machines", machines(pool)],
-      ["Costs", costs(pool)],
+      ["Machines", machinesText(pool)],
+      ["Costs", costsText(pool)],
       ["Strangers", strangers(pool)],
       ...pool.holdOffs.map((hold): [string, string] => ["Held off", holdOffText(hold)]),
     ],
@@ -79,43 +80,4 @@ function strangers({ strangers: ids = [] }: PoolView): string {
   return ids.length === 0
     ? ""
     : `${ids.join(" ")}: listed with this pool's tag, but not the machine of any worker`;
-}
-
-/** What a hold-off prevents, until when, and why. */
-function holdOffText({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {
-  const when = trying ? "one is being tried now" : `until ${until ?? "the pool is applied again"}`;
-  const what = scope === "list" ? "machines are not listed" : `no machine is asked for (${scope})`;
-  return `${what}, ${when}: ${reason}`;
-}
-
-/** What the machines cost per hour, and what they could cost at most; empty if the server does not say. */
-function costs({ spend, config }: PoolView): string {
-  if (spend === undefined) return "";
-  const { perHour, unpriced, worstPerHour } = spend;
-  const more = unpriced === 0 ? "" : ` and ${counted(unpriced, "machine")} of unknown price`;
-  const worst =
-    worstPerHour === null
-      ? "unknown: a type has no price"
-      : `${money(worstPerHour)} with ${config.maxInstances}`;
-  return `${money(perHour)} an hour${more}, at most ${worst}`;
-}
-
-/** Used for an older server, which omits `unmade`. */
-const NONE_UNMADE: NonNullable<PoolView["unmade"]> = { asked: 0, refused: 0 };
-
-/**
- * Counts machines by state, except machines that are gone. Machines that the provider has not made yet are
- * counted separately from booting machines.
- */
-function machines({ workers, unmade = NONE_UNMADE }: PoolView): string {
-  const { asked, refused, unconfirmed = 0 } = unmade;
-  const booting = (workers.booting ?? 0) - asked - refused - unconfirmed;
-  const unmadeShown = {
-    "asked for": asked,
-    "refused by the provider": refused,
-    "not confirmed by the provider": unconfirmed,
-  };
-  const shown = { ...workers, booting, gone: 0, ...unmadeShown };
-  const counts = Object.entries(shown).filter(([, count]) => count > 0);
-  return counts.length === 0 ? "none" : counts.map(([state, count]) => `${count} ${state}`).join(", ");
 }

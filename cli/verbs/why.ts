@@ -7,7 +7,8 @@ import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
-import { asJson, briefDuration, fields, printable } from "../terminal/text.ts";
+import { asJson, fields, printable } from "../terminal/text.ts";
+import { whyFields } from "../terminal/why-text.ts";
 
 const HELP = `
 Examples:
@@ -26,7 +27,9 @@ export function addWhy(program: Command, io: Io): void {
     .action(async (text: string, flags: { json?: boolean }) => {
       const { client } = connect(io);
       const { id, why } = await found(io, client, text);
-      await io.stdout.write(flags.json ? `${asJson(why)}\n` : view(id, why, io, client.now()));
+      await io.stdout.write(
+        flags.json ? `${asJson(why)}\n` : fields(whyFields(id, why, client.now()), colorsFor(io.stdout).bold),
+      );
     });
 }
 
@@ -63,29 +66,4 @@ async function whyOf(client: Client, id: string): Promise<Why> {
 
 function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
-}
-
-function view(id: string, why: Why, io: Io, now: number): string {
-  const { bold } = colorsFor(io.stdout);
-  const { code, text, ...details } = why.reason;
-  // Only runs have this code, so the hint names `drover abort`.
-  const hurry = code === "stopping" ? `to end it at once: drover abort --force ${id}` : "";
-  const facts = Object.entries(details).map(([name, value]) => `${name} ${value}`);
-  return fields(
-    [
-      ["State", why.state],
-      ["Why", `${text} (${code})`],
-      ["", facts.join(", ")],
-      ["Next", nextLine(why.next, now)],
-      ["", hurry],
-      ...why.chain.map(({ what, state, text: link }): [string, string] => [what, `${state}: ${link}`]),
-    ],
-    bold,
-  );
-}
-
-function nextLine(next: Why["next"], now: number): string {
-  if (next.at === null) return next.action;
-  const ms = Date.parse(next.at) - now;
-  return `${next.action} (${ms > 0 ? `in ${briefDuration(ms)}` : "now"}, at ${next.at})`;
 }

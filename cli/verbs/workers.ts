@@ -9,6 +9,7 @@ import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { words } from "../options.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
+import { workerStateText } from "../terminal/pool-text.ts";
 import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
 
 interface WorkersFlags {
@@ -66,7 +67,9 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
   const rows = workers.map((worker) => [
     worker.id,
     worker.pool,
-    worker.idleBehavior === "run" ? stateText(worker) : `${stateText(worker)} (${worker.idleBehavior})`,
+    worker.idleBehavior === "run"
+      ? workerStateText(worker)
+      : `${workerStateText(worker)} (${worker.idleBehavior})`,
     worker.instanceType,
     `${worker.runs.length}${worker.kept === undefined ? "" : ` (${worker.kept.length} kept)`}`,
     elapsed(worker.askedAt, now),
@@ -76,17 +79,12 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
   return listText(io, headings, rows, empty);
 }
 
-/** The state to show; for a booting worker, whether its machine has been made yet. */
-function stateText({ state, machine }: Pick<WorkerSummary, "state" | "machine">): string {
-  return state === "booting" && machine && machine !== "made" ? machine : state;
-}
-
 function view(worker: WorkerStatus, io: Io, now: number): string {
   const { bold } = colorsFor(io.stdout);
   const { vcpus, memoryBytes, diskBytes, gpus } = worker.resources;
   const top: [string, string][] = [
     ["Worker", worker.id],
-    ["State", because(stateText(worker), worker.reason)],
+    ["State", because(workerStateText(worker), worker.reason)],
     ["New runs", takesRuns(worker)],
     ["Pool", worker.pool],
     ["Type", worker.instanceType],

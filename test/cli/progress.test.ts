@@ -23,6 +23,7 @@ function terminal() {
     isTerminal: true,
     color: false,
     columns: () => 40,
+    rows: () => 24,
     write: async (bytes: Uint8Array | string) => {
       text += bytes;
       heard();
