@@ -254,9 +254,7 @@ export const RunSummary = z
     failure: FailureCode.optional().describe(
       "why it has failed, or why its end is unknown; absent: it has not failed",
     ),
-    cost: RunCost.optional().describe(
-      "absent: it is not known, as in deliveries of webhooks about a run that has not ended",
-    ),
+    cost: RunCost.optional().describe("absent: an earlier version has ended the run, and it is not known"),
     worker: z.string().nullable(),
     submittedAt: InstantText,
     startedAt: InstantText.nullable(),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
-import { finalCost, listedRun } from "../../../src/core/pool/read/run-costs.ts";
+import { listedRun } from "../../../src/core/pool/read/run-costs.ts";
 import type { RunRow } from "../../../src/core/pool/record.ts";
 import { RunSummary } from "../../../src/schema/run/run.ts";
 import * as allocation from "../support/allocation.ts";
@@ -64,12 +64,6 @@ describe("what a list says of the cost of a run (api.md#costs-in-lists)", () => 
     ["one that an earlier version has ended: unknown", waiting("a", over), 4, undefined],
   ])("%s", (_what, row, price, expected) => {
     expect(costOf(row, price)).toEqual(expected);
-  });
-
-  test("a webhook is told only of a cost that stays as it is", () => {
-    expect(finalCost(waiting("a", { ...over, paid: { amount: 2, unpriced: 0 } }))?.amount).toBe(2);
-    for (const row of [open(), waiting("a"), open({ state: "failed", wants: "nothing" })])
-      expect(finalCost(row)).toBeUndefined();
   });
 });
 

@@ -16,20 +16,13 @@ export function listedRun(state: ReadonlyConfigured, row: RunRow, now: Instant):
   return runSummary(row, state.record.name, costOf(state, row, now));
 }
 
-/** The cost of a run for which no machine is paid any more. Undefined: it still goes on, or is not known. */
-export function finalCost(row: RunRow): RunCost | undefined {
-  if (isOpen(row) || !isTerminal(row.state)) return undefined;
-  // A run that an earlier version has ended does not say what it has cost.
-  if (row.paid === undefined && row.ended > 0) return undefined;
-  return { ...(row.paid ?? NOTHING), perHour: 0 };
-}
-
 /**
  * What its allocation has said of placements that are over, and the open placement at the present price of
  * its machine. Undefined: it is not known.
  */
 function costOf(state: ReadonlyConfigured, row: RunRow, now: Instant): RunCost | undefined {
-  if (isTerminal(row.state) && !isOpen(row)) return finalCost(row);
+  // A run that an earlier version has ended does not say what it has cost.
+  if (isTerminal(row.state) && !isOpen(row) && row.paid === undefined && row.ended > 0) return undefined;
   const paid = row.paid ?? NOTHING;
   const worker = isOpen(row) && row.worker !== null ? state.workers.get(row.worker) : undefined;
   if (worker === undefined || row.openedAt === undefined) return { ...paid, perHour: 0 };

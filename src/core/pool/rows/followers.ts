@@ -5,7 +5,6 @@ import type { Answered, Letter } from "../../inbox.ts";
 import { ownValue } from "../../own-value.ts";
 import { runSummary } from "../../run/run-summary.ts";
 import type { ChangedRun, EndedRun, Follow, FollowAnswer, Reach } from "../../webhook/messages.ts";
-import { finalCost } from "../read/run-costs.ts";
 import type { Follower, RunRow } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured, ReadonlyPool, Talk } from "../state.ts";
 
@@ -90,7 +89,7 @@ function endsAfter(
     // What the pool learned of before `since` is somebody else's past.
     const { endHeardAt = row.heardAt } = row;
     if (endHeardAt >= since && isMatch(row))
-      ends.push({ end, gone: goneUpTo(end), run: runSummary(row, record.name, finalCost(row)) });
+      ends.push({ end, gone: goneUpTo(end), run: runSummary(row, record.name) });
   }
   if (scanned < FOLLOW_SCAN) reached = Math.max(reached, latest);
   return { ends, reached, gone: goneUpTo(reached) };
