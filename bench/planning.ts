@@ -4,6 +4,7 @@ import { nothingExported } from "../src/core/audit/export.ts";
 import { AuditTable } from "../src/core/audit/table.ts";
 import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
+import type { HourRow } from "../src/core/pool/past/hour-record.ts";
 import { plan } from "../src/core/pool/plan/plan.ts";
 import {
   isLiveRun,
@@ -63,7 +64,11 @@ function poolOf(config: PoolConfig, onEach: number, queued: number, make = waiti
       isLiveWorker,
     ),
   };
-  return { ...loadedPool(record, rows.runs, rows.workers, audit), record };
+  const hours = new Rows(
+    diskOf<HourRow>([], () => ""),
+    () => false,
+  );
+  return { ...loadedPool(record, rows.runs, rows.workers, audit, hours), record };
 }
 
 /**

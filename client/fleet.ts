@@ -3,6 +3,9 @@ import type { CallOptions, Target } from "./transport/http.ts";
 import { ask, flag } from "./transport/operations.ts";
 import type { EnrollmentRequest, PoolConfig, WorkerState } from "./types.ts";
 
+/** The time that a call is about (RFC 3339). */
+type SpanOptions = CallOptions & { since?: string; until?: string };
+
 /** The routes of pools (api.md#pools). Each call rejects with `ApiError` or `UnreachableError`. */
 export function poolsOf(target: Target) {
   return {
@@ -40,10 +43,20 @@ export function poolsOf(target: Target) {
      * What happened to the runs and machines of a pool from `since` on and before `until` (RFC 3339), oldest
      * first. Without them: in the last hour. `next` is the `since` of the rest.
      */
-    history: (
-      name: string,
-      { since, until, ...options }: CallOptions & { since?: string; until?: string } = {},
-    ) => ask(target, "getPoolHistory", { path: { name }, query: { since, until } }, options),
+    history: (name: string, { since, until, ...options }: SpanOptions = {}) =>
+      ask(target, "getPoolHistory", { path: { name }, query: { since, until } }, options),
+
+    /** How a pool was, once a minute at most, oldest first. Without a span: in the last hour. */
+    samples: (name: string, { since, until, ...options }: SpanOptions = {}) =>
+      ask(target, "listPoolSamples", { path: { name }, query: { since, until } }, options),
+
+    /** What was counted in each hour, oldest first. Without a span: in the last day. */
+    tallies: (name: string, { since, until, ...options }: SpanOptions = {}) =>
+      ask(target, "listPoolTallies", { path: { name }, query: { since, until } }, options),
+
+    /** The workers whose machines are gone since 7 days, latest first. `next` is the `until` of the rest. */
+    goneWorkers: (name: string, { since, until, limit, ...options }: SpanOptions & { limit?: number } = {}) =>
+      ask(target, "listGoneWorkers", { path: { name }, query: { since, until, limit } }, options),
 
     list: (options?: CallOptions) => ask(target, "listPools", {}, options),
   };

@@ -74,8 +74,11 @@ export type HostMessage = { to: string } & (
   | { kind: "save"; placement: string }
   /** Delete the kept data of a placement. `cleared`. */
   | { kind: "drop"; placement: string }
-  /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
-  | ({ kind: "ship_log"; url: string } & LogPiecePlan)
+  /**
+   * Send log bytes to the object store, with the number of their newlines if `counted`. `chunk_sent`, then
+   * `chunk_stored` or `chunk_failed`.
+   */
+  | ({ kind: "ship_log"; url: string; counted?: true } & LogPiecePlan)
   /**
    * Give back the disk space of these log bytes; all other bytes keep their offsets. `punched` or
    * `punch_failed`.

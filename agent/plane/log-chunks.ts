@@ -1,9 +1,11 @@
 // How is one chunk of a large log uploaded, and which event does the answer become?
 
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import type { Millis } from "../../src/shared/machine.ts";
+import { newlinesIn } from "../../src/shared/output/newlines.ts";
 import { MAX_STAMPS } from "../../src/shared/time/stamps.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { SENT_AT_ONCE_BYTES } from "../core/bounds.ts";
@@ -27,10 +29,12 @@ export async function shipLog(
   try {
     const body = streams.isMasked(id) ? maskedChunk(message, streams) : await plainChunk(message, streams);
     const stamps = streams.stampsOf(id, stream, { from, bytes, startedAt, most: MAX_STAMPS });
-    const query = stamps === undefined ? "" : `&stamps=${stamps.join(".")}`;
-    const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}${query}`;
+    const { sha256, lines } = await readThrough(body, message.counted === true);
+    const stamped = stamps === undefined ? "" : `&stamps=${stamps.join(".")}`;
+    const counted = lines === undefined ? "" : `&lines=${lines}`;
+    const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}${stamped}${counted}`;
     const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
-    const stored = storedIn(await plane.put(url, "log", body, signal));
+    const stored = storedIn(await plane.put(url, "log", { ...body, sha256 }, signal));
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
     const { isFinal: refused = false, retryAfterMs } = error instanceof Refusal ? error : {};
@@ -38,6 +42,20 @@ export async function shipLog(
       say(`a chunk of ${stream} of ${id} is refused, so it goes into reports: ${errorText(error)}`);
     return { type: "chunk_failed", id, stream, random: Math.random(), refused, retryAfterMs };
   }
+}
+
+/** The digest of a chunk (base64), and if `counts` the number of its newlines, in one reading. */
+async function readThrough(
+  body: Bytes,
+  counts: boolean,
+): Promise<{ sha256: string; lines: number | undefined }> {
+  const hash = createHash("sha256");
+  let lines = 0;
+  for await (const part of body.open()) {
+    hash.update(part);
+    if (counts) lines += newlinesIn(part);
+  }
+  return { sha256: hash.digest("base64"), lines: counts ? lines : undefined };
 }
 
 /** The bytes of a chunk as they are in the file. The file is read twice: for the digest, and to be sent. */

@@ -68,17 +68,27 @@ export function newRunId(): string {
   return `r${Date.now().toString(36).padStart(9, "0")}${random}`;
 }
 
+/** What `line` asks for. `attempt`: the end of its id; absent: the latest. */
+type LineOptions = CallOptions & { attempt?: string; offset?: number; line?: number };
+
 /** One run (api.md#one-run). Each call rejects with `ApiError` or `UnreachableError`. */
 export function singleRunsOf(target: Target) {
-  const get = (run: string, { until, ...options }: CallOptions & { until?: StateFilter } = {}) => {
-    const query = { state: until === undefined ? undefined : [until] };
+  const get = (
+    run: string,
+    { until, boot, ...options }: CallOptions & { until?: StateFilter; boot?: boolean } = {},
+  ) => {
+    const include = boot ? ("boot" as const) : undefined;
+    const query = { state: until === undefined ? undefined : [until], include };
     return ask(target, "getRun", { path: { id: run }, query }, options);
   };
   const events = (run: string, { after, ...options }: CallOptions & { after?: number } = {}) =>
     ask(target, "listRunEvents", { path: { id: run }, query: { after: after?.toString() } }, options);
 
   return {
-    /** The full status of a run. With `waitMs`, waits at most that long for a state that `until` selects. */
+    /**
+     * The full status of a run. With `waitMs`, waits at most that long for a state that `until` selects. With
+     * `boot`, also says how its machine became ready.
+     */
     get,
 
     /** Waits until the run has ended, however long that takes. */
@@ -149,6 +159,19 @@ export function singleRunsOf(target: Target) {
     events,
 
     /** Why the run is in its state, and when Drover acts next. */
+    /**
+     * A part of a log, of at most 4 MiB, and the number of the line at its first byte: the part with the byte
+     * at `offset`, or the part in which the line number `line` begins.
+     */
+    line: (
+      run: string,
+      { task, stream, ...where }: { task: string; stream: "stdout" | "stderr" } & LineOptions,
+    ) => {
+      const { attempt, offset, line, ...options } = where;
+      const input = { path: { id: run, task, stream }, query: { attempt, offset, line } };
+      return ask(target, "getLogLine", input, options);
+    },
+
     why: (run: string, options?: CallOptions) => ask(target, "explainRun", { path: { id: run } }, options),
 
     /** The resource usage of the run's tasks, or of one task. */

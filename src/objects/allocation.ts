@@ -26,7 +26,7 @@ import type { AllocationStub, Env } from "./env.ts";
 import { LogStore } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
-import { explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
+import { bootOfRun, explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
 import { existing, isReleased, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import { LogReads } from "./reads/log-reads.ts";
 import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest } from "./rpc.ts";
@@ -59,7 +59,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     },
   );
   readonly #actor = this.#shell.actor;
-  readonly #reads = new LogReads(this.#logs, this.#actor, () => this.#existing());
+  readonly #reads = new LogReads(this.#logs, this.#shell, () => this.#existing());
 
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
@@ -109,8 +109,9 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return { created, status: this.#status() };
   }
 
-  async read(): Promise<RunStatus> {
-    return this.#status(await this.#once(hasHeardPool, PLACE_KNOWN_MS));
+  async read({ boot = false } = {}): Promise<RunStatus> {
+    const run = await this.#once(hasHeardPool, PLACE_KNOWN_MS);
+    return { ...this.#status(run), ...(boot ? { boot: await bootOfRun(run, peersOf(this.env)) } : {}) };
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
@@ -118,7 +119,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async summary(states: RunState[] = [], waitMs = 0): Promise<RunSummary> {
-    return summaryOf(await this.#once((state) => isSettled(state, states), waitMs));
+    return summaryOf(await this.#once((state) => isSettled(state, states), waitMs), this.#shell.now());
   }
 
   async abort({ waitMs, ...abort }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
@@ -173,17 +174,18 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
   }
 
   async log(...[request]: Parameters<AllocationApi["log"]>): ReturnType<AllocationApi["log"]> {
-    this.#shell.enter();
     return this.#reads.bytes(request);
   }
 
   async arrivals(...[request]: Parameters<AllocationApi["arrivals"]>): ReturnType<AllocationApi["arrivals"]> {
-    this.#shell.enter();
     return this.#reads.arrivals(request);
   }
 
+  async line(...[request]: Parameters<AllocationApi["line"]>): ReturnType<AllocationApi["line"]> {
+    return this.#reads.line(request);
+  }
+
   async storeLog(chunk: StoredChunk): Promise<ChunkAnswer> {
-    this.#shell.enter();
     return this.#reads.store(chunk);
   }
 

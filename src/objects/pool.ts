@@ -6,9 +6,11 @@ import type { RunRef } from "../core/messages.ts";
 import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
+import type { HourRow } from "../core/pool/past/hour-record.ts";
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
+import { listedRun } from "../core/pool/read/run-costs.ts";
 import { explainRun, poolView } from "../core/pool/read/views.ts";
 import {
   isLiveRun,
@@ -18,9 +20,8 @@ import {
   runKey,
   type WorkerRow,
 } from "../core/pool/record.ts";
-import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
+import { type Configured, isRemoved, type PoolState, tablesOf } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
-import { runSummary } from "../core/run/run-summary.ts";
 import type { ListedWorker, PoolView, WorkerStateName } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -30,13 +31,13 @@ import { Cloud } from "./host/cloud.ts";
 import { post, receive } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { wakeAll } from "./messages/wake-all.ts";
+import { pastOf } from "./past/past.ts";
 import { AuditLog } from "./reads/audit-log.ts";
 import { invite } from "./reads/invitations.ts";
-import { historyOf } from "./reads/pool-history.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
 import { ownerOfWorker, workersOf } from "./reads/worker-lists.ts";
-import type { Invitation, InvitationRequest, PoolApi, RunFilter, RunNews, RunWait } from "./rpc.ts";
+import type { Past, PastRequest, PoolApi, RunFilter, RunNews, RunWait } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
@@ -47,6 +48,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
+  readonly #hours = new SqlRowDisk<HourRow>(this.ctx.storage.sql, "hours");
   readonly #lists = new RunLists(this.#runs);
   readonly #audit = new AuditLog(this.ctx.storage.sql, this.env.LOGS, { disk: this.#runs, pool: this.#name });
   readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(this.ctx, poolMachine, {
@@ -56,11 +58,10 @@ export class Pool extends DurableObject<Env> implements PoolStub {
         new Rows(this.#runs, isLiveRun),
         new Rows(this.#workers, isLiveWorker),
         this.#audit.load(),
+        new Rows(this.#hours, () => false),
       ),
     save: (state) => {
-      state.runs.flush();
-      state.workers.flush();
-      state.audit.rows.flush();
+      for (const rows of tablesOf(state)) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: (message) => this.#send(message),
@@ -91,6 +92,11 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return { ...state, record: state.record };
   }
 
+  #entered(): Configured {
+    this.#shell.enter();
+    return this.#configured();
+  }
+
   async #send(message: PoolMessage): Promise<PoolEvent> {
     if (message.kind === "export_audit") return this.#audit.export(message);
     if (message.kind !== "list") return post(peersOf(this.env), message);
@@ -106,7 +112,8 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async poke(all: boolean): Promise<void> {
-    await (all ? wakeAll(this.#shell.enter(), peersOf(this.env)) : this.#shell.enter());
+    const state = this.#shell.enter({ type: "look" });
+    if (all) await wakeAll(state, peersOf(this.env));
   }
 
   async violated(machine: string, count: number): Promise<void> {
@@ -115,36 +122,33 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async explain(run: string): Promise<Why | null> {
-    this.#shell.enter();
-    return explainRun(this.#configured(), run, this.#shell.now());
+    return explainRun(this.#entered(), run, this.#shell.now());
   }
 
   async view(): Promise<PoolView> {
-    this.#shell.enter();
-    return poolView(this.#configured(), this.#shell.now());
+    return poolView(this.#entered(), this.#shell.now());
   }
 
   async queue(page: QueueStretch): Promise<QueuePage> {
-    this.#shell.enter();
-    return queuePage(this.#configured(), page, this.#shell.now());
+    return queuePage(this.#entered(), page, this.#shell.now());
   }
 
   async events(after: number | null, waitMs: number): ReturnType<PoolApi["events"]> {
     this.#shell.enter();
-    const first = eventsAfter(this.#configured(), after);
+    const read = (from: number | null) => eventsAfter(this.#configured(), from, this.#shell.now());
+    const first = read(after);
     if (after === null || first.items.length > 0) return first;
     const isNews = () => hasEvents(this.#configured(), first.next);
-    return (await until(this.#actor, isNews, waitMs)) ? eventsAfter(this.#configured(), first.next) : first;
+    return (await until(this.#actor, isNews, waitMs)) ? read(first.next) : first;
   }
 
-  async history(...span: Parameters<PoolApi["history"]>): ReturnType<PoolApi["history"]> {
-    this.#shell.enter();
-    return historyOf(this.#configured(), this.#runs, this.#workers, this.#shell.now(), ...span);
+  async past<Kind extends keyof Past>(kind: Kind, request: PastRequest): Promise<Past[Kind]> {
+    const disks = { runs: this.#runs, workers: this.#workers, hours: this.#hours };
+    return pastOf(this.#entered(), disks, this.#shell.now())[kind](request);
   }
 
   async metrics(): ReturnType<PoolApi["metrics"]> {
-    this.#shell.enter();
-    return metricsOf(this.#configured(), this.#shell.now());
+    return metricsOf(this.#entered(), this.#shell.now());
   }
 
   async forget(run: RunRef, by: string, via?: Via): Promise<void> {
@@ -156,26 +160,22 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
   }
 
-  async invite(request: InvitationRequest): Promise<Invitation> {
-    this.#shell.enter();
-    return invite(this.#actor, this.#configured().record, request, this.env.DROVER_SIGNING_KEY);
+  async invite(...[request]: Parameters<PoolApi["invite"]>): ReturnType<PoolApi["invite"]> {
+    return invite(this.#actor, this.#entered().record, request, this.env.DROVER_SIGNING_KEY);
   }
 
   async list(filter: RunFilter, page: { limit: number; cursor?: string }): ReturnType<PoolApi["list"]> {
-    this.#shell.enter();
-    const state = this.#configured();
+    const state = this.#entered();
     const mark = this.#waits.mark(state);
-    if (filter.ids !== undefined) return { items: this.#lists.byIds(state, filter), next: null, mark };
-    return { ...this.#lists.page(state, filter, page.limit, page.cursor), mark };
+    return { ...this.#lists.list(state, filter, page, this.#shell.now()), mark };
   }
 
   async wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null> {
-    this.#shell.enter();
-    const state = this.#configured();
+    const state = this.#entered();
     const { ids, all } = question;
     const rows = () => (ids ? this.#lists.rowsOf(state, ids) : all ? state.runs.live() : []);
     const news = await this.#waits.news(state, question, rows, waitMs, mark);
-    return news && { ...news, items: news.items.map((row) => runSummary(row, this.#name)) };
+    return news && { ...news, items: news.items.map((row) => listedRun(state, row, this.#shell.now())) };
   }
 
   async audit(...args: Parameters<PoolApi["audit"]>): ReturnType<PoolApi["audit"]> {
@@ -188,12 +188,10 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async workers(states: WorkerStateName[]): Promise<ListedWorker[]> {
-    this.#shell.enter();
-    return workersOf(this.#configured(), states, this.#runs, this.#workers);
+    return workersOf(this.#entered(), states, this.#runs, this.#workers);
   }
 
   async ownerOf(worker: string): Promise<string | null> {
-    this.#shell.enter();
-    return ownerOfWorker(this.#configured(), worker);
+    return ownerOfWorker(this.#entered(), worker);
   }
 }

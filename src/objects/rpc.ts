@@ -1,7 +1,6 @@
 // Which calls can the edge make to the objects? Messages between objects are in `core/messages.ts`. Every
 // method throws a `DroverError` with a code for each error that a client can act on.
 
-import type { ArrivalsPage } from "../core/allocation/output/arrivals.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import type { Release } from "../core/allocation/placements/hold.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
@@ -10,14 +9,15 @@ import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.t
 import type { TaskTunnel, TunnelPlace } from "../core/allocation/user/tunnels.ts";
 import type { Caused, Via } from "../core/audit/via.ts";
 import type { Budget, IdleBehavior, RunRef } from "../core/messages.ts";
-import type { Span } from "../core/pool/read/history.ts";
+import type { Span } from "../core/pool/past/history.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
-import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
+import type { HostSetup, Orders } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { PoolEventList } from "../schema/pool/changes.ts";
 import type { PoolHistory } from "../schema/pool/history.ts";
+import type { GoneWorkers, PoolSamples, PoolTallies } from "../schema/pool/past.ts";
 import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
@@ -25,6 +25,15 @@ import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
 import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
+import type {
+  Arrivals,
+  ArrivalsRequest,
+  LineRequest,
+  LogChunk,
+  LogLine,
+  LogObject,
+  LogRequest,
+} from "./files/log-api.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 import type { RegistryApi } from "./registry/api.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
@@ -35,6 +44,7 @@ export type { SigningKeys } from "../core/registry/keys/signing-keys.ts";
 export type { SessionGrant, SessionOwner } from "../core/registry/sessions.ts";
 export type { TokenGrant } from "../core/registry/tokens.ts";
 export type { TrustRow } from "../core/registry/trust.ts";
+export type * from "./files/log-api.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 export type { Acting, PoolRef, RegistryApi } from "./registry/api.ts";
 
@@ -65,70 +75,6 @@ export interface RequestAnswer {
   replayed: boolean;
 }
 
-/** A part of one stream of one attempt. */
-export interface LogChunk {
-  data: Uint8Array;
-  /** Instead of `data`: the bytes from `from` on are in the object store. */
-  object?: LogObject;
-  /** Offset of the first byte of `data`. */
-  from: number;
-  /** The last part of the attempt's id; absent while the task has no attempt. */
-  attempt?: string;
-  /** Bytes stored so far. */
-  size: number;
-  /** No bytes will follow after `size`. */
-  ended: boolean;
-  /** How many bytes beyond the limit were dropped. */
-  dropped: number;
-}
-
-/** Bytes in one object of the store: `length` of them from `offset` on. */
-export interface LogObject {
-  key: string;
-  offset: number;
-  length: number;
-}
-
-export interface LogRequest {
-  task: string;
-  stream: StreamName;
-  /** The last part of the attempt's id. Absent: the latest attempt. */
-  attempt?: string;
-  /** Without `attempt`: reads the oldest attempt that is kept, instead of the latest. */
-  oldest?: boolean;
-  /** The first byte to read. Negative: counted from the present end. */
-  from: number;
-  maxBytes: number;
-  /** How long to wait for bytes at `from` if there are none. */
-  waitMs: number;
-}
-
-/** Asks for the order in which the bytes of both streams arrived. */
-export interface ArrivalsRequest {
-  task: string;
-  /** The last part of the attempt's id. Absent: the latest attempt. */
-  attempt?: string | undefined;
-  /** Without `attempt`: reads the oldest attempt that is kept, instead of the latest. */
-  oldest?: boolean;
-  streams: readonly StreamName[];
-  /** The first byte of each stream. */
-  from: Record<StreamName, number>;
-  /** Only bytes that arrived then or later, and those without a time. */
-  since?: number | undefined;
-  /** How long to wait for bytes if there are none. */
-  waitMs: number;
-}
-
-/** The order in which bytes arrived, as far as they are stored. */
-export interface Arrivals extends ArrivalsPage {
-  /** The last part of the attempt's id; null while the task has no attempt. */
-  attempt: string | null;
-  /** No bytes will follow after `stored`. */
-  ended: boolean;
-  /** Bytes of each stream that are stored so far. */
-  stored: Record<StreamName, number>;
-}
-
 /** The methods of an allocation for the edge. */
 export interface AllocationApi {
   /**
@@ -136,7 +82,8 @@ export interface AllocationApi {
    * `not_acknowledged`.
    */
   submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }>;
-  read(): Promise<RunStatus>;
+  /** `boot`: also how its machine has booted, which its worker is asked for. */
+  read(include?: { boot?: boolean }): Promise<RunStatus>;
   /**
    * Answers when the run is in one of `states`, when it can no longer reach any of them, or after `waitMs`.
    */
@@ -169,6 +116,8 @@ export interface AllocationApi {
   log(request: LogRequest): Promise<LogChunk>;
   /** Codes: `unknown_task`, `unknown_attempt`, `expired_logs`. */
   arrivals(request: ArrivalsRequest): Promise<Arrivals>;
+  /** Codes: `unknown_task`, `unknown_attempt`, `expired_logs`. */
+  line(request: LineRequest): Promise<LogLine>;
   /**
    * Notes a chunk that is in the object store. A chunk of length 0 only asks how far the stream is stored.
    */
@@ -233,6 +182,19 @@ export interface Invitation {
   replayed: boolean;
 }
 
+/** What a pool tells of its past, by kind. */
+export interface Past {
+  history: PoolHistory;
+  samples: PoolSamples;
+  tallies: PoolTallies;
+  gone: GoneWorkers;
+}
+
+/** A span of time. `limit`: how many workers that are gone one answer has. */
+export interface PastRequest extends Span {
+  limit?: number;
+}
+
 /** The methods of a pool for the edge. */
 export interface PoolApi {
   view(): Promise<PoolView>;
@@ -242,8 +204,8 @@ export interface PoolApi {
    * The rows that changed after number `after` (null: all live rows). Waits up to `waitMs` for the first row.
    */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
-  /** What happened within a span, as far as the rows tell, oldest first. */
-  history(span: Span): Promise<PoolHistory>;
+  /** What was within a span, as far as the pool has kept it. */
+  past<Kind extends keyof Past>(kind: Kind, request: PastRequest): Promise<Past[Kind]>;
   /** Samples for Prometheus. */
   metrics(): Promise<Sample[]>;
   /**

@@ -81,6 +81,7 @@ function ofSort({ field, values, others }: RowSort): { where: string; bound: rea
 export type TableName =
   | "runs"
   | "workers"
+  | "hours"
   | "placements"
   | "tokens"
   | "sessions"
@@ -181,6 +182,25 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     const found = this.#sql.exec<{ v: string; path: Path; at: number }>(sql, ...bound, since, until, limit);
     // Rows are JSON, as in `#select`.
     return [...found].map(({ v, path, at }) => ({ at, path, row: JSON.parse(v) as Row }));
+  }
+
+  /**
+   * Of the rows that are not live, at most `limit` whose first known instant among `paths` is not before
+   * `since` and before `until`, the latest first. Reads the whole table, so call it rarely.
+   */
+  readEndedWithin(
+    paths: readonly string[],
+    { since, until }: { since: Instant; until: Instant },
+    limit: number,
+  ): { at: Instant; row: Row }[] {
+    if (!this.#exists) return [];
+    const at = `coalesce(${paths.map(() => "json_extract(v, ?)")})`;
+    const ended = `SELECT k, v, ${at} AS at FROM ${this.#table} WHERE live = 0`;
+    const sql = `SELECT v, at FROM (${ended}) WHERE at >= ? AND at < ? ORDER BY at DESC, k DESC LIMIT ?`;
+    const bound = [...paths, since, until, limit];
+    const found = this.#sql.exec<{ v: string; at: number }>(sql, ...bound);
+    // Rows are JSON, as in `#select`.
+    return [...found].map(({ v, at: instant }) => ({ at: instant, row: JSON.parse(v) as Row }));
   }
 
   write(key: string, row: Row, live: boolean, _at: Instant): void {

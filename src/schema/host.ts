@@ -1,14 +1,13 @@
 // The messages between hosts and the control plane (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
-import { BOOT_STEPS } from "../shared/cloud/boot-steps.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
 
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
-import { InstantText, Name, SnapshotId } from "./common.ts";
+import { Name, SnapshotId } from "./common.ts";
 import { LogStamps } from "./run/arrivals.ts";
 import { Peaks } from "./run/peaks.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
@@ -23,11 +22,6 @@ const PlacementId = z.string().regex(PLACEMENT_ID_PATTERN, "must be <run>/<epoch
 
 const Text = z.string().max(MAX_TEXT_CHARS);
 const Bytes = z.int().min(0);
-
-/** A step of a machine's boot, as readers see it (clouds.md#boot-record). */
-export const BootStep = z
-  .object({ at: InstantText, step: z.enum(BOOT_STEPS), text: z.string() })
-  .meta({ id: "BootStep" });
 
 /** The resources that a host measured. */
 export const HostResources = z
@@ -67,6 +61,7 @@ export const HostSetup = z.object({
     .optional()
     .describe("the URL for large logs, without its end /{attempt}/{stream}; absent: logs go into reports"),
   logStamps: z.boolean().optional().describe("whether chunks for `logsUrl` may have `stamps`"),
+  logLines: z.boolean().optional().describe("whether they may have `lines`"),
   snapshotsUrl: z
     .string()
     .optional()

@@ -3,13 +3,13 @@ import { z } from "zod";
 import { MAX_POOL_TAGS } from "../shared/limits.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, Size } from "./common.ts";
-import { BootStep } from "./host.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
 import { PoolProbe, PoolRetention, Timeouts } from "./pool/times.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { FAILURE_CLASSES } from "./provider.ts";
+import { BootStep } from "./run/boot.ts";
 import { Arch, Gpu } from "./run/machine-asks.ts";
 import { ServiceStatus } from "./run/run.ts";
 

@@ -54,6 +54,19 @@ describe("a large log goes by chunks (host-protocol.md#logs)", () => {
     },
   );
 
+  test.each([true, undefined])(
+    "with the number of its lines only if the control plane knows them: %s (api.md#lines)",
+    async (logLines) => {
+      bench.plane.setup = { ...bench.plane.setup, ...(logLines && { logLines }) };
+      const { content, argv } = randomFile(3_000_000);
+      bench.start();
+      bench.plane.order([run(ID, argv)]);
+      await bench.plane.untilStored(ID);
+      expect(same(bench.plane.stored(ID), content)).toBe(true);
+      expect(chunks().every(({ query }) => query.includes("&lines=") === (logLines === true))).toBe(true);
+    },
+  );
+
   test("whole, byte for byte, and little of it in reports", async () => {
     const { content, argv } = randomFile(20_000_000);
     bench.start();

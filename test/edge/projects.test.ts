@@ -59,6 +59,27 @@ test("the history of a shared pool has the caller's own runs only (projects.md#p
   expect([await runsFor(ml), await runsFor(web)]).toEqual([["ml.build"], ["web.build"]]);
 });
 
+describe("the past of a pool (projects.md#pools, api.md#past-of-a-pool)", () => {
+  const itemsOf = async (caller: ReturnType<typeof as>, pool: string, what: string): Promise<Json[]> =>
+    (await caller.json(200, "GET", `/v1/pools/${pool}/${what}`)).items;
+
+  test("of a shared one has machines of the caller's own project only", async () => {
+    const goneFor = async (caller: ReturnType<typeof as>) =>
+      (await itemsOf(caller, "both", "gone-workers")).map(({ project }) => project);
+    expect([await goneFor(ml), await goneFor(web)]).toEqual([["ml"], ["web"]]);
+  });
+
+  test("of a shared one says nothing of money, and of one's own it does", async () => {
+    for (const [what, money] of [
+      ["samples", "perHour"],
+      ["tallies", "spent"],
+    ] as const) {
+      expect((await itemsOf(ml, "both", what))[0]).not.toHaveProperty(money);
+      expect((await itemsOf(ml, "ml-only", what))[0]).toHaveProperty(money);
+    }
+  });
+});
+
 test("a run follows runs of its project, whose ids need not say that (api.md#after)", async () => {
   const run = await ml.json(201, "POST", "/v1/runs", { argv: ["true"], pool: "both", after: ["build"] });
   expect(run.spec.after).toEqual(["ml.build"]);

@@ -113,7 +113,10 @@ test.each([
       exitCode: 0,
       placements: [{ epoch: 1, worker, outcome: "gone" }],
     });
-    expect(summary).toMatchObject({ id: "hot", state: "complete", exitCode: 0 });
+    // The type of the machine has no price, so the cost is not known; its failure is none.
+    const unknown = { amount: null, unpriced: 1, perHour: 0 };
+    expect(summary).toMatchObject({ id: "hot", state: "complete", exitCode: 0, cost: unknown });
+    expect(summary).not.toHaveProperty("failure");
     expect(cost.rows).toBeLessThanOrEqual(ROWS);
     expect(cost.requests).toBeLessThanOrEqual(8);
   },

@@ -125,6 +125,37 @@ describe("a chunk is in the bucket before it is acknowledged (R1)", () => {
   });
 });
 
+describe("the numbers of lines (api.md#lines)", () => {
+  const line = (wanted: { offset: number } | { line: number }) =>
+    objects.allocation("first").line({ task: "main", stream: "stdout", ...wanted });
+
+  test("are those of its host, and cost no row", async () => {
+    const { worker, host } = await runningRun();
+    await report(host, { from: 0, size: 4, data: btoa("a\nb\n") });
+    const before = { ...meter };
+    await put(worker, 4, 5_000, { lines: 40 });
+    await put(worker, 5_004, 3_000, { lines: 7 });
+    expect(meter.rowsWritten - before.rowsWritten).toBe(5);
+    const first = { attempt: "1.1", stored: 8_004, from: 0, to: 4, line: 1 };
+    const second = { ...first, from: 4, to: 5_004, line: 3 };
+    const third = { ...first, from: 5_004, to: 8_004, line: 43 };
+    expect(await line({ offset: 3 })).toEqual(first);
+    expect(await line({ offset: 4 })).toEqual(second);
+    expect(await line({ offset: 8_003 })).toEqual(third);
+    expect(await line({ line: 2 })).toEqual(first);
+    expect(await line({ line: 43 })).toEqual(second);
+    expect(await line({ line: 44 })).toEqual(third);
+  });
+
+  test("are not known behind a chunk of an agent that does not count", async () => {
+    const { worker } = await runningRun();
+    await put(worker, 0, 5_000);
+    await put(worker, 5_000, 3_000, { lines: 7 });
+    expect(await line({ offset: 0 })).toMatchObject({ from: 0, line: 1 });
+    expect(await line({ offset: 5_000 })).toMatchObject({ from: 5_000, line: null });
+  });
+});
+
 describe("what does not continue the stream", () => {
   test.each([
     ["the same chunk again", 0, 1_000, 1_000],

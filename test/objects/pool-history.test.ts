@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../src/core/messages.ts";
-import { MAX_HISTORY_ITEMS } from "../../src/core/pool/read/history.ts";
+import { MAX_HISTORY_ITEMS } from "../../src/core/pool/past/history.ts";
 import type { Mailbox } from "../../src/objects/messages/post.ts";
 import { pool, tell, upsert } from "./support/told-pool.ts";
 import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
@@ -13,7 +13,7 @@ const NOON = Date.parse("2026-11-21T12:00:00Z");
 const MINUTE = 60_000;
 
 const historyFrom = async (since: number, until: number) => {
-  const { items, next } = await objects.pool("default").history({ since, until });
+  const { items, next } = await objects.pool("default").past("history", { since, until });
   return { lines: items.map(({ what, run, text }) => `${what} ${run} ${text}`.trim()), next };
 };
 
@@ -59,7 +59,7 @@ test("a run and its machine, from the request to the placement (api.md#history-o
   await submit("build");
   const { worker } = await bootMachine(world.cloud);
   const items = await eventually(async () => {
-    const history = await objects.pool("default").history({ since, until: Date.now() + MINUTE });
+    const history = await objects.pool("default").past("history", { since, until: Date.now() + MINUTE });
     return history.items.some(({ what }) => what === "run_placed") ? history.items : undefined;
   });
   expect(items.map(({ what }) => what)).toEqual([

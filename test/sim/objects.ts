@@ -13,8 +13,9 @@ import type { Message, Receiver } from "../../src/core/inbox.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
+import type { HourRow } from "../../src/core/pool/past/hour-record.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord, type RunRow } from "../../src/core/pool/record.ts";
-import type { PoolState } from "../../src/core/pool/state.ts";
+import { type PoolState, tablesOf } from "../../src/core/pool/state.ts";
 import type { CreateAnswer, FindAnswer } from "../../src/core/provider-answers.ts";
 import {
   type RegistryEvent,
@@ -140,13 +141,13 @@ export class Objects {
   }
 
   /** What the cron trigger pokes: the registry, each pool that there is, and at times each endpoint. */
-  *poked(): Generator<{
-    serve(handle: (actor: { apply(event: { type: "tick" }): unknown }) => void): Promise<void>;
-  }> {
+  *poked(): Generator<() => Promise<unknown>> {
     const { value: record } = this.registry.disk;
-    if (record !== null) yield this.registry;
-    if (record === null || poolsOf({ record }).length > 0) yield this.pool;
-    if (arePokedAt(this.#world.planeNow)) yield this.webhook;
+    if (record !== null) yield () => this.registry.serve((actor) => void actor.apply({ type: "tick" }));
+    if (record === null || poolsOf({ record }).length > 0)
+      yield () => this.pool.serve((actor) => void actor.apply({ type: "look" }));
+    if (arePokedAt(this.#world.planeNow))
+      yield () => this.webhook.serve((actor) => void actor.apply({ type: "tick" }));
   }
 
   allocation(run: string): AllocationNode {
@@ -272,12 +273,11 @@ export class Objects {
               node.rows<AuditRow>("audit", () => false),
               latestIn(disk.tables.get("audit")),
             ),
+            node.rows<HourRow>("hours", () => false),
           ),
         save: (disk, state) => {
           for (const { after } of state.runs.changes()) this.#audit.events.stored(after);
-          state.runs.flush();
-          state.workers.flush();
-          state.audit.rows.flush();
+          for (const rows of tablesOf(state)) rows.flush();
           disk.value = state.record;
         },
         stored: () => undefined,

@@ -416,8 +416,7 @@ class Simulation {
 
   #cron(): void {
     this.#world.time.after(CRON_MS, () => {
-      for (const node of this.#objects.poked())
-        void node.serve((actor) => void actor.apply({ type: "tick" })).catch(() => undefined);
+      for (const poke of this.#objects.poked()) void poke().catch(() => undefined);
       this.#cron();
     });
   }

@@ -46,9 +46,10 @@ export function dueChunks(state: HostState): HostMessage[] {
     .map(({ attempt: { id, startedAt }, stream, log }) => {
       const bytes = Math.min(unackedBytes(log), log.chunk?.limit ?? MAX_LOG_CHUNK_BYTES);
       const piece = { id, stream, from: log.acked, bytes };
-      // An older control plane refuses a chunk with stamps (host-protocol.md#stamps).
+      // An older control plane refuses a chunk with stamps (host-protocol.md#stamps), or with lines.
       const stamped = setup?.logStamps ? { startedAt } : {};
-      return { to: `${id} ${stream}`, kind: "ship_log", url, ...piece, ...stamped };
+      const counted = setup?.logLines ? { counted: true as const } : {};
+      return { to: `${id} ${stream}`, kind: "ship_log", url, ...piece, ...stamped, ...counted };
     });
 }
 

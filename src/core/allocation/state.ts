@@ -133,6 +133,8 @@ export interface StreamRecord {
   tail: Uint8Array;
   /** When the bytes of `tail` arrived. Absent: there are none, or their host does not say it. */
   stamps?: PackedStamps;
+  /** The newlines before `tail`. Absent: nothing is before it, or its host has not counted them. */
+  lines?: number;
   /** When the latest stored bytes came. Absent: there are none. */
   at?: Instant;
 }
@@ -142,9 +144,7 @@ export interface StreamRecord {
  * writes the stretch as a row in the same commit. Either `data` contains the bytes, or the bytes are in the
  * object store, and `length` is their number.
  */
-export type LogSegment =
-  | LogRow
-  | { attempt: string; stream: StreamName; from: number; length: number; stamps?: PackedStamps | undefined };
+export type LogSegment = LogRow | (Omit<LogRow, "data"> & { length: number });
 
 /** A segment with its bytes. */
 export interface LogRow {
@@ -154,6 +154,8 @@ export interface LogRow {
   data: Uint8Array;
   /** When these bytes arrived. Absent: their host does not say it. */
   stamps?: PackedStamps | undefined;
+  /** The newlines of the stream before these bytes. Absent: nobody has counted them all. */
+  lines?: number | undefined;
 }
 
 export interface PlacementRecord {

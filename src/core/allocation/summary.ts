@@ -1,15 +1,18 @@
 // What does a run tell its pool about itself, and what do lists of runs show?
 import type { RunSummary } from "../../schema/run/run.ts";
 import { protocolOf } from "../../shared/compat.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { owedField } from "../audit/outbox.ts";
 import { viaField } from "../audit/via.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
+import { costOfTimes } from "../run/cost.ts";
 import { type Mishaps, NO_MISHAPS } from "../run/mishaps.ts";
 import { runSummary } from "../run/run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
+import { costOf } from "./read/cost.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -55,6 +58,18 @@ function storedBytesOf({ ended, logs }: AllocationRecord): number {
   return streams.reduce((sum, { stored }) => sum + stored, 0);
 }
 
+/** Why an ended run has failed. */
+function failureField({ ended, outcome }: AllocationRecord): Pick<RunUpsert, "failure"> {
+  const code = ended ? outcome?.failure?.code : undefined;
+  return code === undefined ? {} : { failure: code };
+}
+
+/** What the placements that are over have cost: the pool adds the open one (api.md#costs-in-lists). */
+function paidField({ placements }: AllocationRecord): Pick<RunUpsert, "paid"> {
+  const over = placements.filter(({ to }) => to !== null);
+  return over.length === 0 ? {} : { paid: costOfTimes(over, 0) };
+}
+
 function wantsPlace({ stopRequest, outcome, placeAt, awaits }: AllocationRecord): boolean {
   return stopRequest === null && outcome === null && placeAt === undefined && awaits === undefined;
 }
@@ -86,6 +101,8 @@ export function upsertOf(state: Existing): RunUpsert {
     fakes: tasksOf(spec).some(({ fake }) => fake !== undefined),
     protocol: protocolOf(tasksOf(spec)),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
+    ...failureField(record),
+    ...paidField(record),
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
     ...mishapsOf(record),
@@ -99,13 +116,14 @@ export function upsertOf(state: Existing): RunUpsert {
   };
 }
 
-/** The run as lists show it, with the worker of its latest placement. */
-export function summaryOf(state: Existing): RunSummary {
+/** The run at `now` as lists show it, with the worker of its latest placement. */
+export function summaryOf(state: Existing, now: Instant): RunSummary {
   const { record } = state;
   const placement = record.ended
     ? record.placements.at(-1)
     : (openPlacement(state) ?? record.placements.at(-1));
-  return runSummary({ ...upsertOf(state), worker: placement?.worker ?? null }, record.spec.pool);
+  const run = { ...upsertOf(state), worker: placement?.worker ?? null };
+  return runSummary(run, record.spec.pool, costOf(state, now));
 }
 
 /** The answer to `place` and `poke_run`: the run as it is now (rule R6). */

@@ -4,6 +4,7 @@ import { nothingExported } from "../audit/export.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
 import { isOtherProvider } from "./config-diff.ts";
 import { forcedDeletion, markElsewhere } from "./forced.ts";
+import { firstHour } from "./past/hours.ts";
 import { learnedAfterConfigure } from "./plan/learned.ts";
 import { markUsed } from "./projects.ts";
 import { holdsAfterConfigure } from "./provider/hold-offs.ts";
@@ -22,7 +23,8 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
     if (remove !== undefined) return state;
     const exported = nothingExported(now);
     const fresh = { nextWorker: 1, holds: [], tally: NO_TALLY, emptySweptAt: now, exported, followers: {} };
-    return { ...state, record: { name: pool, revision, config, seed, ...fresh } };
+    const hour = firstHour(now);
+    return { ...state, record: { name: pool, revision, config, seed, ...fresh, hour } };
   }
   if (revision <= record.revision) return state;
   const refused = { ...state, memo: { ...state.memo, refusedRevision: revision } };

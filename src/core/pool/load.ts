@@ -1,6 +1,7 @@
 // What is the state of a pool right after loading?
 import type { AuditTable } from "../audit/table.ts";
 import type { Rows } from "../rows.ts";
+import type { HourRow } from "./past/hour-record.ts";
 import { Counting } from "./plan/tally.ts";
 import { isLiveWorker, NO_TALLY, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import { Changes } from "./rows/changes.ts";
@@ -16,6 +17,7 @@ export function loadedPool(
   runs: Rows<RunRow>,
   workers: Rows<WorkerRow>,
   audit: AuditTable,
+  hours: Rows<HourRow>,
 ): PoolState {
   const counting = new Counting(record?.tally ?? NO_TALLY, runs);
   const changes = new Changes(Math.max(latestOf(runs), latestOf(workers), audit.latest), () =>
@@ -52,7 +54,7 @@ export function loadedPool(
     decidedFrom: "",
     latest: { pass: null, turnsAt: 0 },
   };
-  return { record, runs, workers, audit, memo };
+  return { record, runs, workers, audit, hours, memo };
 }
 
 function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {

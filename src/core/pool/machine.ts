@@ -12,6 +12,7 @@ import { SELF_HOSTED } from "../worker/read/status.ts";
 import { poolInvariants } from "./check.ts";
 import { runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
+import { looked } from "./past/hours.ts";
 import type { Plan } from "./plan/pass.ts";
 import { keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { pricedTypes } from "./plan/prices.ts";
@@ -42,6 +43,8 @@ import {
 /** What can happen to a pool. */
 export type PoolEvent =
   | { type: "tick" }
+  /** The cron trigger comes by: it is time to look at the pool, if there is anything to see. */
+  | { type: "look" }
   /** A self-hosted machine may enroll as this worker for `ttlMs`. */
   | ({ type: "invite"; worker: string; ttlMs: Millis; by: string } & Caused)
   /** A user deletes an ended run. */
@@ -138,6 +141,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   switch (event.type) {
     case "tick":
       return state;
+    case "look":
+      return looked(configured, now);
     case "invite":
       return foldInvite(configured, event, now);
     case "unwanted":
@@ -149,7 +154,7 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return { ...state, record: { ...state.record, exported } };
     }
     case "listed":
-      return foldListing(configured, event, now);
+      return looked(foldListing(configured, event, now), now);
     case "forget_answered":
     case "end_run_answered":
     case "place_answered":

@@ -19,6 +19,7 @@ import type { OfferedPrice, PricedType } from "../provider-answers.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Reach } from "../webhook/messages.ts";
+import type { OpenHour } from "./past/hour-record.ts";
 
 /** A run as its pool knows it: the allocation's latest upsert, and its placement. */
 export interface RunRow extends Omit<RunUpsert, "audit"> {
@@ -188,6 +189,8 @@ export interface PoolRecord {
    */
   lateUntil?: Instant | undefined;
   tally: Tally;
+  /** What was seen of the present hour (pool.md#hours). Absent: nothing was. */
+  hour?: OpenHour;
   /** The endpoints of webhooks that follow the pool, by id (webhooks.md#following). */
   followers: Record<string, Follower>;
   /** How far the pool's part of the audit log is exported. */

@@ -4,6 +4,7 @@ import { isTerminal } from "../../shared/run-state.ts";
 import type { AuditTable } from "../audit/table.ts";
 import type { Sighting } from "../messages.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
+import type { HourRow } from "./past/hour-record.ts";
 import type { Pass } from "./plan/pass.ts";
 import type { Counting } from "./plan/tally.ts";
 import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
@@ -64,7 +65,14 @@ export interface PoolState {
   workers: Rows<WorkerRow>;
   /** Its part of the audit log. */
   audit: AuditTable;
+  /** The hours that are over. None of them is in memory. */
+  hours: Rows<HourRow>;
   memo: PoolMemo;
+}
+
+/** Its tables, each with the rows to write. */
+export function tablesOf({ runs, workers, audit, hours }: PoolState) {
+  return [runs, workers, audit.rows, hours];
 }
 
 /** A pool that has a configuration. */

@@ -1,10 +1,14 @@
 // What do lists show about a run?
-import type { RunSummary } from "../../schema/run/run.ts";
+import type { RunCost, RunSummary } from "../../schema/run/run.ts";
 import { iso, isoOrNull } from "../../shared/time/instant.ts";
 import type { RunUpsert } from "../messages.ts";
 
-/** A run as every list shows it (api.md#query). */
-export function runSummary(run: RunUpsert & { worker: string | null }, pool: string): RunSummary {
+/** A run as every list shows it (api.md#query). `cost`: absent if it is not known. */
+export function runSummary(
+  run: RunUpsert & { worker: string | null },
+  pool: string,
+  cost?: RunCost,
+): RunSummary {
   return {
     id: run.run,
     state: run.state,
@@ -18,6 +22,8 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     ...(run.array === undefined ? {} : { array: run.array }),
     ...(typeof run.keptUntil === "number" ? { keptUntil: iso(run.keptUntil) } : {}),
     exitCode: run.exitCode,
+    ...(run.failure === undefined ? {} : { failure: run.failure }),
+    ...(cost === undefined ? {} : { cost }),
     worker: run.worker,
     submittedAt: iso(run.submittedAt),
     startedAt: isoOrNull(run.startedAt),

@@ -3,9 +3,11 @@ import type { Resources } from "../../schema/common.ts";
 import type { RunArray } from "../../schema/run/array.ts";
 import type { MachineAsks } from "../../schema/run/machine-asks.ts";
 import type { RunState } from "../../schema/run/run.ts";
+import type { FailureCode } from "../../shared/errors.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import type { Via } from "../audit/via.ts";
+import type { Paid } from "./cost.ts";
 import type { Mishaps } from "./mishaps.ts";
 
 /** What the placed runs of one payer may cost per hour together (projects.md#budgets-of-tokens). */
@@ -53,6 +55,10 @@ export interface RunUpsert extends Mishaps {
   /** The lowest protocol version that a host must have to run it as intended (compat.md#hosts). */
   protocol: number;
   exitCode: number | null;
+  /** Why it failed, or why its end is unknown. Absent: it has not failed. */
+  failure?: FailureCode;
+  /** What its placements have cost that are over. Absent: none is over. */
+  paid?: Paid;
   startedAt: Instant | null;
   finishedAt: Instant | null;
   wants: "place" | "nothing";

@@ -22,11 +22,11 @@ export class LogChunks implements LogBucket {
    */
   async put(chunk: SignedChunk): Promise<number> {
     const bucket = this.#theBucket();
-    const { worker, attempt, stream, from, length, stamps } = chunk;
+    const { worker, attempt, stream, from, length, stamps, lines } = chunk;
     const bytes = await read(length, chunk.body);
     const { run = "" } = parseAttemptId(attempt) ?? {};
     const storeUpTo = async (bytes: number) => {
-      const say = { worker, attempt, stream, from, length: bytes, stamps };
+      const say = { worker, attempt, stream, from, length: bytes, stamps, lines };
       const answer = await this.#peers.allocation(run).storeLog(say);
       if (answer.kind === "stored") return answer.stored;
       const text = `attempt "${attempt}" was never placed on worker "${worker}"`;

@@ -1,6 +1,7 @@
 // How are log bytes stored in an allocation?
 import type { StoredStretch } from "../../core/allocation/output/arrivals.ts";
 import { logObjectKey, offsetText } from "../../core/allocation/output/chunks.ts";
+import { type LineStretch, linesBeforeTail } from "../../core/allocation/output/lines.ts";
 import type { LogSegment, StreamRecord } from "../../core/allocation/state.ts";
 import type { StreamName } from "../../schema/host.ts";
 import type { PackedStamps } from "../../shared/time/stamps.ts";
@@ -9,9 +10,11 @@ import type { LogObject, LogRequest } from "../rpc.ts";
 
 /**
  * A stored segment: its bytes or, if its bytes are in the object store, only their number. Bytes with stamps
- * are in `data`.
+ * or with a number of lines are in `data`.
  */
-type StoredSegment = Uint8Array | { length: number; data?: Uint8Array; stamps?: PackedStamps };
+type StoredSegment =
+  | Uint8Array
+  | { length: number; data?: Uint8Array; stamps?: PackedStamps; lines?: number };
 
 /** At most `maxBytes` of a stream, from `from` on. */
 export type LogPosition = Pick<LogRequest, "stream" | "from" | "maxBytes"> & { attempt: string };
@@ -97,6 +100,24 @@ export class LogStore {
     if (tail.length > 0 && at < stored) yield { from: stored - tail.length, length: tail.length, stamps };
   }
 
+  /** The segment or the tail with the byte at this offset, and how many lines end before it. */
+  lineStretchAt(
+    record: StreamRecord,
+    attempt: string,
+    stream: StreamName,
+    offset: number,
+  ): LineStretch | undefined {
+    const { stored, tail } = record;
+    const begin = stored - tail.length;
+    if (offset >= begin)
+      return stored === 0 ? undefined : { from: begin, length: tail.length, lines: linesBeforeTail(record) };
+    const found = this.#segmentAt(attempt, stream, offset);
+    if (found === undefined) return undefined;
+    const [from, segment] = found;
+    const lines = "lines" in segment ? segment.lines : from === 0 ? 0 : undefined;
+    return { from, length: segment.length, lines };
+  }
+
   /** The segments that contain bytes of [from, to), each with its offset. */
   *#segments(
     attempt: string,
@@ -125,11 +146,12 @@ export class LogStore {
 }
 
 function storedForm(segment: LogSegment): StoredSegment {
-  const { stamps } = segment;
-  const known = stamps === undefined ? {} : { stamps };
+  const { stamps, lines, from } = segment;
+  const counted = from > 0 && lines !== undefined;
+  const known = { ...(stamps === undefined ? {} : { stamps }), ...(counted ? { lines } : {}) };
   if (!("data" in segment)) return { length: segment.length, ...known };
   const { data } = segment;
-  return stamps === undefined ? data : { length: data.length, data, stamps };
+  return stamps === undefined && !counted ? data : { length: data.length, data, ...known };
 }
 
 function objectAt(stretch: Parameters<typeof logObjectKey>[0], from: number): LogObject {

@@ -28,7 +28,7 @@ export function hostSetup({ record }: ExistingWorker, env: Env): HostSetup {
     socketUrl: `${base}/socket`,
     ...(env.LOGS === undefined
       ? {}
-      : { logsUrl: `${base}/logs`, logStamps: true, snapshotsUrl: `${base}/snapshots` }),
+      : { logsUrl: `${base}/logs`, logStamps: true, logLines: true, snapshotsUrl: `${base}/snapshots` }),
     ...((record.hostKey ?? null) === null ? {} : { secretsUrl: `${base}/secrets` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,

@@ -2,6 +2,7 @@
 import { statsOf } from "../../core/allocation/read/stats.ts";
 import { whyOf } from "../../core/allocation/read/why.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../core/allocation/state.ts";
+import type { RunBoot } from "../../schema/run/boot.ts";
 import type { RunStats } from "../../schema/run/stats.ts";
 import type { Why } from "../../schema/why.ts";
 import { droverNow } from "../clock.ts";
@@ -45,4 +46,22 @@ export async function statsOfRun(state: Existing, peers: Peers, task: string | u
   const placement = state.record.ended ? null : openPlacement(state);
   if (placement === null || nothing.tasks.every(({ attempt }) => attempt === null)) return nothing;
   return statsOf(state, await peers.worker(placement.worker).usage(state.record.id), task);
+}
+
+/**
+ * How the machine of the latest placement has booted (api.md#boot-of-a-run). What the script itself has
+ * written is left out: it is for the operators of the machine. Null: there is no placement, or its worker
+ * does not answer, which is no reason to withhold the run.
+ */
+export async function bootOfRun(state: Existing, peers: Peers): Promise<RunBoot | null> {
+  const placement = openPlacement(state) ?? state.record.placements.at(-1);
+  if (placement === undefined) return null;
+  const worker = await peers
+    .worker(placement.worker)
+    .read()
+    .catch(() => null);
+  if (worker === null) return null;
+  const { id, state: now, instanceType, price, askedAt, createdAt, joinedAt, readyAt, boot = [] } = worker;
+  const steps = boot.filter(({ step }) => step !== "output");
+  return { worker: id, state: now, instanceType, price, askedAt, createdAt, joinedAt, readyAt, steps };
 }

@@ -1,8 +1,9 @@
 // How are the runs of a pool listed: newest first, filtered, in pages, and by id?
+import { listedRun } from "../../core/pool/read/run-costs.ts";
 import { type RunRow, runKey } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
-import { runSummary } from "../../core/run/run-summary.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { RunFilter } from "../rpc.ts";
 import type { RowFilter, SqlRowDisk } from "../store.ts";
 import { nameless, TOP } from "./nameless.ts";
@@ -14,6 +15,18 @@ const SCAN_ROWS = 5_000;
 const KEEP_KEYS = 50_000;
 /** How many labels are filtered in SQL: a statement takes a hundred values, and each label takes two. */
 const SQL_LABELS = 40;
+
+/** Which page to list. */
+interface Page {
+  limit: number;
+  cursor?: string;
+}
+
+/** A page. `next`: the cursor of the next one; null: there is none. */
+interface Listed<Item> {
+  items: Item[];
+  next: string | null;
+}
 
 /** The lists of a pool's runs. */
 export class RunLists {
@@ -42,25 +55,27 @@ export class RunLists {
     });
   }
 
-  /** The matches among the ids of a filter, in the order of the ids. */
-  byIds(state: Configured, filter: RunFilter): RunSummary[] {
-    const rows = this.rowsOf(state, filter.ids ?? []).filter((row) => isMatch(row, filter));
-    return rows.map((row) => runSummary(row, state.record.name));
+  /** The runs of a filter at `now`: by id in the order of the ids, or one page of them. */
+  list(state: Configured, filter: RunFilter, page: Page, now: Instant): Listed<RunSummary> {
+    const { ids } = filter;
+    const { items, next } =
+      ids === undefined ? this.#page(filter, page) : { items: this.#byIds(state, ids, filter), next: null };
+    return { items: items.map((row) => listedRun(state, row, now)), next };
+  }
+
+  /** The matches among the ids, in the order of the ids. */
+  #byIds(state: Configured, ids: readonly string[], filter: RunFilter): RunRow[] {
+    return this.rowsOf(state, ids).filter((row) => isMatch(row, filter));
   }
 
   /** One page, newest first. It may have fewer than `limit` matches even if more pages follow. */
-  page(
-    state: Configured,
-    filter: RunFilter,
-    limit: number,
-    cursor = TOP,
-  ): { items: RunSummary[]; next: string | null } {
+  #page(filter: RunFilter, { limit, cursor = TOP }: Page): Listed<RunRow> {
     // Keys begin with the time of submission, so no row below this one is read.
     const floor = filter.since === undefined ? "" : runKey(filter.since, "");
     const filters = [...sqlFilterOf(filter), ...searchOf(filter)];
     const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, filters, floor);
     const found = rows.filter(([, row]) => isMatch(row, filter));
-    const items = found.map(([, row]) => runSummary(row, state.record.name));
+    const items = found.map(([, row]) => row);
     return { items, next: next === found.at(-1)?.[0] ? next : nameless(next, cursor) };
   }
 }

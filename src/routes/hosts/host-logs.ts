@@ -46,6 +46,7 @@ const chunk = operation({
           description: "when the bytes arrived, as `LogPiece.stamps` with points between the numbers",
           example: "120.5000.300.250",
         }),
+      lines: LogOffset.optional().meta({ description: "how many newlines the bytes have" }),
     }),
     headers: SignatureHeaders,
     body: { content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } } },
@@ -59,11 +60,11 @@ const chunk = operation({
 export function hostLogRoutes(app: EdgeApp): void {
   app.openapi(chunk, async (c) => {
     const { worker, attempt, stream } = c.req.valid("param");
-    const { offset: from, stamps } = c.req.valid("query");
+    const { offset: from, stamps, lines } = c.req.valid("query");
     const { digest } = await admit(c, "log", worker, attempt);
     try {
       const { body } = c.req.raw;
-      const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body, stamps };
+      const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body, stamps, lines };
       return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
     } catch (error) {
       await drainBody(c.req.raw);

@@ -1,11 +1,10 @@
 // The route of what happened in a pool (api.md#history-of-a-pool).
 import { z } from "zod";
-import { InstantInput } from "../../schema/common.ts";
 import { PoolHistory } from "../../schema/pool/history.ts";
 import type { EdgeApp } from "../edge.ts";
-import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, PoolParams } from "../openapi/params.ts";
+import { spanFields, spanOf } from "./span.ts";
 
 /** How far back a history begins whose request says nothing else. */
 const DEFAULT_SPAN_MS = 3_600_000;
@@ -24,10 +23,7 @@ const history = operation({
     "`GET /v1/audit`. If `next` is not null, the same request with it as `since` reads on.",
   request: {
     params: PoolParams,
-    query: z.strictObject({
-      since: InstantInput.optional().describe("from this instant on; absent: an hour before `until`"),
-      until: InstantInput.optional().describe("before this instant; absent: now"),
-    }),
+    query: z.strictObject(spanFields("an hour")),
   },
   responses: { 200: jsonAnswer("what happened", PoolHistory) },
 });
@@ -35,10 +31,7 @@ const history = operation({
 /** Adds the route of what happened in a pool (api.md#history-of-a-pool). */
 export function poolHistoryRoutes(app: EdgeApp): void {
   app.openapi(history, async (c) => {
-    const query = c.req.valid("query");
-    const until = query.until === undefined ? c.env.now() : Date.parse(query.until);
-    const since = query.since === undefined ? until - DEFAULT_SPAN_MS : Date.parse(query.since);
-    if (since >= until) throw invalid([{ pointer: "?since", detail: "must be before `until`" }]);
-    return c.json(await c.var.objects.pool(c.req.valid("param").name).history({ since, until }), 200);
+    const span = spanOf(c.req.valid("query"), c.env.now(), DEFAULT_SPAN_MS);
+    return c.json(await c.var.objects.pool(c.req.valid("param").name).past("history", span), 200);
   });
 }

@@ -40,6 +40,10 @@ const read = operation({
       state: repeatable(StateFilter)
         .optional()
         .meta({ description: "what `wait` waits for; `done` if absent" }),
+      include: z
+        .enum(["boot"])
+        .optional()
+        .describe("`boot`: also how the machine of its latest placement became ready"),
     }),
   },
   responses: oneRun,
@@ -155,11 +159,13 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(read, async (c) => {
     // A new stub for each call: a stub that has failed keeps failing.
     const run = () => c.var.objects.allocation(c.req.valid("param").id);
-    const { wait, state } = c.req.valid("query");
+    const { wait, state, include } = c.req.valid("query");
+    const boot = include === "boot";
     const ms = waitMs(wait);
-    if (ms === 0) return c.json(await run().read(), 200);
+    if (ms === 0) return c.json(await run().read({ boot }), 200);
     const states = statesOf(state ?? ["done"]);
-    return c.json(await new Hold(ms).ask((leftMs) => run().wait(states, leftMs)), 200);
+    const status = await new Hold(ms).ask((leftMs) => run().wait(states, leftMs));
+    return c.json(boot ? await run().read({ boot }) : status, 200);
   });
   app.openapi(abort, async (c) => {
     const { id } = c.req.valid("param");

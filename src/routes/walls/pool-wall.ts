@@ -1,5 +1,5 @@
 // Which calls to a pool remain for a caller, and what do their answers show (access.md#walls)?
-import type { AuditFilter, PoolApi, RunFilter } from "../../objects/rpc.ts";
+import type { AuditFilter, Past, PoolApi, RunFilter } from "../../objects/rpc.ts";
 import type { PoolChange, PoolEventList } from "../../schema/pool/changes.ts";
 import type { HistoryItem, PoolHistory } from "../../schema/pool/history.ts";
 import type { ListedWorker, PoolView, WorkerSummary } from "../../schema/pool.ts";
@@ -53,9 +53,9 @@ export function walledPool(
       const seesWorkers = grants(scopes, "pools:read") && labels === undefined;
       return eventsOf({ api, caller, seesWorkers, seen }, after, waitMs);
     },
-    history: async (span) => {
-      await whole();
-      return historyFor(project, await api.history(span));
+    past: async (kind, request) => {
+      const standing = await whole();
+      return pastFor(project, standing, kind, await api.past(kind, request));
     },
     metrics: async () => {
       const isOwn = (await whole()) === "own";
@@ -127,11 +127,41 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
 }
 
 /** What happened in a pool as a project sees it: to its own runs, and to machines that are no other one's. */
-function historyFor(project: string | null, history: PoolHistory): PoolHistory {
-  if (project === null) return history;
+function historyFor(project: string, history: PoolHistory): PoolHistory {
   const isShown = (item: HistoryItem) =>
     item.project === project || (item.project === null && item.run === null);
   return { ...history, items: history.items.filter(isShown) };
+}
+
+/** Each kind of a pool's past as a project sees it, in a pool of this standing. */
+const PAST_FOR: {
+  [Kind in keyof Past]: (project: string, standing: Standing, past: Past[Kind]) => Past[Kind];
+} = {
+  history: (project, _standing, history) => historyFor(project, history),
+  samples: (_project, standing, { items, next }) => ({
+    items: items.map(({ perHour, unpriced, ...sample }) =>
+      standing === "own" ? { ...sample, perHour, unpriced } : sample,
+    ),
+    next,
+  }),
+  tallies: (_project, standing, { items, next }) => ({
+    items: items.map(({ spent, ...tally }) => (standing === "own" ? { ...tally, spent } : tally)),
+    next,
+  }),
+  gone: (project, _standing, { items, next }) => ({
+    items: items.filter((worker) => worker.project === null || worker.project === project),
+    next,
+  }),
+};
+
+/** The past of a pool as a project sees it. What machines of a shared pool cost only its operator sees. */
+function pastFor<Kind extends keyof Past>(
+  project: string | null,
+  standing: Standing,
+  kind: Kind,
+  past: Past[Kind],
+): Past[Kind] {
+  return project === null ? past : PAST_FOR[kind](project, standing, past);
 }
 
 /** A pool as a project sees it: without what only the operator of a shared pool needs. */

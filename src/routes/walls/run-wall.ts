@@ -46,7 +46,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
       if (!created && !maySeeRun(caller, status)) throw idTaken(run);
       return { created, status: shown(status) };
     },
-    read: () => seen(async (one) => shown(await one.read())),
+    read: (...args) => seen(async (one) => shown(await one.read(...args))),
     wait: (...args) => seen(async (one) => shown(await one.wait(...args))),
     summary: (...args) => seen((one) => one.summary(...args)),
     abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
@@ -65,6 +65,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     stats: (...args) => seen((one) => one.stats(...args)),
     log: (...args) => seen((one) => one.log(...args)),
     arrivals: (...args) => seen((one) => one.arrivals(...args)),
+    line: (...args) => seen((one) => one.line(...args)),
     storeLog: (...args) => seen((one) => one.storeLog(...args)),
   };
 }

@@ -6,6 +6,7 @@ import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
 import { RunArray } from "./array.ts";
+import { RunBoot } from "./boot.ts";
 import { Peaks, SizeAdvice } from "./peaks.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
@@ -149,6 +150,12 @@ const AnyRun = z.object({
   placements: z.array(Placement),
   cost: RunCost.optional(),
   kept: KeptMachine.optional(),
+  boot: RunBoot.nullable()
+    .optional()
+    .describe(
+      "with `include=boot`: how the machine of its latest placement became ready; null: it has no " +
+        "placement yet, or its worker does not answer",
+    ),
   tasks: z.array(TaskStatus),
   advice: z
     .array(SizeAdvice)
@@ -160,8 +167,9 @@ export type AnyRun = z.infer<typeof AnyRun>;
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
 /** An abort is in progress, or has failed: a run that cannot be killed ends as `failed` or `unknown`. */
 const AskedAbort = Abort.nullable().describe("an abort was requested");
+const FailureCode = z.enum(FAILURE_CODES).meta({ id: "FailureCode" });
 export const Failure = z
-  .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
+  .object({ class: z.enum(["task", "infrastructure"]), code: FailureCode, text: z.string() })
   .meta({ id: "Failure" });
 const LogRef = z
   .string()
@@ -243,6 +251,10 @@ export const RunSummary = z
     array: RunArray.optional(),
     keptUntil: InstantText.optional().describe("it has failed, and its machine keeps it until then"),
     exitCode: z.int().nullable(),
+    failure: FailureCode.optional().describe(
+      "why it has failed, or why its end is unknown; absent: it has not failed",
+    ),
+    cost: RunCost.optional().describe("absent: an earlier version has ended the run, and it is not known"),
     worker: z.string().nullable(),
     submittedAt: InstantText,
     startedAt: InstantText.nullable(),

@@ -16,6 +16,7 @@ import {
   type StreamName,
 } from "../../../src/schema/host.ts";
 import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
+import { newlinesIn } from "../../../src/shared/output/newlines.ts";
 import {
   cutStamps,
   packStamps,
@@ -328,6 +329,9 @@ export class FakePlane {
     if (this.setup.logStamps !== true && stamps !== null) this.faults.push("a chunk has stamps");
     if (this.setup.logStamps === true && isNext)
       this.#stamp(key, stamps?.split(".").map(Number), raw.length, raw.length);
+    const lines = new URLSearchParams(query).get("lines");
+    const counted = this.setup.logLines === true ? String(newlinesIn(raw)) : null;
+    if (lines !== counted) this.faults.push(`a chunk has ${lines} lines instead of ${counted}`);
     this.#stored.set(key, after);
     return { status: 200, body: { stored: after.length } };
   }

@@ -57,7 +57,7 @@ describe("a chunk continues what is stored, or changes nothing (decisions/files.
   });
 
   test("it is recorded by both of its ends, and under such a key it lies in the bucket", () => {
-    expect(before.spill).toEqual([{ attempt: FIRST, stream: "stdout", from: 0, length: 100 }]);
+    expect(before.spill).toEqual([{ attempt: FIRST, stream: "stdout", from: 0, length: 100, lines: 0 }]);
     expect(logObjectKey(chunk(8_192, 100))).toBe(`logs/${FIRST}/stdout/000000008192-100`);
   });
 

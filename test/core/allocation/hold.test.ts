@@ -128,7 +128,7 @@ describe("what a kept run is to others (tasks.md#kept)", () => {
       cost: 2,
       releasing: false,
     });
-    expect(summaryOf(state).keptUntil).toBe(new Date(UNTIL).toISOString());
+    expect(summaryOf(state, T0).keptUntil).toBe(new Date(UNTIL).toISOString());
   });
 
   test("why: it says so if its host is silent, until when it can be", () => {

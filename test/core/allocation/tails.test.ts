@@ -51,6 +51,7 @@ test("stamps count like bytes, and leave with their tail (budgets.md#stamps)", (
     ...stream(0),
     size: MAX_INLINE_LOG_BYTES,
     stored: MAX_INLINE_LOG_BYTES,
+    lines: 0,
   });
   expect(others.every((other) => kept.logs[other] === record.logs[other])).toBe(true);
 });

@@ -7,7 +7,17 @@ import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool/changes.ts";
 import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
-import { at, existing, recordOf, run, T0, upsert, workerRow, workerSays } from "../support/pool.ts";
+import {
+  at,
+  existing,
+  hoursTable,
+  recordOf,
+  run,
+  T0,
+  upsert,
+  workerRow,
+  workerSays,
+} from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 function story() {
@@ -15,55 +25,64 @@ function story() {
   const workers = new MapDisk<WorkerRow>();
   workers.write("w1", workerRow("w1", "booting"), true, T0);
   const load = (record = recordOf(poolConfig({ maxInstances: 0 }))) =>
-    existing(loadedPool(record, new Rows(runs, isLiveRun), new Rows(workers, isLiveWorker), auditTable()));
+    existing(
+      loadedPool(
+        record,
+        new Rows(runs, isLiveRun),
+        new Rows(workers, isLiveWorker),
+        auditTable(),
+        hoursTable(),
+      ),
+    );
   return { load, state: at(load(), T0, run("a"), run("b")) };
 }
 
+const changesAfter = (state: ReadonlyConfigured, after: number | null) => eventsAfter(state, after, T0 + 99);
 const ends = (id: string) =>
   run(id, { version: 3, state: "complete", wants: "nothing", ended: 1, epoch: 0, exitCode: 0 });
 const told = (list: PoolEventList) =>
   list.items.map(({ run: one, worker }) => `${one?.id ?? worker?.id} ${one?.state ?? worker?.state}`);
 
 test("it begins with all that lives, and what is read is what the API says", () => {
-  const list = eventsAfter(story().state, null);
+  const list = changesAfter(story().state, null);
   expect(told(list)).toEqual(["w1 booting", "a pending", "b pending"]);
   expect(PoolEventList.safeParse(list).error).toBeUndefined();
 });
 
 test("then each row comes once, as it is now: what was in between may be missing, the latest never", () => {
   const { state } = story();
-  const { next } = eventsAfter(state, null);
+  const { next } = changesAfter(state, null);
   expect(hasEvents(state, next)).toBe(false);
   const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
   expect(hasEvents(later, next)).toBe(true);
-  const list = eventsAfter(later, next);
+  const list = changesAfter(later, next);
   expect(told(list)).toEqual(["w1 running", "b pending", "a complete"]);
-  expect(eventsAfter(later, list.next).items).toEqual([]);
+  expect(changesAfter(later, list.next).items).toEqual([]);
 });
 
 test("a pool that was loaded again goes on where it was, with what has ended meanwhile", () => {
   const { state, load } = story();
-  const { next } = eventsAfter(state, null);
+  const { next } = changesAfter(state, null);
   const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
   const again = load(later.record);
-  expect(told(eventsAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
-  const end = eventsAfter(again, next).next;
-  expect(eventsAfter(again, end).items).toEqual([]);
-  expect(told(eventsAfter(at(again, T0 + 9, ends("b")), end))).toEqual(["b complete"]);
+  expect(told(changesAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
+  const end = changesAfter(again, next).next;
+  expect(changesAfter(again, end).items).toEqual([]);
+  expect(told(changesAfter(at(again, T0 + 9, ends("b")), end))).toEqual(["b complete"]);
 });
 
 test("numbers only grow, also over a restart and for many changes in one millisecond", () => {
   const { state, load } = story();
-  const { items } = eventsAfter(state, null);
+  const { items } = changesAfter(state, null);
   const again = at(load(state.record), T0 + 1, run("c"));
-  const later = eventsAfter(again, null).items.at(-1)?.number ?? 0;
+  const later = changesAfter(again, null).items.at(-1)?.number ?? 0;
   expect(new Set(items.map(({ number }) => number)).size).toBe(items.length);
   expect(later).toBeGreaterThan(items.at(-1)?.number ?? 0);
 });
 
 test("other labels and deletions are no events, but who waits for runs finds them (api.md#waiting)", () => {
   const { state } = story();
-  const { next } = eventsAfter(state, null);
+  const { next } = changesAfter(state, null);
   const later = at(state, T0 + 5, run("a", { version: 2, labels: { team: "x" } }));
   const { changes } = later.memo;
   changes.deleted("b", T0 + 5);
@@ -72,22 +91,22 @@ test("other labels and deletions are no events, but who waits for runs finds the
     { table: "label", key: "team" },
     { table: "deleted", key: "b" },
   ]);
-  const last = eventsAfter(later, next);
+  const last = changesAfter(later, next);
   expect(last.items).toEqual([]);
-  expect(told(eventsAfter(at(later, T0 + 9, ends("a")), last.next))).toEqual(["a complete"]);
+  expect(told(changesAfter(at(later, T0 + 9, ends("a")), last.next))).toEqual(["a complete"]);
 });
 
 test("a reader who was behind a run that is deleted now is past its change, and waits for the next", () => {
   const { state } = story();
-  const { next } = eventsAfter(state, null);
+  const { next } = changesAfter(state, null);
   const ended = at(state, T0 + 5, workerSays("w1"), ends("a"));
-  const { next: behind } = eventsAfter(ended, next);
+  const { next: behind } = changesAfter(ended, next);
   const later = at(ended, T0 + 9, ends("b"));
   const sent =
     [...later.runs.ended(9)].map(([, row]) => row).find(({ run: id }) => id === "b") ?? upsert("b");
   const deleted = at(later, T0 + 10, { type: "forget_answered", sent, answer: { kind: "forgotten" } });
   for (const after of [next, behind]) {
-    const list = eventsAfter(deleted, after);
+    const list = changesAfter(deleted, after);
     expect(told(list)).not.toContain("b complete");
     expect(hasEvents(deleted, list.next)).toBe(false);
   }
@@ -95,11 +114,11 @@ test("a reader who was behind a run that is deleted now is past its change, and 
 
 test("who reads all that lives takes nothing away from who is behind what has ended", () => {
   const { state, load } = story();
-  const { next } = eventsAfter(state, null);
+  const { next } = changesAfter(state, null);
   const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
   const again = load(later.record);
-  expect(told(eventsAfter(again, null))).toEqual(["w1 running", "b pending"]);
-  expect(told(eventsAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
+  expect(told(changesAfter(again, null))).toEqual(["w1 running", "b pending"]);
+  expect(told(changesAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
 });
 
 test("a reader cannot change a pool: that does not compile", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type FoundRun, type FoundWorker, poolHistory } from "../../../src/core/pool/read/history.ts";
+import { type FoundRun, type FoundWorker, poolHistory } from "../../../src/core/pool/past/history.ts";
 import { configured, T0, waiting, workerRow } from "../support/pool.ts";
 
 // Where one answer about a pool's history ends, and the next begins (api.md#history-of-a-pool).

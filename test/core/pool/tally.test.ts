@@ -17,7 +17,17 @@ import type { ListAnswer } from "../../../src/core/provider-answers.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { auditTable } from "../support/audit.ts";
 import { MapDisk } from "../support/map-disk.ts";
-import { at, existing, MINUTE, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";
+import {
+  at,
+  existing,
+  hoursTable,
+  MINUTE,
+  recordOf,
+  run,
+  T0,
+  workerRow,
+  workerSays,
+} from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 /** A pool on disks of its own: what is loaded again is what it has stored. */
@@ -27,7 +37,13 @@ function stored(workers: WorkerRow[] = []) {
   for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
   const load = (record: Parameters<typeof loadedPool>[0]) =>
     existing(
-      loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker), auditTable()),
+      loadedPool(
+        record,
+        new Rows(runDisk, isLiveRun),
+        new Rows(workerDisk, isLiveWorker),
+        auditTable(),
+        hoursTable(),
+      ),
     );
   return { load, first: load(recordOf(poolConfig({ maxInstances: 0 }))) };
 }

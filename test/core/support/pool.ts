@@ -2,6 +2,7 @@ import { nothingExported } from "../../../src/core/audit/export.ts";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
+import type { HourRow } from "../../../src/core/pool/past/hour-record.ts";
 import type { Plan } from "../../../src/core/pool/plan/pass.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import {
@@ -30,6 +31,11 @@ export const T0 = Date.UTC(2026, 10, 21, 8, 30);
 export const MINUTE = 60_000;
 export const NEED: Resources = { vcpus: 1, memoryBytes: 1_000, diskBytes: 0, gpus: 0 };
 
+/** A table of hours that are over. */
+export function hoursTable(disk = new MapDisk<HourRow>()): Rows<HourRow> {
+  return new Rows(disk, () => false);
+}
+
 /** A pool, loaded from its stored tables. */
 export function pool(
   record: Parameters<typeof loadedPool>[0],
@@ -40,7 +46,8 @@ export function pool(
   for (const row of runs) runDisk.write(runKey(row.submittedAt, row.run), row, isLiveRun(row), T0);
   const workerDisk = new MapDisk<WorkerRow>();
   for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
-  return loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker), auditTable());
+  const tables = [new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker), auditTable()] as const;
+  return loadedPool(record, ...tables, hoursTable());
 }
 
 export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {

@@ -28,6 +28,22 @@ export const BAD_QUERIES: BadRequest[] = [
     pointer: "?since",
     detail: "before `until`",
   },
+  {
+    name: "the line at an offset and the place of a line",
+    method: "GET",
+    path: "/v1/runs/r/logs/main/stdout/lines?offset=1&line=2",
+    ...invalid,
+    pointer: "?line",
+    detail: "cannot be used together with `offset`",
+  },
+  ...["samples", "tallies", "gone-workers"].map((past) => ({
+    name: `${past} of a time that ends before it begins`,
+    method: "GET" as const,
+    path: `/v1/pools/default/${past}?since=2026-11-21T08:00:00Z&until=2026-11-21T08:00:00Z`,
+    ...invalid,
+    pointer: "?since",
+    detail: "before `until`",
+  })),
   abort("more labels than a run can have", { labels: manyLabels }, "/labels", "at most 64"),
   abort("a limit beside ids", { ids: ["a"], limit: 1 }, "/limit", "cannot be combined with `ids`"),
 ];

@@ -20,6 +20,7 @@ import type {
   EnrollCall,
   LogBucket,
   Objects,
+  Past,
   PoolApi,
   RegistryApi,
   RunFilter,
@@ -39,6 +40,7 @@ import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { readArrivals, readLog } from "./fake-logs.ts";
+import { pastOf } from "./fake-past.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -318,6 +320,10 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     }),
     log: (request) => readLog(run, request, until),
     arrivals: (request) => readArrivals(run, request, until),
+    line: async () => {
+      run();
+      return { attempt: null, stored: 0, from: 0, to: 0, line: 1 };
+    },
     storeLog: async () => ({ kind: "unknown" }),
   };
 }
@@ -352,9 +358,17 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));
       return { items: items.slice(0, limit), queued: QUEUED.length, isLast: items.length <= limit };
     },
-    history: async ({ since }) => {
+    past: async (kind, { since }) => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
-      return { items: historyFrom(world, name), next: null, completeSince: new Date(since).toISOString() };
+      const past: Past = {
+        history: {
+          items: historyFrom(world, name),
+          next: null,
+          completeSince: new Date(since).toISOString(),
+        },
+        ...pastOf(name, projectsServed(world.pools.get(name) ?? {})),
+      };
+      return past[kind];
     },
     events: async (after, waitMs) => {
       const isGone = () => !world.pools.has(name);

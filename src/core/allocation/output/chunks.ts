@@ -13,6 +13,7 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { wasOrdered } from "../tasks/tasks.ts";
+import { linesAfterChunk, linesBeforeTail, linesField, linesWithTail } from "./lines.ts";
 import { NO_LOGS } from "./logs.ts";
 import { believedStamps, longestAgo } from "./stamps.ts";
 
@@ -47,6 +48,8 @@ export interface StoredChunk extends LogStretch {
   worker: string;
   /** When its bytes arrived, as its host says. */
   stamps?: PackedStamps | undefined;
+  /** How many newlines it has, as its host says. Absent: an older agent does not say it. */
+  lines?: number | undefined;
 }
 
 /** The answer to a chunk: how far the stream is stored, or why the worker may not add to it. */
@@ -67,11 +70,21 @@ export function foldChunk(run: RunDraft, chunk: StoredChunk): void {
   const { size, stored, tail, stamps } = streams[stream];
   if (length === 0 || from !== stored || from + length > MAX_LOG_BYTES) return;
   storePlacement(run);
-  if (tail.length > 0) run.spill([{ attempt, stream, from: stored - tail.length, data: tail, stamps }]);
+  const [lines, linesBefore] = [linesBeforeTail(streams[stream]), linesWithTail(streams[stream])];
+  if (tail.length > 0)
+    run.spill([{ attempt, stream, from: stored - tail.length, data: tail, stamps, lines }]);
   const believed = believedStamps(chunk.stamps, length, longestAgo(record, attempt, now));
-  run.spill([{ attempt, stream, from, length, stamps: believed && packStamps(believed) }]);
+  const row = { attempt, stream, from, length, stamps: believed && packStamps(believed) };
+  run.spill([{ ...row, lines: linesBefore }]);
   const end = from + length;
-  const next = { size: Math.max(size, end), stored: end, tail: new Uint8Array(), at: now };
+  const linesAfter = linesAfterChunk(linesBefore, chunk);
+  const next = {
+    size: Math.max(size, end),
+    stored: end,
+    tail: new Uint8Array(),
+    ...linesField(linesAfter),
+    at: now,
+  };
   run.set({ logs: { ...record.logs, [attempt]: { ...streams, [stream]: next } } });
 }
 

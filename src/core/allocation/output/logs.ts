@@ -7,6 +7,7 @@ import { formatSize } from "../../../shared/size.ts";
 import { cutStamps, type Stamp, unpackStamps } from "../../../shared/time/stamps.ts";
 import type { RunDraft } from "../draft.ts";
 import type { AllocationRecord, LogRow, Outcome, StreamRecord } from "../state.ts";
+import { linesBeforeTail, linesField, linesWithTail } from "./lines.ts";
 import { believedStamps, joinedStamps, longestAgo } from "./stamps.ts";
 
 /** How many log bytes of one stream the allocation's record contains at most. The rest goes into rows. */
@@ -57,14 +58,16 @@ function appendPiece(
   const stored = stream.stored + data.length;
   const before = { bytes: stream.tail.length, stamps: stream.stamps && unpackStamps(stream.stamps) };
   const stamps = joinedStamps(before, { bytes: data.length, stamps: more }, longestMs);
-  const next = { size, stored, tail, ...(stamps && { stamps }), at: now };
+  const next = { size, stored, tail, ...(stamps && { stamps }), ...linesField(stream.lines), at: now };
   if (tail.length <= MAX_INLINE_LOG_BYTES) return { next, row: null };
-  return { next: withoutTail(next), row: { from: stored - tail.length, data: tail, stamps } };
+  const lines = linesBeforeTail(next);
+  return { next: withoutTail(next), row: { from: stored - tail.length, data: tail, stamps, lines } };
 }
 
 /** The stream once the bytes of its tail are in a row. */
-export function withoutTail({ stamps: _, ...stream }: StreamRecord): StreamRecord {
-  return { ...stream, tail: new Uint8Array() };
+export function withoutTail(before: StreamRecord): StreamRecord {
+  const { stamps: _, lines: __, ...stream } = before;
+  return { ...stream, tail: new Uint8Array(), ...linesField(linesWithTail(before)) };
 }
 
 /** The bytes of a piece that follow the stored bytes, up to the cap, and when they arrived. */

@@ -2,6 +2,7 @@
 import { STREAMS } from "../../../shared/attempt-id.ts";
 import type { RunDraft } from "../draft.ts";
 import type { LogRow } from "../state.ts";
+import { linesBeforeTail } from "./lines.ts";
 import { withoutTail } from "./logs.ts";
 import { storedStampBytes } from "./stamps.ts";
 
@@ -29,7 +30,8 @@ export function spillTails(run: RunDraft): void {
     if (left <= MAX_RUN_INLINE_LOG_BYTES) break;
     const streams = logs[attempt];
     if (streams === undefined) continue;
-    rows.push({ attempt, stream, from: streams[stream].stored - data.length, data, stamps });
+    const lines = linesBeforeTail(streams[stream]);
+    rows.push({ attempt, stream, from: streams[stream].stored - data.length, data, stamps, lines });
     logs[attempt] = { ...streams, [stream]: withoutTail(streams[stream]) };
     left -= data.length + storedStampBytes(stamps);
   }

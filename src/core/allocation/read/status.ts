@@ -5,6 +5,7 @@ import { MAX_TASK_EVENTS } from "../../../shared/limits.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
+import { exactCost, rounded } from "../../run/money.ts";
 import { tasksOf } from "../../spec.ts";
 import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
 import { shownMember } from "../placements/hold.ts";
@@ -16,7 +17,6 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
-import { exactCost, rounded } from "./money.ts";
 import { sizeAdvice } from "./sizes.ts";
 import { reasonOf, runsText, whyStopped } from "./why-stopped.ts";
 

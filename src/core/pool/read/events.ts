@@ -1,8 +1,9 @@
 // Which rows of a pool have changed, for `GET /v1/pools/{pool}/events`?
 import type { PoolChange, PoolEventList } from "../../../schema/pool/changes.ts";
-import { runSummary } from "../../run/run-summary.ts";
+import type { Instant } from "../../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
+import { listedRun } from "./run-costs.ts";
 import { runsByWorker, workerSummary } from "./views.ts";
 
 /** The maximum number of changed rows in one answer. */
@@ -13,12 +14,12 @@ export const MAX_EVENTS_READ = 1_000;
  * row is returned once, in its present state. If `after` is null, all live rows are returned. Deleted rows
  * are not reported.
  */
-export function eventsAfter(state: ReadonlyConfigured, after: number | null): PoolEventList {
+export function eventsAfter(state: ReadonlyConfigured, after: number | null, now: Instant): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);
   rows.sort((a, b) => (a.number ?? 0) - (b.number ?? 0));
   const runs = runsByWorker(state);
   const shown = isAll ? rows : rows.slice(0, MAX_EVENTS_READ);
-  const items = shown.map((row) => eventOf(row, state, runs));
+  const items = shown.map((row) => eventOf(row, state, runs, now));
   const highest = items.at(-1)?.number ?? after ?? 0;
   // `next` also skips the changes of deleted rows. Otherwise `hasEvents` would announce these changes to a
   // reader again and again.
@@ -56,8 +57,9 @@ function eventOf(
   row: RunRow | WorkerRow,
   state: ReadonlyConfigured,
   runs: Map<string, string[]>,
+  now: Instant,
 ): PoolChange {
   const number = row.number ?? 0;
-  if ("run" in row) return { number, run: runSummary(row, state.record.name) };
+  if ("run" in row) return { number, run: listedRun(state, row, now) };
   return { number, worker: workerSummary(row, runs.get(row.worker) ?? [], state.record) };
 }

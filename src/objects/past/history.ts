@@ -5,13 +5,13 @@ import {
   RUN_INSTANTS,
   type Span,
   WORKER_INSTANTS,
-} from "../../core/pool/read/history.ts";
+} from "../../core/pool/past/history.ts";
 import { type RunRow, runKey, type WorkerRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
 import type { PoolHistory } from "../../schema/pool/history.ts";
 import type { Instant } from "../../shared/machine.ts";
+import { TOP } from "../reads/nameless.ts";
 import type { SqlRowDisk } from "../store.ts";
-import { TOP } from "./nameless.ts";
 
 /** What happened in a pool within a span (api.md#history-of-a-pool). */
 export function historyOf(

@@ -1,5 +1,5 @@
 // What does a time on a machine cost at list prices?
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 
 const HOUR_MS = 3_600_000;
 /** Costs are rounded to nine decimals: enough for a millisecond on the cheapest machine. */
