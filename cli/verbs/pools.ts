@@ -1,11 +1,13 @@
 // `drover pools`: lists pools, or shows one.
+
 import type { Command } from "commander";
 import type { PoolView } from "../../client/types.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { listText } from "../list.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
-import { asJson, briefDuration, counted, fields, money } from "../terminal/text.ts";
+import { asJson, briefDuration, counted, fields } from "../terminal/text.ts";
 import { addPoolsCheck } from "./pools-check.ts";
 import { addPoolsCreate } from "./pools-create.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
