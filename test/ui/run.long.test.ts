@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
-  test("D19: an abort names the run, and the page shows its end once it is confirmed (ui.md#d19)", async () => {
+  test("D19: an abort names the run, and its end is shown once confirmed (ui.md#d19)", async () => {
     const id = await at.run('trap "" TERM; sleep 1000', { killTimeout: "1s" });
     await at.until(id, "running");
     const { page, close } = await at.open(`/ui/runs/${id}`);
@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
-  test("D20: what the page does is shown as a command and as curl, which does the same (ui.md#d20)", async () => {
+  test("D20: an action is shown as a command and as curl, which does the same (ui.md#d20)", async () => {
     const id = await at.run("sleep 1000");
     await at.until(id, "running");
     const { page, close } = await at.open(`/ui/runs/${id}`);
