@@ -15,7 +15,7 @@ describe.skipIf(!hasBrowser)("the file of drover ui", () => {
   });
   afterAll(() => at?.stop());
 
-  test("leads a browser to the page, signed in, and the code is not left in its address (cli.md#ui)", async () => {
+  test("leads a browser to the page, signed in, and the code leaves the address (cli.md#ui)", async () => {
     const dir = scratchDir();
     const opener = join(dir, "xdg-open");
     writeFileSync(opener, `#!/bin/sh\necho "$1" >'${dir}/opened'\n`);
