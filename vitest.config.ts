@@ -39,7 +39,9 @@ export default defineConfig({
         test: {
           ...patience,
           name: "node",
-          include: ["test/*.test.ts", "test/{compat,core,archive,disk,probes,sim}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{compat,core,archive,disk,probes,sim,ui}/**/*.test.ts"],
+          // A browser does not belong among pure functions.
+          exclude: ["test/ui/**/*.long.test.ts"],
           sequence: { groupOrder: 0 },
           // Half of the files in this group wait for something most of the time.
           maxWorkers: 5,
@@ -86,7 +88,10 @@ export default defineConfig({
         test: {
           ...patience,
           name: "processes",
-          include: ["test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
+          include: [
+            "test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts",
+            "test/ui/**/*.long.test.ts",
+          ],
           exclude,
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use

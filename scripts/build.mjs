@@ -5,12 +5,14 @@ import { build } from "esbuild";
 import { agentOptions, client, commandOptions, root, worker } from "./bundles.mjs";
 import { run } from "./env.mjs";
 import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generated.mjs";
+import { writePage } from "./page.mjs";
 import { writeReference } from "./reference.mjs";
 
 await build(agentOptions());
 writeReference(join(root, "dist/assets"));
 writeAgentModule();
 await writeApiModule();
+await writePage(join(root, "dist/assets"));
 await build(worker);
 writeWorkerOptions();
 await build(commandOptions());

@@ -96,3 +96,20 @@ export const commandOptions = (ofVersion, outdir) => ({
   external: ["miniflare", "wrangler"],
 });
 export const client = inParts("client", "client/index.ts");
+
+/**
+ * The dashboard. What one page alone needs is a file of its own, which is loaded with this page.
+ * @returns {import("esbuild").BuildOptions}
+ */
+export const pageOptions = (outdir) => ({
+  ...commonOptions(),
+  entryPoints: ["ui/main.tsx", "ui/style.css"],
+  outdir,
+  splitting: true,
+  chunkNames: "[name]-[hash]",
+  platform: "browser",
+  target: ["es2023", "chrome123", "firefox121", "safari17.5"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  minify: true,
+});

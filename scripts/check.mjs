@@ -7,6 +7,7 @@ const CHECKS = [
   { name: "format and lint", command: "biome", args: ["check", "--error-on-warnings", "."] },
   { name: "types, workerd", command: "tsc", args: ["-p", "tsconfig.workerd.json"] },
   { name: "types, Node", command: "tsc", args: ["-p", "tsconfig.node.json"] },
+  { name: "types, page", command: "tsc", args: ["-p", "tsconfig.ui.json"] },
   // wrangler bundles the Worker itself and checks its objects, in two seconds, without account or network.
   {
     name: "deployable",

@@ -22,8 +22,7 @@
 // * import-matrix: who may import what, types told apart from values
 // * no-type-cycles: no product file imports itself by way of others, not even for a type
 // * portable-shell: what src/objects/actor.ts pulls in at run time runs in Node
-// * one-client: the command and the client ask by the names of routes, and only client/transport/http.ts
-// sends
+// * one-client: the command, the client and the page ask by the names of routes, and only two files send
 // * one-runtime: miniflare is imported by local/runtime/runtime.ts alone, wrangler by no source
 // * no-dead-files: every source is reached from what people and tools start, every other file from a test
 // * exact-pins: package.json names one version of each package

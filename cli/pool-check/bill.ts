@@ -1,8 +1,9 @@
 // What can the machines of a pool cost at worst, and what bounds that (clouds.md#checks)?
+
 import type { PutPoolConfig } from "../../src/schema/pool.ts";
 import { type ProviderKind, TRAITS } from "../../src/shared/cloud/kinds.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
-import { money } from "../terminal/text.ts";
 
 /** The worst bill of an hour. */
 export interface Bill {

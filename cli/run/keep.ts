@@ -1,11 +1,13 @@
 // How is a run kept when it fails: the flag `--keep`, and what people are told about such a run?
+
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { durationMs, formatDuration } from "../../src/shared/duration.ts";
 import { DEFAULT_KEEP_MS, MAX_KEEP_MS } from "../../src/shared/limits.ts";
 import { positiveDuration } from "../options.ts";
-import { elapsed, money } from "../terminal/text.ts";
+import { elapsed } from "../terminal/text.ts";
 
 /** For how long a failed run is kept, if nothing says it. */
 export const DEFAULT_KEEP = formatDuration(DEFAULT_KEEP_MS);

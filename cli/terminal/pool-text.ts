@@ -1,6 +1,7 @@
 // How are the machines, costs and hold-offs of a pool put into words?
 import type { PoolView, WorkerSummary } from "../../client/types.ts";
-import { counted, money } from "./text.ts";
+import { money } from "../../src/shared/cloud/money.ts";
+import { counted } from "./text.ts";
 
 /** What a hold-off prevents, until when, and why. */
 export function holdOffText({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {

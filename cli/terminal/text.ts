@@ -64,15 +64,6 @@ export function wrap(text: string, columns: number): string[] {
   return [...lines, rest];
 }
 
-/**
- * An amount in the currency of the configured prices: at least two decimals, and enough for two significant
- * digits.
- */
-export function money(amount: number): string {
-  const digits = amount > 0 && amount < 1 ? Math.min(9, 1 - Math.floor(Math.log10(amount))) : 2;
-  return amount.toFixed(Math.max(2, digits));
-}
-
 const GAP = "  ";
 
 /** A cell of a table; `failed`: what it says is a failure, which is shown in `emphasis`. */

@@ -1,7 +1,8 @@
 // What does `drover top` draw of a pool, on a screen of any size?
 import type { QueuedRun, RunSummary, WorkerSummary } from "../../client/types.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { costsText, holdOffText, machinesText, workerStateText } from "../terminal/pool-text.ts";
-import { briefDuration, cut, elapsed, money, printable, table, wrap } from "../terminal/text.ts";
+import { briefDuration, cut, elapsed, printable, table, wrap } from "../terminal/text.ts";
 import type { Look } from "./pool-watch.ts";
 import { sharesOf, startOf } from "./shares.ts";
 

@@ -1,4 +1,5 @@
 // `drover pools`: lists pools, or shows one.
+
 import type { Command } from "commander";
 import type { PoolView } from "../../client/types.ts";
 import { connect } from "../context.ts";

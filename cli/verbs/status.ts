@@ -1,6 +1,8 @@
 // `drover status`: shows one run with its tasks, attempts and latest events.
+
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
@@ -8,7 +10,7 @@ import { keptText } from "../run/keep.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { adviceLine, peaksText } from "../terminal/peaks.ts";
-import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
+import { asJson, elapsed, fields, printable } from "../terminal/text.ts";
 
 const HELP = `
 Examples:

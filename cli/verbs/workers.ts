@@ -1,6 +1,8 @@
 // `drover workers`: lists machines, or shows one.
+
 import type { Command } from "commander";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
+import { money } from "../../src/shared/cloud/money.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { because } from "../../src/shared/words.ts";
@@ -10,7 +12,7 @@ import { listText } from "../list.ts";
 import { words } from "../options.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { workerStateText } from "../terminal/pool-text.ts";
-import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
+import { asJson, elapsed, fields, printable } from "../terminal/text.ts";
 
 interface WorkersFlags {
   pool?: string;

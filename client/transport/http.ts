@@ -1,8 +1,11 @@
 // How the client sends a call by HTTP, retries a repeatable call, limits the time, and reads the answer.
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf, notDrover, StrangerError, UnreachableError } from "../errors.ts";
+import { type Call, type CallOptions, type Content, pathOf } from "./call.ts";
 import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
 import type { ServerClock } from "./server-clock.ts";
+
+export type { Call, CallOptions, Content } from "./call.ts";
 
 /** A Drover, with the credentials and patience to call it with. */
 export interface Target {
@@ -14,37 +17,6 @@ export interface Target {
   patience: Patience;
   clock: ServerClock;
   fetch: typeof fetch;
-}
-
-/** Options that every call takes. */
-export interface CallOptions {
-  /** Ends the call, which then rejects with the signal's reason. */
-  signal?: AbortSignal;
-  /** Overrides the client's patience for this call. */
-  patience?: Partial<Patience>;
-  /** How long the server may wait for the requested condition before it answers. */
-  waitMs?: number;
-}
-
-/** One request, as `operations.ts` builds it. `waitMs` is already part of its query or body. */
-export interface Call extends CallOptions {
-  method: string;
-  path: string;
-  query?: Record<string, string | number | boolean | readonly (string | number)[] | undefined>;
-  headers?: Record<string, string>;
-  body?: unknown;
-  /** Bytes to send instead of a body. */
-  content?: Content;
-  /** How long a try may take beyond `waitMs`. Default: `REQUEST_TIMEOUT_MS`. */
-  answerWithinMs?: number | undefined;
-  /** Whether sending the call twice has the same effect as sending it once. Other calls are not retried. */
-  repeatable: boolean;
-}
-
-/** A stream of bytes and its length. Each try opens the stream again. */
-export interface Content {
-  bytes: number;
-  open(): AsyncIterable<Uint8Array>;
 }
 
 /** Timeout of a try, in addition to the wait that the call asks of the server. */
@@ -205,12 +177,5 @@ function bodyOf({ body, content }: Call) {
 
 /** The URL of a call. */
 export function urlOf(target: Target, call: Call): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(call.query ?? {})) {
-    if (value === undefined) continue;
-    const values = typeof value === "object" ? value : [String(value)];
-    for (const one of values) query.append(name, String(one));
-  }
-  const search = query.size === 0 ? "" : `?${query}`;
-  return `${target.url.replace(/\/+$/, "")}${call.path}${search}`;
+  return `${target.url.replace(/\/+$/, "")}${pathOf(call)}`;
 }

@@ -36,13 +36,14 @@ import { runTokenRoute } from "./oidc/run-token.ts";
 import { trustRuleRoutes } from "./oidc/trust-rules.ts";
 import { TrustedIssuers } from "./oidc/trusted-issuers.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
+import { uiRoutes } from "./pages/dashboard.ts";
+import { referenceRoutes } from "./pages/reference.ts";
 import { poolRoutes } from "./pools.ts";
 import { projectRoutes } from "./projects.ts";
 import { proofRoute } from "./proof.ts";
 import { poolHistoryRoutes } from "./query/pool-history.ts";
 import { poolPastRoutes } from "./query/pool-past.ts";
 import { runListRoutes } from "./query/run-lists.ts";
-import { referenceRoutes } from "./reference.ts";
 import { runAbortsRoute } from "./runs/run-aborts.ts";
 import { runArrivalRoutes } from "./runs/run-arrivals.ts";
 import { runAskRoutes } from "./runs/run-asks.ts";
@@ -144,6 +145,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   proofRoute(app);
   openApiRoute(app, agent.version);
   referenceRoutes(app);
+  uiRoutes(app);
   return app;
 }
 

@@ -84,6 +84,20 @@ export const MATRIX: Zone[] = [
     values: [SHARED, "cli/", "client/", "src/providers/", "src/schema/"],
     types: [],
   },
+  // The dashboard makes its calls as the client does, and sends them with what a browser has.
+  {
+    of: "ui/",
+    values: [
+      SHARED,
+      "src/generated/api.ts",
+      "client/errors.ts",
+      "client/runs/spec-again.ts",
+      "client/transport/call.ts",
+      "client/transport/call-of.ts",
+    ],
+    types: [],
+    packages: ["preact", "@preact/signals", "anser"],
+  },
   {
     of: "local/",
     values: [SHARED, "client/", "disk/", "posix/", "src/schema/", "src/providers/provider.ts"],

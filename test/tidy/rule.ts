@@ -25,7 +25,7 @@ export function below(...places: string[]): Scope {
 
 /** What runs in production. */
 export const sources: Scope = (path) =>
-  isCode(path) && below("src/", "agent/", "archive/", "disk/", "client/", "cli/", "local/")(path);
+  isCode(path) && below("src/", "agent/", "archive/", "disk/", "client/", "cli/", "local/", "ui/")(path);
 
 /** Tests and what only they use. */
 export const tests: Scope = (path) => isCode(path) && below("test/")(path);

@@ -22,7 +22,7 @@ const MAX_HEAD_LINES = 3;
 const HEADED = below(
   ...["agent/", "archive/", "bench/", "cli/", "client/", "disk/", "local/", "posix/", "scripts/"],
   ...["src/core/", "src/objects/", "src/probes/", "src/providers/"],
-  ...["src/routes/", "src/schema/", "src/shared/", "src/signing/"],
+  ...["src/routes/", "src/schema/", "src/shared/", "src/signing/", "ui/"],
 );
 
 const objectClasses = below(

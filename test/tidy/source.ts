@@ -28,7 +28,7 @@ export interface ImportOf {
 
 /** Text is code if a rule can read it as JavaScript. */
 export function isCode(path: string): boolean {
-  return /\.(?:ts|mjs)$/.test(path);
+  return /\.(?:tsx?|mjs)$/.test(path);
 }
 
 /** What Git tracks, and what it would track after the next `git add`, without what is gone from the disk. */
@@ -122,7 +122,9 @@ function pieceAt(text: string, at: number, before: string): string | undefined {
   for (const [start, whole] of PIECES) {
     if (text.startsWith(start, at)) return matchAt(whole, text, at);
   }
-  return text[at] === "/" && BEFORE_PATTERN.test(before.slice(-40)) ? matchAt(PATTERN, text, at) : undefined;
+  // `</` ends an element of JSX.
+  if (text[at] !== "/" || text[at - 1] === "<") return undefined;
+  return BEFORE_PATTERN.test(before.slice(-40)) ? matchAt(PATTERN, text, at) : undefined;
 }
 
 function matchAt(pattern: RegExp, text: string, at: number): string | undefined {

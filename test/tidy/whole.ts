@@ -10,8 +10,8 @@ const roots = below("package.json", "wrangler.toml", "vitest.config.ts", ".ci/ru
 function named(file: SourceFile, known: Set<string>): string[] {
   const folder = posix.dirname(file.path);
   const texts = isCode(file.path)
-    ? [...file.text.matchAll(/["'`]([\w./-]+\.(?:ts|mjs))["'`]/g)].map((match) => match[1] ?? "")
-    : [...file.text.matchAll(/[\w./-]+\.(?:ts|mjs)\b/g)].map((match) => match[0]);
+    ? [...file.text.matchAll(/["'`]([\w./-]+\.(?:tsx?|mjs))["'`]/g)].map((match) => match[1] ?? "")
+    : [...file.text.matchAll(/[\w./-]+\.(?:tsx?|mjs)\b/g)].map((match) => match[0]);
   const paths = texts.flatMap((text) => [posix.join(folder, text), posix.normalize(text)]);
   return paths.filter((path) => known.has(path));
 }
@@ -45,7 +45,8 @@ function deadFiles(files: SourceFile[]): Offence[] {
 
 /** What asks Drover, but for what sends, and for the verb that calls a cloud. */
 const asking = (path: string) =>
-  below("client/", "cli/")(path) && !below("client/transport/http.ts", "cli/provider-test/")(path);
+  below("client/", "cli/", "ui/")(path) &&
+  !below("client/transport/http.ts", "cli/provider-test/", "ui/api/send.ts")(path);
 
 /** A request past the client, or a path that the routes do not know of. */
 function asksByItself(file: SourceFile): Offence[] {
@@ -150,7 +151,7 @@ export const WHOLE_RULES: Rule[] = [
   },
   {
     name: "one-client",
-    mend: "ask by the name of the route (`client/transport/operations.ts`); only http.ts beside it sends",
+    mend: "ask by the name of the route (`client/transport/call-of.ts`); only http.ts beside it sends",
     find: eachFile(asking, asksByItself),
   },
   {

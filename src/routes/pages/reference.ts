@@ -1,10 +1,10 @@
 // The reference page at `/docs`, with its files and its strict policy (api.md#reference-page).
 import { z } from "zod";
-import { DroverError } from "../shared/errors.ts";
-import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { headersOf } from "./openapi/answer-headers.ts";
-import { OPEN, operation } from "./openapi/operation.ts";
-import { fileAnswers } from "./openapi/params.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { headersOf } from "../openapi/answer-headers.ts";
+import { OPEN, operation } from "../openapi/operation.ts";
+import { fileAnswers } from "../openapi/params.ts";
+import { servePageFile } from "./page-file.ts";
 
 /** Allows scripts and styles only from this origin, and no requests to other hosts. */
 const POLICY = [
@@ -62,21 +62,7 @@ export function referenceRoutes(app: EdgeApp): void {
 }
 
 /** Serves a static file of the page, with the page's security headers. */
-async function serve(c: EdgeContext, name: string): Promise<Response> {
-  const url = new URL(`${PATH}/${encodeURIComponent(name)}`, c.req.url);
-  const asked = pick(c.req.raw.headers, "if-none-match");
-  const { status, body, headers: served } = await c.env.assets.fetch(new Request(url, { headers: asked }));
-  if (status === 404) throw new DroverError("not_found", `the page at /docs has no file "${name}"`);
-  return new Response(body, {
-    status,
-    headers: {
-      ...pick(served, "content-type", "etag"),
-      "cache-control": "no-cache",
-      "content-security-policy": POLICY,
-    },
-  });
-}
-
-function pick(headers: Headers, ...names: string[]): Record<string, string> {
-  return Object.fromEntries([...headers].filter(([name]) => names.includes(name)));
+function serve(c: EdgeContext, name: string): Promise<Response> {
+  const path = `${PATH}/${encodeURIComponent(name)}`;
+  return servePageFile(c, { path, page: PATH, headers: { "content-security-policy": POLICY } });
 }

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Server, startServer } from "./support/server.ts";
+
+describe("GET /ui: the dashboard (ui.md#security)", () => {
+  let edge: Server;
+  beforeAll(async () => {
+    edge = await startServer();
+  });
+  afterAll(() => edge?.stop());
+
+  test.each(["/ui", "/ui/runs", "/ui/runs/build-17?tab=log", "/ui/workers/default-9b6c-1"])(
+    "%s needs no token, and is the document of the page",
+    async (path) => {
+      const answer = await edge.send("GET", path, {});
+      expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+      expect(await answer.text()).toContain('<script type="module" src="/ui/files/main.js">');
+    },
+  );
+
+  test("takes scripts, styles and connections of this Drover alone, and no text becomes markup", async () => {
+    const answer = await edge.send("GET", "/ui", {});
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).toContain(
+      "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    );
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    });
+    expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=/);
+  });
+
+  test.each([
+    ["main.js", "text/javascript"],
+    ["style.css", "text/css"],
+  ])("%s is sent once", async (name, type) => {
+    const answer = await edge.send("GET", `/ui/files/${name}`, {});
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, `${type}; charset=utf-8`]);
+    await answer.body?.cancel();
+    const tag = answer.headers.get("etag") ?? "";
+    const again = await edge.send("GET", `/ui/files/${name}`, { "if-none-match": tag });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+  });
+
+  test("has no other files", async () => {
+    expect((await edge.send("GET", "/ui/files/package.json", {})).status).toBe(404);
+    expect((await edge.send("GET", "/ui/files/..%2Findex.html", {})).status).toBe(404);
+  });
+});
+
+const FILES = join(import.meta.dirname, "../../dist/assets/ui/files");
+const KB = 1_000;
+
+/** The bytes of a file as they travel. */
+function packed(name: string): number {
+  return gzipSync(readFileSync(join(FILES, name)), { level: 9 }).byteLength;
+}
+
+/** The files that a script loads with itself, and those that it may load later. */
+function importsOf(name: string): { now: string[]; later: string[] } {
+  const text = readFileSync(join(FILES, name), "utf8");
+  const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, file]) => file ?? "");
+  return {
+    now: found(/(?:from|import)"\.\/([\w.-]+\.js)"/g),
+    later: found(/import\("\.\/([\w.-]+\.js)"\)/g),
+  };
+}
+
+function withImports(name: string, known = new Set<string>()): Set<string> {
+  if (known.has(name)) return known;
+  known.add(name);
+  for (const next of importsOf(name).now) withImports(next, known);
+  return known;
+}
+
+describe("the size of the dashboard (ui.md#size)", () => {
+  const first = withImports("main.js");
+  const sum = (names: Iterable<string>) => [...names].reduce((bytes, name) => bytes + packed(name), 0);
+  const shell = sum(first) + packed("style.css") + packed("../index.html");
+  const views = [...first].flatMap((name) => importsOf(name).later);
+
+  test("the views are loaded by themselves", () => {
+    expect(views.length).toBeGreaterThanOrEqual(7);
+    expect(readdirSync(FILES)).toEqual(expect.arrayContaining(views));
+  });
+
+  test.each(views)("with %s it has at most 45 kB gzip", (view) => {
+    const more = [...withImports(view)].filter((name) => !first.has(name));
+    expect(shell + sum(more)).toBeLessThanOrEqual(45 * KB);
+  });
+});

@@ -1,0 +1,16 @@
+// The start of the dashboard (ui.md).
+import { render } from "preact";
+import { openSession } from "./api/session.ts";
+import { App } from "./app.tsx";
+import { followLinks } from "./router/place.ts";
+import { startClock } from "./store/clock.ts";
+import { startLive } from "./store/live.ts";
+
+const root = document.getElementById("page");
+if (root !== null) {
+  followLinks();
+  startClock();
+  startLive();
+  void openSession();
+  render(<App />, root);
+}

@@ -1,0 +1,108 @@
+// The page of one pool: its queue, its machines, what holds it back, its costs, and its configuration.
+import type { PoolView } from "../../src/generated/api.ts";
+import { ask } from "../api/send.ts";
+import { perHour } from "../parts/price.ts";
+import { Settled, Trouble } from "../parts/problem.tsx";
+import { Long } from "../parts/scroll.tsx";
+import { Heads } from "../parts/table.tsx";
+import { Moment, took } from "../parts/time.tsx";
+import { changes } from "../store/live.ts";
+import { useLoad } from "../store/load.ts";
+import { useFollowed } from "../store/pools.ts";
+import { useRate } from "../store/rate.ts";
+import { countsOf } from "./pools.tsx";
+import { WorkerTable } from "./workers.tsx";
+
+const MOST = 50;
+
+/** The page `/ui/pools/{name}`. */
+export function Pool({ item: name = "" }: { item: string | undefined }) {
+  useFollowed(name);
+  const version = useRate(changes.workers) + useRate(changes.runs);
+  const loaded = useLoad({
+    key: name,
+    version,
+    ask: async (signal) => {
+      const [pool, workers] = await Promise.all([
+        ask("getPool", { path: { name } }, signal),
+        ask("listWorkers", { query: { pool: name, limit: MOST } }, signal),
+      ]);
+      return { pool, workers };
+    },
+  });
+  const { pool, workers } = loaded.value ?? {};
+  return (
+    <>
+      <h1 class="name">{name}</h1>
+      <Trouble error={loaded.error} again={loaded.again} />
+      {pool && workers && (
+        <Settled isStale={loaded.isStale}>
+          <Facts pool={pool} />
+          <HoldOffs pool={pool} />
+          <h2>Machines</h2>
+          {workers.items.length === 0 ? <p>None.</p> : <WorkerTable items={workers.items} />}
+          {workers.next !== null && <a href={`/ui/workers?pool=${encodeURIComponent(name)}`}>All machines</a>}
+          <h2>Configuration</h2>
+          <Long label="Configuration" text={JSON.stringify(pool.config, null, 2)} />
+        </Settled>
+      )}
+    </>
+  );
+}
+
+function Facts({ pool: { name, queue, runs, workers, spend, leaving } }: { pool: PoolView }) {
+  const inPool = `pool=${encodeURIComponent(name)}`;
+  return (
+    <dl class="facts">
+      {leaving && (
+        <>
+          <dt>Leaving</dt>
+          <dd>it takes no more runs, and is deleted once it is empty</dd>
+        </>
+      )}
+      <dt>Queue</dt>
+      <dd>
+        <a href={`/ui/runs?${inPool}&state=pending`}>{queue.depth} waiting</a>
+        {queue.oldestAgeMs !== null && `, the oldest for ${took(queue.oldestAgeMs)}`}
+      </dd>
+      <dt>Running</dt>
+      <dd>
+        <a href={`/ui/runs?${inPool}&state=running`}>{runs.running}</a>
+      </dd>
+      <dt>Machines</dt>
+      <dd>{countsOf(workers) || "none"}</dd>
+      <dt>Costs</dt>
+      <dd>
+        {perHour(spend?.perHour)}
+        {(spend?.unpriced ?? 0) > 0 && `, ${spend?.unpriced} machines of unknown price`}, at most{" "}
+        {perHour(spend?.worstPerHour)}
+      </dd>
+    </dl>
+  );
+}
+
+/** What holds a pool back: refusals of its cloud, with the time of the next try. */
+export function HoldOffs({ pool: { holdOffs, cloudError } }: { pool: PoolView }) {
+  if (holdOffs.length === 0 && cloudError === null) return null;
+  return (
+    <section aria-label="What holds the pool back">
+      <h2>Held back</h2>
+      {cloudError !== null && <p class="trouble">{cloudError}</p>}
+      {holdOffs.length > 0 && (
+        <table>
+          <Heads of={["What", "Why", "Next try", "Details"]} />
+          <tbody>
+            {holdOffs.map(({ scope, cause, until, reason }) => (
+              <tr key={`${scope} ${cause}`}>
+                <td>{scope}</td>
+                <td>{cause}</td>
+                <td>{until === null ? "when the configuration changes" : <Moment at={until} />}</td>
+                <td>{reason}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,37 @@
+// What happened to a run, latest first?
+import { ask } from "../../api/send.ts";
+import { Trouble } from "../../parts/problem.tsx";
+import { Heads } from "../../parts/table.tsx";
+import { Moment } from "../../parts/time.tsx";
+import { useLoad } from "../../store/load.ts";
+
+/** The events of a run. */
+export function Events({ id, version }: { id: string; version: number }) {
+  const list = useLoad({
+    key: id,
+    version,
+    ask: (signal) => ask("listRunEvents", { path: { id } }, signal),
+  });
+  const { items = [], dropped = 0 } = list.value ?? {};
+  return (
+    <>
+      <Trouble error={list.error} again={list.again} />
+      <table>
+        <Heads of={["When", "Task", "What", "Details"]} />
+        <tbody>
+          {items.toReversed().map(({ seq, at, task, type, message }) => (
+            <tr key={seq}>
+              <td>
+                <Moment at={at} />
+              </td>
+              <td>{task ?? "–"}</td>
+              <td>{type}</td>
+              <td>{message}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {dropped > 0 && <p>{dropped} older events are not kept any more.</p>}
+    </>
+  );
+}

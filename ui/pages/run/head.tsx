@@ -1,0 +1,107 @@
+// What stands above a run: its state, why it is in it, and what comes next and when (ui.md#d16).
+import type { RunStatus } from "../../../src/generated/api.ts";
+import { money } from "../../../src/shared/cloud/money.ts";
+import { isTerminal } from "../../../src/shared/run-state.ts";
+import { quoteArgv } from "../../../src/shared/shell-words.ts";
+import { ask } from "../../api/send.ts";
+import { perHour } from "../../parts/price.ts";
+import { Trouble } from "../../parts/problem.tsx";
+import { RunStateMark } from "../../parts/state.tsx";
+import { Moment, Took } from "../../parts/time.tsx";
+import { itemHref } from "../../router/place.ts";
+import { useLoad } from "../../store/load.ts";
+import { Labels } from "../runs/table.tsx";
+
+/** Reasons change without a change of the run. */
+const WHY_MS = 5_000;
+
+/** The head of the page of a run. */
+export function Head({ run }: { run: RunStatus }) {
+  const worker = run.placements.at(-1)?.worker;
+  return (
+    <>
+      <p>
+        <RunStateMark run={run} /> <code>{quoteArgv(run.spec.argv ?? [])}</code>
+      </p>
+      <Reason run={run} />
+      <dl class="facts">
+        <dt>Submitted</dt>
+        <dd>
+          <Moment at={run.submittedAt} />
+        </dd>
+        <dt>Waited</dt>
+        <dd>
+          <Took from={run.submittedAt} to={run.startedAt ?? run.finishedAt} />
+        </dd>
+        <dt>Ran</dt>
+        <dd>
+          <Took from={run.startedAt} to={run.finishedAt} />
+        </dd>
+        <dt>Cost</dt>
+        <dd>
+          <Cost run={run} />
+        </dd>
+        <dt>Pool</dt>
+        <dd>
+          <a href={itemHref("pools", run.pool)}>{run.pool}</a>
+        </dd>
+        <dt>Worker</dt>
+        <dd>{worker === undefined ? "–" : <a href={itemHref("workers", worker)}>{worker}</a>}</dd>
+        <dt>Exit code</dt>
+        <dd>{run.exitCode ?? "–"}</dd>
+        <dt>Labels</dt>
+        <dd>
+          <Labels labels={run.labels} />
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+function Cost({ run: { cost } }: { run: RunStatus }) {
+  if (cost === undefined || cost.amount === null) return <>unknown</>;
+  return (
+    <>
+      {money(cost.amount)}
+      {cost.perHour !== null && ` (${perHour(cost.perHour)})`}
+      {cost.unpriced > 0 && `, and ${cost.unpriced} machines of unknown price`}
+    </>
+  );
+}
+
+function Reason({ run }: { run: RunStatus }) {
+  const isOver = isTerminal(run.state);
+  const why = useLoad({
+    key: run.id,
+    version: run.version,
+    everyMs: isOver ? undefined : WHY_MS,
+    ask: (signal) => ask("explainRun", { path: { id: run.id } }, signal),
+  });
+  if (why.value === undefined) return <Trouble error={why.error} again={why.again} />;
+  const { reason, next, chain } = why.value;
+  return (
+    <section class="why" aria-label="Why, and what comes next">
+      <p>{reason.text}</p>
+      {!isOver && (
+        <p>
+          Next: {next.action}
+          {next.at !== null && (
+            <>
+              {" "}
+              <Moment at={next.at} />
+            </>
+          )}
+        </p>
+      )}
+      {chain.length > 0 && (
+        <ul>
+          {chain.map(({ what, state, text }) => (
+            <li key={what}>
+              {what}: {state}. {text}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

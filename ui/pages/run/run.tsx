@@ -1,0 +1,70 @@
+// The page of one run: what it is, why, what comes next, its tasks, its output, its cost, and what to do.
+import { useMemo } from "preact/hooks";
+import type { RunStatus } from "../../../src/generated/api.ts";
+import { hasFailed, isTerminal } from "../../../src/shared/run-state.ts";
+import { ask } from "../../api/send.ts";
+import { LogView } from "../../log/view.tsx";
+import { Actions } from "../../parts/act.tsx";
+import { Settled, Trouble } from "../../parts/problem.tsx";
+import { Long } from "../../parts/scroll.tsx";
+import { queryOf, withQuery } from "../../router/place.ts";
+import { runs } from "../../store/entities.ts";
+import { useLoad } from "../../store/load.ts";
+import { useFollowed } from "../../store/pools.ts";
+import { actionsOf } from "./actions.ts";
+import { Events } from "./events.tsx";
+import { Head } from "./head.tsx";
+import { Summary } from "./summary.tsx";
+
+const TABS = ["summary", "log", "events", "spec"] as const;
+type Tab = (typeof TABS)[number];
+
+/** The page `/ui/runs/{id}`. */
+export function Run({ item: id = "" }: { item: string | undefined }) {
+  // A change of the run in its pool has a higher version than what is shown.
+  const version = runs.get(id)?.version ?? 0;
+  const loaded = useLoad({ key: id, version, ask: (signal) => ask("getRun", { path: { id } }, signal) });
+  const run = loaded.value;
+  // Nothing of an ended run changes any more (ui.md#d13).
+  useFollowed(run === undefined || isTerminal(run.state) ? undefined : run.pool);
+  return (
+    <>
+      <h1 class="name">{id}</h1>
+      <Trouble error={loaded.error} again={loaded.again} />
+      {run !== undefined && (
+        <Settled isStale={loaded.isStale}>
+          <Head run={run} />
+          <Actions actions={actionsOf(run, loaded.again)} />
+          <Tabs run={run} />
+        </Settled>
+      )}
+    </>
+  );
+}
+
+function Tabs({ run }: { run: RunStatus }) {
+  // What a run does later moves nobody to another tab.
+  const atFirst = useMemo(() => firstTab(run), []);
+  const tab = TABS.find((one) => one === queryOf("tab")) ?? atFirst;
+  return (
+    <>
+      <nav class="tabs" aria-label="Parts of the run">
+        {TABS.map((one) => (
+          <a key={one} href={withQuery({ tab: one })} aria-current={one === tab ? "page" : undefined}>
+            {one}
+          </a>
+        ))}
+      </nav>
+      {tab === "summary" && <Summary run={run} />}
+      {tab === "log" && <LogView run={run} />}
+      {tab === "events" && <Events id={run.id} version={run.version} />}
+      {tab === "spec" && <Long label="The spec as submitted" text={JSON.stringify(run.spec, null, 2)} />}
+    </>
+  );
+}
+
+/** The tab that answers what a reader asks first (ui.md#d1). */
+function firstTab(run: RunStatus): Tab {
+  const hasOutput = run.startedAt !== null;
+  return hasOutput && (run.state === "running" || hasFailed(run)) ? "log" : "summary";
+}

@@ -1,0 +1,101 @@
+// What did a run do? Its tasks with their attempts, and the machines on which it was placed.
+import type { RunStatus } from "../../../src/generated/api.ts";
+import { perHour } from "../../parts/price.ts";
+import { Heads } from "../../parts/table.tsx";
+import { Moment, Took } from "../../parts/time.tsx";
+import { itemHref, withQuery } from "../../router/place.ts";
+import { Timeline } from "./timeline.tsx";
+
+/** The first tab of a run. */
+export function Summary({ run }: { run: RunStatus }) {
+  return (
+    <>
+      {run.failure !== null && (
+        <p class="trouble">
+          {run.failure.text} (<code>{run.failure.code}</code>)
+        </p>
+      )}
+      <h2>Timeline</h2>
+      <Timeline run={run} />
+      <h2>Tasks</h2>
+      <Tasks run={run} />
+      {run.placements.length > 0 && (
+        <>
+          <h2>Placements</h2>
+          <Placements run={run} />
+        </>
+      )}
+      {run.advice?.map(({ task, resource, text }) => (
+        <p key={`${task} ${resource}`}>
+          {task}: {text}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function Tasks({ run }: { run: RunStatus }) {
+  return (
+    <table>
+      <Heads of={["Task", "Attempt", "State", "Started", "Took", "End"]} />
+      <tbody>
+        {run.tasks.flatMap(({ name, phase, nextStart, attempts }) => {
+          if (attempts.length === 0) {
+            return (
+              <tr key={name}>
+                <td>{name}</td>
+                <td>–</td>
+                <td>{phase}</td>
+                <td colSpan={3}>{nextStart && <Moment at={nextStart} />}</td>
+              </tr>
+            );
+          }
+          return attempts.map((attempt) => {
+            const number = attempt.id.slice(attempt.id.lastIndexOf("/") + 1);
+            return (
+              <tr key={attempt.id}>
+                <td>{name}</td>
+                <td>
+                  <a href={withQuery({ tab: "log", task: name, attempt: number })}>{number}</a>
+                </td>
+                <td>{attempt.state}</td>
+                <td>
+                  <Moment at={attempt.startedAt} />
+                </td>
+                <td>
+                  <Took from={attempt.startedAt} to={attempt.finishedAt} />
+                </td>
+                <td>{attempt.exit?.message ?? "–"}</td>
+              </tr>
+            );
+          });
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Placements({ run }: { run: RunStatus }) {
+  return (
+    <table>
+      <Heads of={["Worker", "From", "For", "Outcome", "Price"]} />
+      <tbody>
+        {run.placements.map(({ epoch, worker, from, to, outcome, rate }) => (
+          <tr key={epoch}>
+            <td>
+              <a href={itemHref("workers", worker)}>{worker}</a>
+            </td>
+            <td>
+              <Moment at={from} />
+            </td>
+            <td>
+              <Took from={from} to={to ?? run.finishedAt} />
+            </td>
+            <td>{outcome}</td>
+            <td>{perHour(rate)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,100 @@
+// The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
+import { ask, callOf } from "../../api/send.ts";
+import { type Action, Actions } from "../../parts/act.tsx";
+import { droverOf } from "../../parts/as-text.ts";
+import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
+import { withQuery } from "../../router/place.ts";
+import { runs } from "../../store/entities.ts";
+import { changes } from "../../store/live.ts";
+import { useLoad } from "../../store/load.ts";
+import { useChosenPool } from "../../store/pools.ts";
+import { useRate } from "../../store/rate.ts";
+import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
+import { Filters } from "./filters.tsx";
+import { RunTable } from "./table.tsx";
+
+/** How many rows a list has. */
+const PAGE = 50;
+
+/** The page `/ui/runs`. */
+export function Runs() {
+  const { everyMs } = useChosenPool();
+  const version = useRate(changes.runs);
+  const filter = filterOf();
+  const query = { ...queryFor(filter), limit: PAGE };
+  const list = useLoad({
+    key: JSON.stringify(query),
+    version,
+    everyMs,
+    ask: async (signal) => {
+      const page = await ask("listRuns", { query }, signal);
+      for (const run of page.items) runs.put(run);
+      return page;
+    },
+  });
+  return (
+    <>
+      <h1>Runs</h1>
+      <Filters filter={filter} />
+      <Trouble error={list.error} again={list.again} />
+      <Settled isStale={list.isStale}>
+        {list.value !== undefined && list.value.items.length === 0 && <Empty filter={filter} />}
+        {list.value !== undefined && list.value.items.length > 0 && <RunTable items={list.value.items} />}
+        <Pages cursor={filter.cursor} next={list.value?.next ?? null} />
+      </Settled>
+      {filter.labels.length > 0 && <Actions actions={[abortAll(filter, list.again)]} />}
+    </>
+  );
+}
+
+function Pages({ cursor, next }: { cursor: string; next: string | null }) {
+  if (cursor === "" && next === null) return null;
+  return (
+    <nav class="pages" aria-label="Pages of the list">
+      {cursor !== "" && <a href={withQuery({ cursor: undefined })}>Newest</a>}
+      {next !== null && (
+        <a href={withQuery({ cursor: next })} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  );
+}
+
+function Empty({ filter }: { filter: Filter }) {
+  return isFiltered(filter) ? (
+    <Nothing why="No run is like this. Runs that ended long ago are not kept." />
+  ) : (
+    <Nothing why="There is no run yet." type="drover run -- echo hello" />
+  );
+}
+
+/** Ends every run with the labels of the filter, in as many requests as it takes. */
+function abortAll({ labels, pool }: Filter, again: () => void): Action {
+  const shown = labels.join(", ");
+  const pairs = Object.fromEntries(labels.map((label) => label.split(/[=:](.*)/s).slice(0, 2)));
+  const body = { labels: pairs, states: ["pending", "running"] as const, pool: pool || undefined };
+  const callFrom = (cursor: string | undefined) =>
+    callOf("abortRuns", { body: { ...body, states: [...body.states], cursor } }, { repeatable: true });
+  return {
+    verb: "Abort all",
+    question: `Abort every run with ${shown}?`,
+    effect:
+      "Runs that wait never start. Runs that run get their kill signal, and end once their machine says so.",
+    ends: true,
+    scope: "runs:write",
+    call: () => callFrom(undefined),
+    drover: droverOf(
+      "abort",
+      ...labels.flatMap((label) => ["--label", label]),
+      ...(pool ? ["--pool", pool] : []),
+    ),
+    async done(response) {
+      // The answer is made by the schema of this route.
+      let { next } = (await response.json()) as { next: string | null };
+      while (next !== null)
+        ({ next } = await ask("abortRuns", { body: { ...body, states: [...body.states], cursor: next } }));
+      again();
+    },
+  };
+}

@@ -1,0 +1,28 @@
+// When do changes that arrive become visible? Once per frame, however many there are (ui.md#d14).
+import { batch } from "@preact/signals";
+
+const waiting: (() => void)[] = [];
+let isAsked = false;
+let fallback: ReturnType<typeof setTimeout> | undefined;
+
+/** A hidden page has no frames, and must not collect changes without end. */
+const HIDDEN_MS = 1_000;
+
+/** Applies a change with all others of this frame: signals draw once. */
+export function onFrame(change: () => void): void {
+  waiting.push(change);
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(apply);
+  fallback = setTimeout(apply, HIDDEN_MS);
+}
+
+function apply(): void {
+  if (!isAsked) return;
+  isAsked = false;
+  clearTimeout(fallback);
+  const changes = waiting.splice(0);
+  batch(() => {
+    for (const change of changes) change();
+  });
+}

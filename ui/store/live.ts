@@ -1,0 +1,159 @@
+// Which pool does the page follow, and how far is it (ui.md#live-data)?
+import { effect, signal } from "@preact/signals";
+import type { PoolChange } from "../../src/generated/api.ts";
+import { backOffMs, spread } from "../../src/shared/time/backoff.ts";
+import { eventsOf } from "../api/events.ts";
+import { callOf, isTemporary, send } from "../api/send.ts";
+import { session } from "../api/session.ts";
+import { isVisible } from "./clock.ts";
+import { runs, workers } from "./entities.ts";
+import { onFrame } from "./frame.ts";
+
+/** How the stream is. `at` is the number of the latest change. */
+type Live =
+  | { is: "off" }
+  | { is: "connecting" | "live" | "resuming"; pool: string; at: number | undefined }
+  | { is: "paused" | "gone" | "refused"; pool: string };
+
+/** What the top bar says of the stream. */
+export const live = signal<Live>({ is: "off" });
+/** The pool that the shown page is about; undefined: nothing there can change. */
+export const followed = signal<string | undefined>(undefined);
+/** How many changes have been applied: lists ask again when these grow. */
+export const changes = { runs: signal(0), workers: signal(0) };
+
+/** Hidden pages stop after this time (ui.md#d13). */
+const HIDDEN_MS = 60_000;
+const DELAYS = { firstMs: 1_000, longestMs: 30_000 };
+
+/** What tabs of one browser tell each other: one of them holds the stream. */
+type Told = { change: PoolChange } | { state: Live } | { is: "new here" };
+
+/** Follows the pool that `followed` names, for as long as somebody is signed in and can see the page. */
+export function startLive(): void {
+  const wanted = signal<string | undefined>(undefined);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  effect(() => {
+    const pool = session.value.is === "in" ? followed.value : undefined;
+    clearTimeout(timer);
+    if (isVisible.value || pool === undefined) wanted.value = pool;
+    else {
+      timer = setTimeout(() => {
+        wanted.value = undefined;
+        live.value = { is: "paused", pool };
+      }, HIDDEN_MS);
+    }
+  });
+  effect(() => {
+    const pool = wanted.value;
+    if (pool === undefined) return;
+    const ending = new AbortController();
+    void takePart(pool, ending.signal);
+    return () => {
+      ending.abort();
+      live.value = { is: "off" };
+    };
+  });
+}
+
+/** The latest change of each pool that has been applied here, from which a stream goes on. */
+const latest = new Map<string, number>();
+
+/** Listens to the tab that holds the stream, and holds it when that one has left. */
+async function takePart(pool: string, ending: AbortSignal): Promise<void> {
+  const name = `drover-changes-${pool}`;
+  const tabs = new BroadcastChannel(name);
+  ending.addEventListener("abort", () => tabs.close());
+  live.value = { is: "connecting", pool, at: latest.get(pool) };
+  let isLeading = false;
+  tabs.onmessage = ({ data }: MessageEvent<Told>) => {
+    if ("change" in data) apply(pool, data.change);
+    else if ("state" in data) live.value = data.state;
+    else if (isLeading) tell({ state: live.peek() });
+  };
+  const tell = (told: Told) => {
+    if (!ending.aborted) tabs.postMessage(told);
+  };
+  tell({ is: "new here" });
+  const holdStream = () => {
+    isLeading = true;
+    return lead(pool, tell, ending);
+  };
+  // The request is given up when the stream is not wanted any more.
+  await navigator.locks.request(name, { signal: ending }, holdStream).catch(() => undefined);
+}
+
+/** Holds the stream until it is not wanted any more, or the pool is gone. */
+async function lead(pool: string, tell: (told: Told) => void, ending: AbortSignal): Promise<void> {
+  const say = (state: Live) => {
+    if (ending.aborted) return;
+    live.value = state;
+    tell({ state });
+  };
+  for (let failures = 0; !ending.aborted; ) {
+    try {
+      const hasEnded = await readOn(pool, ending, (change) => {
+        failures = 0;
+        if (change === undefined) return say({ is: "live", pool, at: latest.get(pool) });
+        apply(pool, change);
+        tell({ change });
+        if (live.peek().is !== "live") say({ is: "live", pool, at: change.number });
+      });
+      if (hasEnded) return say({ is: "gone", pool });
+    } catch (error) {
+      if (ending.aborted) return;
+      if (Object(error).code === "unknown_pool") return say({ is: "gone", pool });
+      if (!isTemporary(error)) return say({ is: "refused", pool });
+    }
+    failures += 1;
+    say({ is: "resuming", pool, at: latest.get(pool) });
+    await pause(spread(backOffMs(DELAYS, failures), Math.random()), ending);
+  }
+}
+
+/**
+ * Reads the stream from the latest change on, until it breaks. `take` gets undefined once it is open.
+ * Resolves with whether the pool has ended.
+ */
+async function readOn(
+  pool: string,
+  ending: AbortSignal,
+  take: (change: PoolChange | undefined) => void,
+): Promise<boolean> {
+  const after = latest.get(pool);
+  const input = { query: { pool, ...(after === undefined ? {} : { after: String(after) }) } };
+  const call = callOf("listPoolEvents", input, { signal: ending });
+  const response = await send({ ...call, headers: { accept: "text/event-stream" } });
+  take(undefined);
+  for await (const { id, event, data } of eventsOf(response)) {
+    if (event === "end") return true;
+    if (event !== "run" && event !== "worker") continue;
+    // What the server sends is made by the schema of a change.
+    take({ number: Number(id), [event]: JSON.parse(data) } as PoolChange);
+  }
+  return false;
+}
+
+function apply(pool: string, { number, run, worker }: PoolChange): void {
+  latest.set(pool, number);
+  onFrame(() => {
+    if (run !== undefined) {
+      runs.put(run);
+      changes.runs.value += 1;
+    }
+    if (worker !== undefined) {
+      workers.put(worker);
+      changes.workers.value += 1;
+    }
+  });
+}
+
+function pause(ms: number, ending: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const timer = setTimeout(done, ms);
+    ending.addEventListener("abort", () => {
+      clearTimeout(timer);
+      done();
+    });
+  });
+}

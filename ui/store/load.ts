@@ -1,0 +1,98 @@
+// How does a component get what it shows? What it had stays until the next answer is there (ui.md#d12).
+import { type Signal, signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { isTemporary } from "../api/send.ts";
+import { isVisible } from "./clock.ts";
+
+/** What a component shows, and whether something newer is asked for. */
+export interface Loaded<T> {
+  /** The latest answer, perhaps to an earlier question; undefined: there was none yet. */
+  value: T | undefined;
+  /** Whether `value` answers another question than the one that is asked now. */
+  isStale: boolean;
+  /** Why the latest question has no answer. */
+  error: unknown;
+  /** Asks again. */
+  again: () => void;
+}
+
+interface Question<T> {
+  /** Names the question: another key is another question. Undefined: nothing is asked. */
+  key: string | undefined;
+  ask(signal: AbortSignal): Promise<T>;
+  /** How often to ask again while the page is visible (ui.md#d13). Absent: never. */
+  everyMs?: number | undefined;
+  /** Another number asks again. */
+  version?: number | undefined;
+}
+
+const RETRY_MS = 2_000;
+
+/** Asks, keeps the former answer meanwhile, and asks again if the answer was "not now". */
+export function useLoad<T>(question: Question<T>): Loaded<T> {
+  const { key, everyMs, version } = question;
+  const latest = useRef(question);
+  latest.current = question;
+  const state = useMemo(() => signal<State<T>>({ key: undefined, value: undefined, error: undefined }), []);
+  const turn = useMemo(() => signal(0), []);
+  const again = () => {
+    turn.value += 1;
+  };
+  useEffect(() => {
+    if (key === undefined) return;
+    const ending = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const next = (ms: number) => {
+      timer = setTimeout(() => whenVisible(ending.signal, () => void run()), ms);
+    };
+    const run = async () => {
+      const isWaiting = await answer(latest.current, state, ending.signal);
+      if (ending.signal.aborted) return;
+      if (isWaiting) next(RETRY_MS);
+      else if (latest.current.everyMs !== undefined) next(latest.current.everyMs);
+    };
+    void run();
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [key, version, turn.value, everyMs === undefined]);
+  const { value, error } = state.value;
+  return { value, error, isStale: value !== undefined && state.value.key !== key, again };
+}
+
+interface State<T> {
+  key: string | undefined;
+  value: T | undefined;
+  error: unknown;
+}
+
+/** Stores the answer, or why there is none. Resolves with whether to try again soon. */
+async function answer<T>(
+  { key, ask }: Question<T>,
+  state: Signal<State<T>>,
+  ending: AbortSignal,
+): Promise<boolean> {
+  try {
+    const value = await ask(ending);
+    if (!ending.aborted) state.value = { key, value, error: undefined };
+    return false;
+  } catch (error) {
+    if (ending.aborted) return false;
+    state.value = { ...state.peek(), error };
+    return isTemporary(error);
+  }
+}
+
+function whenVisible(ending: AbortSignal, then: () => void): void {
+  if (isVisible.peek()) {
+    then();
+    return;
+  }
+  const stop = isVisible.subscribe((visible) => {
+    if (!visible || ending.aborted) return;
+    queueMicrotask(() => stop());
+    then();
+  });
+  ending.addEventListener("abort", () => stop());
+}
