@@ -1,6 +1,7 @@
 // What stands around every page: the top bar, the sign-in, and the page that the address names.
 import { type Signal, signal, useSignalEffect } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { openSession, session } from "./api/session.ts";
 import { Outside } from "./pages/sign-in.tsx";
 import { Trouble } from "./parts/problem.tsx";
@@ -18,22 +19,26 @@ type Page = ComponentType<PageProps>;
 const PAGES: Record<string, () => Promise<Page>> = {
   now: async () => (await import("./pages/now.tsx")).Now,
   runs: async () => (await import("./pages/runs/runs.tsx")).Runs,
-  run: async () => (await import("./pages/run/run.tsx")).Run,
   workers: async () => (await import("./pages/workers.tsx")).Workers,
-  worker: async () => (await import("./pages/worker/worker.tsx")).Worker,
   pools: async () => (await import("./pages/pools.tsx")).Pools,
-  pool: async () => (await import("./pages/pool.tsx")).Pool,
+};
+
+/** The pages about one thing. */
+const ITEMS: Record<string, () => Promise<Page>> = {
+  runs: async () => (await import("./pages/run/run.tsx")).Run,
+  workers: async () => (await import("./pages/worker/worker.tsx")).Worker,
+  pools: async () => (await import("./pages/pool.tsx")).Pool,
 };
 
 /** The page that is shown. It stays until the next one has been loaded (ui.md#d12). */
 const shown: Signal<{ name: string; Page: Page; item: string | undefined } | undefined> = signal(undefined);
-const fault = signal<unknown>(undefined);
+const fault = signal<string | undefined>(undefined);
 
 /** The whole of the page. */
 export function App() {
   useSignalEffect(() => {
     const { page, item } = route.value;
-    void show(item === undefined ? page : page.replace(/s$/, ""), item);
+    void show(page, item);
   });
   const now = session.value;
   if (now.is === "starting") return <p class="nothing">Signing in…</p>;
@@ -46,7 +51,11 @@ export function App() {
       </a>
       <TopBar />
       <main id="main" tabIndex={-1}>
-        <Trouble error={fault.value} />
+        {fault.value !== undefined && (
+          <p class="trouble" role="alert">
+            {fault.value}
+          </p>
+        )}
         <Shown />
       </main>
     </>
@@ -55,21 +64,34 @@ export function App() {
 
 function Shown() {
   const now = shown.value;
+  const former = useRef<string>(undefined);
+  const key = now === undefined ? "" : keyOf(now);
+  useEffect(() => {
+    // Who cannot see that the page has changed is told by the focus.
+    if (former.current) document.getElementById("main")?.focus({ preventScroll: true });
+    former.current = key;
+  }, [key]);
   if (now === undefined) return null;
-  const { name, Page, item } = now;
-  return <Page key={`${name}/${item ?? ""}`} item={item} />;
+  const { Page, item } = now;
+  return <Page key={key} item={item} />;
 }
 
 async function show(name: string, item: string | undefined): Promise<void> {
-  const load = PAGES[name];
-  fault.value = load === undefined ? new Error(`There is no page ${place.peek().path}.`) : undefined;
-  if (load === undefined) return;
+  const load = (item === undefined ? PAGES : ITEMS)[name];
+  const { path } = place.peek();
+  fault.value = load === undefined ? `There is no page ${path}. The pages are at the top.` : undefined;
+  document.title = `${item ?? name} – Drover`;
+  if (load === undefined) {
+    shown.value = undefined;
+    return;
+  }
   try {
     const Page = await load();
     // Somebody may have gone on meanwhile.
-    const { page, item: wanted } = route.peek();
-    if (wanted === item && page.startsWith(name)) shown.value = { name, Page, item };
-  } catch (error) {
-    fault.value = error;
+    if (place.peek().path === path) shown.value = { name, Page, item };
+  } catch {
+    fault.value = "A part of the page could not be loaded. Load the page again.";
   }
 }
+
+const keyOf = ({ name, item }: { name: string; item: string | undefined }) => `${name}/${item ?? ""}`;

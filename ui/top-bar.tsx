@@ -2,6 +2,7 @@
 import type { PoolList } from "../src/generated/api.ts";
 import { ask } from "./api/send.ts";
 import { session, signOut } from "./api/session.ts";
+import { Keys } from "./keys.tsx";
 import { perHour } from "./parts/price.ts";
 import { go, hrefOf, place, queryOf, route } from "./router/place.ts";
 import { followed, live } from "./store/live.ts";
@@ -47,6 +48,7 @@ export function TopBar() {
       <Costs pools={pools.value} />
       <LiveMark />
       <Who />
+      <Keys />
     </header>
   );
 }
@@ -104,6 +106,7 @@ function LiveMark() {
       {now.is === "connecting" && "connecting…"}
       {now.is === "resuming" && (now.at === undefined ? "connecting again…" : `resuming at ${now.at}`)}
       {now.is === "paused" && "paused: hidden"}
+      {now.is === "refused" && "not live: your token may not read runs"}
       {now.is === "gone" && `pool ${now.pool} is deleted`}
       {now.is === "off" && (followed.value === undefined ? "not live" : "connecting…")}
     </span>

@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import type { PoolChange } from "../../src/generated/api.ts";
 import { backOffMs, spread } from "../../src/shared/time/backoff.ts";
 import { eventsOf } from "../api/events.ts";
-import { callOf, send } from "../api/send.ts";
+import { callOf, isTemporary, send } from "../api/send.ts";
 import { session } from "../api/session.ts";
 import { isVisible } from "./clock.ts";
 import { runs, workers } from "./entities.ts";
@@ -13,8 +13,7 @@ import { onFrame } from "./frame.ts";
 type Live =
   | { is: "off" }
   | { is: "connecting" | "live" | "resuming"; pool: string; at: number | undefined }
-  | { is: "paused"; pool: string }
-  | { is: "gone"; pool: string };
+  | { is: "paused" | "gone" | "refused"; pool: string };
 
 /** What the top bar says of the stream. */
 export const live = signal<Live>({ is: "off" });
@@ -28,7 +27,7 @@ const HIDDEN_MS = 60_000;
 const DELAYS = { firstMs: 1_000, longestMs: 30_000 };
 
 /** What tabs of one browser tell each other: one of them holds the stream. */
-type Told = { change: PoolChange } | { state: Live };
+type Told = { change: PoolChange } | { state: Live } | { is: "new here" };
 
 /** Follows the pool that `followed` names, for as long as somebody is signed in and can see the page. */
 export function startLive(): void {
@@ -66,16 +65,22 @@ async function takePart(pool: string, ending: AbortSignal): Promise<void> {
   const tabs = new BroadcastChannel(name);
   ending.addEventListener("abort", () => tabs.close());
   live.value = { is: "connecting", pool, at: latest.get(pool) };
+  let isLeading = false;
   tabs.onmessage = ({ data }: MessageEvent<Told>) => {
     if ("change" in data) apply(pool, data.change);
-    else live.value = data.state;
+    else if ("state" in data) live.value = data.state;
+    else if (isLeading) tell({ state: live.peek() });
   };
   const tell = (told: Told) => {
     if (!ending.aborted) tabs.postMessage(told);
   };
-  await navigator.locks
-    .request(name, { signal: ending }, () => lead(pool, tell, ending))
-    .catch(() => undefined);
+  tell({ is: "new here" });
+  const holdStream = () => {
+    isLeading = true;
+    return lead(pool, tell, ending);
+  };
+  // The request is given up when the stream is not wanted any more.
+  await navigator.locks.request(name, { signal: ending }, holdStream).catch(() => undefined);
 }
 
 /** Holds the stream until it is not wanted any more, or the pool is gone. */
@@ -98,6 +103,7 @@ async function lead(pool: string, tell: (told: Told) => void, ending: AbortSigna
     } catch (error) {
       if (ending.aborted) return;
       if (Object(error).code === "unknown_pool") return say({ is: "gone", pool });
+      if (!isTemporary(error)) return say({ is: "refused", pool });
     }
     failures += 1;
     say({ is: "resuming", pool, at: latest.get(pool) });

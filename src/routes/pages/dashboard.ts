@@ -22,12 +22,12 @@ const POLICY = [
 const HEADERS = { "content-security-policy": POLICY, "cross-origin-opener-policy": "same-origin" };
 const PATH = "/ui";
 
-const page = (path: string, operationId: string, params: z.ZodRawShape) =>
+const page = (path: string, operationId: string, summary: string, params: z.ZodRawShape) =>
   operation({
     ...OPEN,
     path,
     operationId,
-    summary: "The dashboard, for people: what its address names is chosen by the page",
+    summary,
     request: { params: z.object(params) },
     responses: fileAnswers("the page", ["text/html"]),
   });
@@ -47,15 +47,22 @@ const file = operation({
   responses: fileAnswers("the file", ["text/javascript", "text/css"]),
 });
 
+/** The same document at each address of a page: a script in it reads the address. */
+const PAGES = [
+  page(PATH, "getUi", "The dashboard, for people", {}),
+  page(`${PATH}/{page}`, "getUiPage", "A page of the dashboard", { page: PageName }),
+  page(`${PATH}/{page}/{item}`, "getUiItem", "A page of the dashboard about one thing", {
+    page: PageName,
+    item: ItemName,
+  }),
+];
+
 /**
  * Adds the dashboard (ui.md#parts). Its files need no token: what they show is asked for with a session.
  */
 export function uiRoutes(app: EdgeApp): void {
   app.openapi(file, (c) => serve(c, `files/${encodeURIComponent(c.req.valid("param").file)}`));
-  app.openapi(page(PATH, "getUi", {}), (c) => serve(c, "index.html"));
-  app.openapi(page(`${PATH}/{page}`, "getUiPage", { page: PageName }), (c) => serve(c, "index.html"));
-  const item = page(`${PATH}/{page}/{item}`, "getUiItem", { page: PageName, item: ItemName });
-  app.openapi(item, (c) => serve(c, "index.html"));
+  for (const route of PAGES) app.openapi(route, (c) => serve(c, "index.html"));
 }
 
 function serve(c: EdgeContext, name: string): Promise<Response> {

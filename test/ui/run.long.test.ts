@@ -1,0 +1,100 @@
+import { execFileSync } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+
+describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
+  let at: Dashboard;
+  beforeAll(async () => {
+    at = await startDashboard();
+  });
+  afterAll(() => at?.stop());
+
+  const current = '.tabs[aria-label="Parts of the run"] [aria-current]';
+
+  test.each([
+    ["a failed run opens at its output", "echo last $((1 + 1)) words; exit 1", "log", "last 2 words"],
+    ["a succeeded run opens at its summary", "echo fine", "summary", "Placements"],
+  ])("D1: %s (ui.md#d1)", async (_, script, tab, text) => {
+    const id = await at.run(script);
+    await at.until(id, "done");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByText(text).first().waitFor();
+    expect(await page.locator(current).textContent()).toBe(tab);
+    await close();
+  });
+
+  test("D13: the page of an ended run asks nothing again (ui.md#d13)", async () => {
+    const id = await at.run("true");
+    await at.until(id, "done");
+    const { page, asked, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByText("not live").waitFor();
+    await page.getByRole("heading", { name: "Placements" }).waitFor();
+    const about = () => asked.filter((path) => path.includes(id) || path.startsWith("/v1/events"));
+    const before = about().length;
+    // Another run changes the pool meanwhile, which a page that follows it would notice.
+    await at.until(await at.run("true"), "done");
+    await page.getByRole("link", { name: "events" }).click();
+    await page.getByRole("cell", { name: "Received" }).waitFor();
+    expect(about().slice(before)).toEqual([`/v1/runs/${id}/events`]);
+    await close();
+  });
+
+  test("D19: an abort names the run, and the page shows its end once it is confirmed (ui.md#d19)", async () => {
+    const id = await at.run('trap "" TERM; sleep 1000', { killTimeout: "1s" });
+    await at.until(id, "running");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByRole("button", { name: "Abort" }).click();
+    const dialog = page.getByRole("dialog", { name: `Abort ${id}?` });
+    await dialog.getByText("It has ended once its machine says so").waitFor();
+    await dialog.getByRole("button", { name: "Abort" }).click();
+    await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
+    expect((await at.json(200, "GET", `/v1/runs/${id}`)).state).toBe("aborted");
+    await close();
+  });
+
+  test("D20: what the page does is shown as a command and as curl, which does the same (ui.md#d20)", async () => {
+    const id = await at.run("sleep 1000");
+    await at.until(id, "running");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByRole("button", { name: "Abort" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(`drover abort ${id}`).waitFor();
+    const command = (await dialog.getByText(/^curl /).textContent()) ?? "";
+    execFileSync("sh", ["-c", command], { env: { ...process.env, DROVER_TOKEN: at.token }, stdio: "pipe" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
+    await close();
+  });
+
+  test("a run is run again unchanged, and its page opens", async () => {
+    const id = await at.run("echo again", { labels: { kind: "repeat" } });
+    await at.until(id, "done");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByRole("button", { name: "Rerun" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rerun" }).click();
+    await page.waitForURL((url) => url.pathname.startsWith("/ui/runs/") && !url.pathname.endsWith(id));
+    const next = new URL(page.url()).pathname.split("/").at(-1);
+    expect((await at.json(200, "GET", `/v1/runs/${next}`)).spec).toMatchObject({
+      rerunOf: id,
+      labels: { kind: "repeat" },
+    });
+    await close();
+  });
+
+  test("text of a user is shown as it is, and runs nothing (ui.md#security)", async () => {
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+    const id = await at.run(`echo '${hostile}'; exit 1`, { labels: { note: "<b>x</b>" } });
+    await at.until(id, "done");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByText("onerror").first().waitFor();
+    expect(await page.title()).not.toMatch(/^[12]$/);
+    expect(await page.locator("main img, main script, main b").count()).toBe(0);
+    await close();
+  });
+
+  test("a run that is not there says so, and what to do (ui.md#d16)", async () => {
+    const { page, close } = await at.open("/ui/runs/nobody-made-this");
+    await page.getByRole("alert").getByText("Check the name in the address").waitFor();
+    await close();
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+
+describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
+  let at: Dashboard;
+  let failed: string;
+  let waiting: string;
+  beforeAll(async () => {
+    at = await startDashboard();
+    failed = await at.run("exit 3", { labels: { team: "blue" } });
+    await at.until(failed, "done");
+    waiting = await at.run("true", { resources: { vcpus: 64 }, labels: { team: "red" } });
+  });
+  afterAll(() => at?.stop());
+
+  test("D16: each state has its word, an icon and a color, and what waits says why and what is next (ui.md#d16)", async () => {
+    const { page, close } = await at.open("/ui/runs");
+    const row = page.getByRole("row").filter({ hasText: waiting });
+    await row.getByText(/; next: /).waitFor();
+    const mark = row.locator(".state");
+    expect(await mark.textContent()).toBe("pending");
+    expect(await mark.locator("svg").count()).toBe(1);
+    const other = page.getByRole("row").filter({ hasText: failed }).locator(".state");
+    expect(await other.textContent()).toContain("exit code 3");
+    const color = (of: typeof mark) => of.evaluate("(node) => getComputedStyle(node).color");
+    expect(await color(mark)).not.toBe(await color(other));
+    await close();
+  });
+
+  test("D15: filters are in the address; Back, reload and a copied link show the same (ui.md#d15)", async () => {
+    const { page, context, close } = await at.open("/ui/runs");
+    await page.getByRole("row").filter({ hasText: waiting }).waitFor();
+    await page.getByLabel("State").selectOption("done");
+    await page.getByRole("row").filter({ hasText: waiting }).waitFor({ state: "detached" });
+    expect(page.url()).toBe(`${at.url}/ui/runs?state=done`);
+    await page.getByRole("link", { name: "team=blue" }).click();
+    await page.waitForURL(`${at.url}/ui/runs?state=done&label=team%3Dblue`);
+    await page.reload();
+    await page.getByRole("row").filter({ hasText: failed }).waitFor();
+    expect(await page.getByLabel("State").inputValue()).toBe("done");
+    expect(await page.getByLabel("Labels").inputValue()).toBe("team=blue");
+    const copy = await context.newPage();
+    await copy.goto(page.url());
+    await copy.getByRole("row").filter({ hasText: failed }).waitFor();
+    await page.goBack();
+    await page.goBack();
+    await page.getByRole("row").filter({ hasText: waiting }).waitFor();
+    expect(await page.getByLabel("State").inputValue()).toBe("");
+    await close();
+  });
+
+  test("D12: a click keeps what is shown, dimmed, until the answer is there (ui.md#d12)", async () => {
+    const { page, close } = await at.open("/ui/runs");
+    await page.getByRole("row").filter({ hasText: failed }).waitFor();
+    let letThrough = () => {};
+    const held = new Promise<void>((done) => {
+      letThrough = done;
+    });
+    await page.route(/\/v1\/runs\?.*state=pending/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByLabel("State").selectOption("pending");
+    await page.locator("[aria-busy=true]").getByText(failed).waitFor();
+    letThrough();
+    await page.locator("[aria-busy=false]").getByText(waiting).waitFor();
+    expect(await page.getByText(failed).count()).toBe(0);
+    await close();
+  });
+
+  test("D11: a list has 50 rows however many runs there are, and goes on by cursor (ui.md#d11)", async () => {
+    const many = Array.from({ length: 60 }, (_, index) => ({
+      id: `many-${index}`,
+      argv: ["true"],
+      labels: { of: "many" },
+      resources: { vcpus: 64 },
+    }));
+    await at.json(201, "POST", "/v1/runs", { runs: many });
+    const { page, asked, close } = await at.open("/ui/runs?label=of%3Dmany");
+    await page.getByRole("link", { name: "Older" }).waitFor();
+    const newest = await page.locator("tbody tr td:nth-child(2) a").allTextContents();
+    expect(newest).toHaveLength(50);
+    const lists = asked.filter((path) => path.startsWith("/v1/runs?"));
+    expect(lists.every((path) => path.includes("limit=50"))).toBe(true);
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.getByRole("link", { name: "Newest" }).waitFor();
+    await page.getByText(newest[0] ?? "", { exact: true }).waitFor({ state: "detached" });
+    const older = await page.locator("tbody tr td:nth-child(2) a").allTextContents();
+    expect(new Set([...newest, ...older])).toEqual(new Set(many.map(({ id }) => id)));
+    await page.goBack();
+    await page.getByText(newest[0] ?? "", { exact: true }).waitFor();
+    await close();
+  });
+
+  test("everything with a label is aborted from its list, which names the label (ui.md#d19)", async () => {
+    const { page, close } = await at.open("/ui/runs?label=of%3Dmany&state=pending");
+    await page.getByRole("button", { name: "Abort all" }).click();
+    const dialog = page.getByRole("dialog", { name: "Abort every run with of=many?" });
+    await dialog.getByText("drover abort --label of=many").waitFor();
+    await dialog.getByRole("button", { name: "Abort all" }).click();
+    await page.getByText("No run is like this").waitFor();
+    const { items } = await at.json(200, "GET", "/v1/runs?label=of%3Dmany&limit=100");
+    expect(new Set(items.map(({ state }: { state: string }) => state))).toEqual(new Set(["aborted"]));
+    await close();
+  });
+});

@@ -1,0 +1,118 @@
+// Which keys do what? One table, which is also what `?` shows.
+import { signal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { Heads } from "./parts/table.tsx";
+import { go, withQuery } from "./router/place.ts";
+
+/** A key, or two one after the other, and what it does. */
+interface Key {
+  keys: string;
+  does: string;
+  act(): void;
+}
+
+const KEYS: Key[] = [
+  { keys: "g n", does: "go to Now", act: () => go("/ui") },
+  { keys: "g r", does: "go to Runs", act: () => go("/ui/runs") },
+  { keys: "g w", does: "go to Workers", act: () => go("/ui/workers") },
+  { keys: "g p", does: "go to Pools", act: () => go("/ui/pools") },
+  { keys: "/", does: "filter the list", act: () => focus("input[type=search]") },
+  { keys: "j", does: "next row", act: () => step(1) },
+  { keys: "k", does: "row before", act: () => step(-1) },
+  { keys: "l", does: "the output of the run", act: () => press('.tabs a[href*="tab=log"]') },
+  { keys: "s", does: "the summary of the run", act: () => press('.tabs a[href*="tab=summary"]') },
+  { keys: "a", does: "abort the run, after a question", act: () => press("button[data-verb=abort]") },
+  { keys: "f", does: "only what has failed, in the list of runs", act: () => go(`/ui/runs${failed()}`) },
+  { keys: "?", does: "this list", act: () => open(true) },
+];
+
+/** How long the second of two keys may take. */
+const SECOND_MS = 1_000;
+
+const isOn = signal(localStorage.getItem("keys") !== "off");
+const isOpen = signal(false);
+
+const open = (value: boolean) => {
+  isOpen.value = value;
+};
+const focus = (selector: string) => document.querySelector<HTMLElement>(selector)?.focus();
+const press = (selector: string) => document.querySelector<HTMLElement>(`main ${selector}`)?.click();
+const failed = () => withQuery({ failed: "1", cursor: undefined }).replace(/^[^?]*/, "");
+
+/** Moves the focus to the first link of another row; from outside the table to the first one. */
+function step(by: number): void {
+  const links = [...document.querySelectorAll<HTMLElement>("main tbody tr")].flatMap((row) => {
+    const link = row.querySelector<HTMLElement>("a");
+    return link === null ? [] : [link];
+  });
+  const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));
+  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+/** Whether a key is typed into something, or belongs to the browser. */
+function isTyped(event: KeyboardEvent): boolean {
+  const { target, ctrlKey, metaKey, altKey } = event;
+  if (ctrlKey || metaKey || altKey || event.defaultPrevented) return true;
+  return target instanceof Element && target.closest("input, select, textarea, dialog") !== null;
+}
+
+/** Listens to the keys, and shows their list when it is asked for. */
+export function Keys() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    let first = "";
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const listen = (event: KeyboardEvent) => {
+      if (isTyped(event) || !isOn.peek()) return;
+      const typed = `${first}${event.key}`;
+      clearTimeout(timer);
+      const key = KEYS.find(({ keys }) => keys === typed);
+      first = KEYS.some(({ keys }) => keys.startsWith(`${typed} `)) ? `${typed} ` : "";
+      timer = setTimeout(() => {
+        first = "";
+      }, SECOND_MS);
+      if (key === undefined) return;
+      event.preventDefault();
+      key.act();
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  useSignalEffect(() => {
+    if (isOpen.value) dialog.current?.showModal();
+  });
+  return (
+    <>
+      <button type="button" class="small" onClick={() => open(true)} aria-label="Keys">
+        ?
+      </button>
+      <dialog ref={dialog} aria-label="Keys" onClose={() => open(false)}>
+        <h2>Keys</h2>
+        <label>
+          <input type="checkbox" checked={isOn.value} onChange={toggle} /> Keys of one letter are on
+        </label>
+        <table>
+          <Heads of={["Key", "What it does"]} />
+          <tbody>
+            {KEYS.map(({ keys, does }) => (
+              <tr key={keys}>
+                <td>
+                  <kbd>{keys}</kbd>
+                </td>
+                <td>{does}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <form method="dialog">
+          <button type="submit">Close</button>
+        </form>
+      </dialog>
+    </>
+  );
+}
+
+function toggle(): void {
+  isOn.value = !isOn.peek();
+  localStorage.setItem("keys", isOn.peek() ? "on" : "off");
+}
