@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ApiError, UnreachableError } from "../../../ui/api/send.ts";
+import { ApiError, UnreachableError } from "../../../client/errors.ts";
 import { type LogNews, type LogSpan, type OpenLog, readLog } from "../../../ui/log/read/log-reading.ts";
 
 const LOG = new TextEncoder().encode("0123456789abcdefghijklmnopqrstuvwxyz");

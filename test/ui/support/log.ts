@@ -1,29 +1,25 @@
 import type { Page } from "playwright-core";
 
-/** The rows that are completely in view, from the top. */
-async function visible<T>(page: Page, of: "text" | "number" | "top"): Promise<T[]> {
-  return await page.evaluate((what) => {
-    const view = document.querySelector(".log-view")?.getBoundingClientRect();
-    if (view === undefined) return [];
-    const rows = [...document.querySelectorAll(".log-row")].filter((row) => {
-      const { top, bottom } = row.getBoundingClientRect();
-      return top >= view.top - 1 && bottom <= view.bottom + 1;
-    });
-    return rows.map((row): unknown => {
-      const text = row.querySelector(".log-text") ?? row;
-      if (what === "text") return text.textContent;
-      if (what === "number") return row.querySelector(".log-number")?.getAttribute("data-number");
-      return [text.textContent, Math.round(row.getBoundingClientRect().top)];
-    });
-  }, of) as T[];
+/** The rows that are completely in view, from the top, each as `what` makes it of its element. */
+async function visible<T>(page: Page, what: string): Promise<T[]> {
+  return await page.evaluate<T[]>(`(() => {
+    const view = document.querySelector(".log-view").getBoundingClientRect();
+    const isVisible = ({ top, bottom }) => top >= view.top - 1 && bottom <= view.bottom + 1;
+    const rows = [...document.querySelectorAll(".log-row")];
+    return rows.filter((row) => isVisible(row.getBoundingClientRect())).map((row) => ${what});
+  })()`);
 }
 
+const TEXT = '(row.querySelector(".log-text") ?? row).textContent';
+
 /** The texts of the rows in view. */
-export const rowsOf = (page: Page) => visible<string>(page, "text");
+export const rowsOf = (page: Page) => visible<string>(page, TEXT);
 /** Their numbers. */
-export const numbersOf = (page: Page) => visible<string>(page, "number");
+export const numbersOf = (page: Page) =>
+  visible<string>(page, 'row.querySelector(".log-number")?.dataset.number');
 /** Their texts, and where they stand. */
-export const rowTops = (page: Page) => visible<[string, number]>(page, "top");
+export const rowTops = (page: Page) =>
+  visible<[string, number]>(page, `[${TEXT}, Math.round(row.getBoundingClientRect().top)]`);
 
 /** Moves the scroll bar by so many pixels, as somebody with a mouse does. */
 export async function scrollBy(page: Page, pixels: number): Promise<void> {

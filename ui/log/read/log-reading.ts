@@ -1,5 +1,6 @@
 // How is the output of an attempt read, so that no byte is doubled or missing, whatever breaks?
-import { ApiError, isTemporary, UnreachableError } from "../../api/send.ts";
+import { ApiError, UnreachableError } from "../../../client/errors.ts";
+import { isTemporary } from "../../api/temporary.ts";
 
 /** Which bytes to read: those at the end, or those from an offset on, up to `to` if it is given. */
 export type LogSpan = { tail: number } | { from: number; to?: number };
