@@ -159,8 +159,9 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await page.getByRole("button", { name: "Search all" }).click();
     await page.getByText("Attempt 1.1: 2 hits in the whole log.").waitFor();
     await page.getByRole("button", { name: "Next hit" }).click();
+    await page.locator(".log-marked", { hasText: "a Needle" }).waitFor();
     await page.getByRole("button", { name: "Previous hit" }).click();
-    await page.locator(".log-marked", { hasText: "Needle" }).waitFor();
+    await page.locator(".log-marked", { hasText: "another needle" }).waitFor();
     await close();
   });
 

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus } from "../../src/generated/api.ts";
 import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
+import { isVisible } from "../store/clock.ts";
 import { placeIn } from "./bytes/place.ts";
 import { LogPane } from "./pane/log-pane.ts";
 import { LogSearch } from "./pane/log-search.ts";
@@ -13,6 +14,8 @@ import type { TextRow } from "./view/drawn.ts";
 import { Find } from "./view/find.tsx";
 import { Rows } from "./view/rows.tsx";
 
+/** A hidden page stops reading after this time (ui.md#d13). */
+const HIDDEN_MS = 60_000;
 const STREAMS = ["stdout", "stderr"] as const;
 
 /** The output of a run. The address chooses the task, the stream and the attempt (ui.md#d15). */
@@ -75,7 +78,9 @@ function Output({ name, later }: { name: LogName; later: readonly string[] }) {
   const wraps = useSignal(true);
   useEffect(() => {
     open(pane);
+    const stop = whileHidden(pane);
     return () => {
+      stop();
       search.close();
       pane.close();
     };
@@ -143,6 +148,20 @@ function open(pane: LogPane): void {
   if (wanted === undefined) pane.showEnd();
   else if (wanted.unit === "bytes") pane.showBytes(wanted.from, wanted.to);
   else pane.showLines(wanted.from, wanted.to);
+}
+
+/** Pauses a pane once the page has been hidden for a minute. Returns what ends this. */
+function whileHidden(pane: LogPane): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = isVisible.subscribe((visible) => {
+    clearTimeout(timer);
+    if (visible) pane.unpause();
+    else timer = setTimeout(() => pane.pause(), HIDDEN_MS);
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
 }
 
 /** Follows the address, which Back and links change. */

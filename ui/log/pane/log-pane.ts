@@ -79,11 +79,13 @@ export class LogPane {
 
   /** Shows these bytes, with what stands around them (ui.md#d8). */
   showBytes(from: number, to: number, attempt = this.#name.attempt): void {
+    this.note.value = "";
     void this.#guarded(this.#again(), (signal) => this.#openAt(attempt, { from, to }, signal));
   }
 
   /** Shows these lines, counted from the beginning of the log (ui.md#d8). */
   showLines(first: number, last: number): void {
+    this.note.value = "";
     void this.#guarded(this.#again(), async (signal) => {
       const { attempt } = this.#name;
       const finder = lineFinder(first, last);
@@ -151,6 +153,19 @@ export class LogPane {
     });
   }
 
+  /** Stops reading while nobody can see it (ui.md#d13). */
+  pause(): void {
+    const { is } = this.status.peek();
+    if (is !== "live" && is !== "resuming") return;
+    this.#again();
+    this.status.value = { is: "paused" };
+  }
+
+  /** Goes on at the exact byte after a pause. */
+  unpause(): void {
+    if (this.status.peek().is === "paused") this.#goOn();
+  }
+
   /** Tells which attempts there are after the shown one. A followed one goes on with the next (ui.md#d3). */
   attempts(later: readonly string[]): void {
     this.#later = later;
@@ -200,7 +215,8 @@ export class LogPane {
 
   #goOn(): void {
     const { attempt, window } = this.#last();
-    if (this.position.peek().is === "at") this.#seen.value = { attempt, offset: Math.max(0, window.to - 1) };
+    if (this.position.peek().is === "at")
+      this.#seen.value ??= { attempt, offset: Math.max(0, window.to - 1) };
     this.#follow(attempt, { from: window.to }, this.#again());
   }
 
@@ -263,7 +279,8 @@ export class LogPane {
 
   async #openAt(attempt: string, { from, to }: { from: number; to: number }, signal: AbortSignal) {
     const begin = blockStart(Math.max(0, from - AROUND_BYTES));
-    const span = { from: begin, to: to + AROUND_BYTES };
+    // A link may name more than anybody can look at.
+    const span = { from: begin, to: Math.min(to, from + STEP_BYTES) + AROUND_BYTES };
     const bytes = await this.#whole(attempt, span, signal);
     if (begin + bytes.length <= from) {
       this.note.value = `The link names byte ${from}, and this output has fewer. This is its end.`;
@@ -309,7 +326,7 @@ export class LogPane {
     const pause = (failures: number) => pauseFor(spread(backOffMs(DELAYS, failures), Math.random()), signal);
     let before = this.status.peek();
     for await (const news of readLog(span, { open, signal, pause })) {
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       const { is } = this.status.peek();
       if (news.is === "broken") {
         if (is !== "resuming") before = this.status.peek();

@@ -11,6 +11,8 @@ export type PaneStatus =
   | { is: "live" }
   /** The connection broke. `at`: the byte at which reading goes on. */
   | { is: "resuming"; at: number; error: unknown }
+  /** The page is hidden. */
+  | { is: "paused" }
   /** There may be more, which is read when somebody scrolls there. */
   | { is: "held" }
   /** All of it has been read, and no more can come. */
@@ -28,6 +30,8 @@ export function statusText(status: PaneStatus): string {
       return "Live: output appears as it comes.";
     case "resuming":
       return `Resuming at byte ${status.at}. ${wordsOf(status.error).what}`;
+    case "paused":
+      return "Paused while the page is hidden.";
     case "held":
       return "A part of the output: the rest is read as you scroll.";
     case "ended":

@@ -58,7 +58,8 @@ export function useRows(pane: LogPane) {
     if (Math.abs(bar.current.scrollTop - now.scrollTop) >= 1) bar.current.scrollTop = now.scrollTop;
     setTo.current = bar.current.scrollTop;
     const wanted = rowsAround(now.anchor, extent);
-    if (wanted.from < range.from || wanted.to > range.to) pane.moveTo(now.anchor);
+    const isShort = wanted.from < range.from || wanted.to > range.to;
+    if (isShort && pane.position.peek().is === "at") pane.moveTo(now.anchor);
     if (range.from < NEAR_ROWS) pane.loadEarlier();
     if (range.to > extent.rows - NEAR_ROWS) pane.loadLater();
   });
