@@ -86,7 +86,7 @@ export function settled(anchor: Anchor, drawn: Drawn, extent: Extent): Settled {
   const first = anchor.y - pixelsTo(drawn, anchor.row);
   if (areFew(extent)) {
     const top = Math.min(0, Math.max(first, viewPx - sumOf(drawn.heights)));
-    return { anchor: { row: 0, y: top }, scrollTop: -top, top };
+    return { anchor: { row: 0, y: top }, scrollTop: Math.abs(top), top };
   }
   // How far below its place by the scroll bar each row begins: this grows with the rows.
   const offBy = (row: number, top: number) => top - (viewPx * row) / rows;

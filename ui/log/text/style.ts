@@ -29,10 +29,9 @@ export function lookOf(style: string): Look {
   const chunks = Anser.ansiToJson(`${plainParameters(style)}x`, { use_classes: true, remove_empty: true });
   const last = chunks.at(-1);
   if (last === undefined) return PLAIN;
-  const isReversed = last.decorations.includes("reverse");
   const fore = colorOf(last.fg, last.fg_truecolor);
   const ground = colorOf(last.bg, last.bg_truecolor);
-  const look = isReversed ? reversed(fore, ground) : inked(fore, ground);
+  const look = last.isInverted ? reversed(fore, ground) : inked(fore, ground);
   const decorations = DECORATIONS.filter((name) => last.decorations.some((found) => found === name));
   return { ...look, classes: [...look.classes, ...decorations.map((name) => `log-${name}`)] };
 }
@@ -40,9 +39,18 @@ export function lookOf(style: string): Look {
 /** A color of the 16, a color of its own, or the usual one. */
 type Color = { name: string } | { rgb: Rgb } | undefined;
 
-/** Text and ground change places. A usual one stays where it is, so that both can be told apart. */
+/**
+ * Text and ground have changed places. Anser takes black and white for the usual colors, which they are not in
+ * each theme, so a usual one stays where it is.
+ */
 function reversed(fore: Color, ground: Color): Look {
-  return fore === undefined && ground === undefined ? { classes: ["log-reversed"] } : inked(ground, fore);
+  const text = nameOf(fore) === "black" ? undefined : fore;
+  const behind = nameOf(ground) === "white" ? undefined : ground;
+  return text === undefined && behind === undefined ? { classes: ["log-reversed"] } : inked(text, behind);
+}
+
+function nameOf(color: Color): string | undefined {
+  return color !== undefined && "name" in color ? color.name : undefined;
 }
 
 function inked(fore: Color, ground: Color): Look {
