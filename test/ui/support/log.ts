@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 
 /** The rows that are completely in view, from the top, each as `what` makes it of its element. */
 async function visible<T>(page: Page, what: string): Promise<T[]> {
+  await page.locator(".log-view").waitFor();
   return await page.evaluate<T[]>(`(() => {
     const view = document.querySelector(".log-view").getBoundingClientRect();
     const isVisible = ({ top, bottom }) => top >= view.top - 1 && bottom <= view.bottom + 1;
