@@ -28,7 +28,8 @@ const page = (path: string, operationId: string, summary: string, params: z.ZodR
     path,
     operationId,
     summary,
-    request: { params: z.object(params) },
+    // The query is for the page itself, which says what is wrong with it.
+    request: { params: z.object(params), query: z.object({}) },
     responses: fileAnswers("the page", ["text/html"]),
   });
 

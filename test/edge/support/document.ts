@@ -19,7 +19,14 @@ const ORDINARY = new Set([
     "date",
     "keep-alive",
   ],
-  ...["transfer-encoding", "vary", "content-security-policy", "referrer-policy", "x-content-type-options"],
+  ...[
+    "transfer-encoding",
+    "vary",
+    "cross-origin-opener-policy",
+    "content-security-policy",
+    "referrer-policy",
+    "x-content-type-options",
+  ],
   "x-request-id",
 ]);
 

@@ -1,4 +1,5 @@
 // The page of one run: what it is, why, what comes next, its tasks, its output, its cost, and what to do.
+import { useMemo } from "preact/hooks";
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { hasFailed, isTerminal } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
@@ -42,7 +43,9 @@ export function Run({ item: id = "" }: { item: string | undefined }) {
 }
 
 function Tabs({ run }: { run: RunStatus }) {
-  const tab = tabOf(queryOf("tab"), run);
+  // What a run does later moves nobody to another tab.
+  const atFirst = useMemo(() => firstTab(run), []);
+  const tab = TABS.find((one) => one === queryOf("tab")) ?? atFirst;
   return (
     <>
       <nav class="tabs" aria-label="Parts of the run">
@@ -60,10 +63,8 @@ function Tabs({ run }: { run: RunStatus }) {
   );
 }
 
-/** The tab that the address names, or the one that answers what a reader asks first (ui.md#d1). */
-export function tabOf(named: string, run: Pick<RunStatus, "state" | "exitCode" | "startedAt">): Tab {
-  const known = TABS.find((tab) => tab === named);
-  if (known !== undefined) return known;
+/** The tab that answers what a reader asks first (ui.md#d1). */
+function firstTab(run: RunStatus): Tab {
   const hasOutput = run.startedAt !== null;
   return hasOutput && (run.state === "running" || hasFailed(run)) ? "log" : "summary";
 }

@@ -4,6 +4,7 @@ import { perHour } from "../../parts/price.ts";
 import { Heads } from "../../parts/table.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref, withQuery } from "../../router/place.ts";
+import { Timeline } from "./timeline.tsx";
 
 /** The first tab of a run. */
 export function Summary({ run }: { run: RunStatus }) {
@@ -14,6 +15,8 @@ export function Summary({ run }: { run: RunStatus }) {
           {run.failure.text} (<code>{run.failure.code}</code>)
         </p>
       )}
+      <h2>Timeline</h2>
+      <Timeline run={run} />
       <h2>Tasks</h2>
       <Tasks run={run} />
       {run.placements.length > 0 && (
