@@ -2,6 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus } from "../../src/generated/api.ts";
+import { isTerminal } from "../../src/shared/run-state.ts";
 import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
 import { isVisible } from "../store/clock.ts";
@@ -44,7 +45,7 @@ export function LogView({ run }: { run: RunStatus }) {
         <Output
           key={[run.id, task, stream, attempt].join(" ")}
           name={{ run: run.id, task, stream, attempt }}
-          later={chosen === "" ? attempts : []}
+          goesOn={chosen === "" && !isTerminal(run.state)}
         />
       )}
     </section>
@@ -72,8 +73,8 @@ function Tabs(props: { label: string; name: string; items: readonly string[]; ch
 }
 
 /** The output of one attempt, and of those that follow it while somebody looks (ui.md#d4). */
-function Output({ name, later }: { name: LogName; later: readonly string[] }) {
-  const pane = useMemo(() => new LogPane(name), []);
+function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
+  const pane = useMemo(() => new LogPane(name, { goesOn }), []);
   const search = useMemo(() => new LogSearch(pane), [pane]);
   const wraps = useSignal(true);
   useEffect(() => {
@@ -85,7 +86,6 @@ function Output({ name, later }: { name: LogName; later: readonly string[] }) {
       pane.close();
     };
   }, [pane, search]);
-  useEffect(() => pane.attempts(later), [pane, later.join(" ")]);
   useSignalEffect(() => goToLinked(pane));
   const status = pane.status.value;
   return (

@@ -19,6 +19,7 @@ import { type Position, positionOf, rowsAfter } from "../bytes/position.ts";
 import { MAX_WINDOW_BYTES, prepend } from "../bytes/window.ts";
 import { type LogName, opener } from "../read/log-call.ts";
 import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
+import { nextAttempt } from "../read/next-attempt.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
 import { Arrivals, joined } from "./arrivals.ts";
 import type { PaneStatus } from "./status.ts";
@@ -54,10 +55,12 @@ export class LogPane {
   /** Ends what is read. Whatever comes afterwards is dropped (ui.md#d4). */
   #reading = new AbortController();
   #isLoading = false;
-  #later: readonly string[] = [];
+  readonly #goesOn: boolean;
 
-  constructor(name: LogName) {
+  /** `goesOn`: attempts that follow this one are shown, too, when it has ended. */
+  constructor(name: LogName, { goesOn }: { goesOn: boolean }) {
     this.#name = name;
+    this.#goesOn = goesOn;
     this.document = signal(newDocument(name.attempt));
   }
 
@@ -166,12 +169,6 @@ export class LogPane {
     if (this.status.peek().is === "paused") this.#goOn();
   }
 
-  /** Tells which attempts there are after the shown one. A followed one goes on with the next (ui.md#d3). */
-  attempts(later: readonly string[]): void {
-    this.#later = later;
-    this.#nextAttempt();
-  }
-
   /** Follows: the end stays in view, whatever comes. */
   toEnd(): void {
     this.#seen.value = undefined;
@@ -220,11 +217,12 @@ export class LogPane {
     this.#follow(attempt, { from: window.to }, this.#again());
   }
 
-  #nextAttempt(): void {
-    if (this.status.peek().is !== "ended") return;
-    const { attempt } = this.#last();
-    const next = this.#later[this.#later.indexOf(attempt) + 1];
-    if (next === undefined) return;
+  /** Goes on with the attempt after this one, once there is one (ui.md#d3). */
+  async #showNext(last: string, signal: AbortSignal): Promise<void> {
+    if (!this.#goesOn) return;
+    const { run, task } = this.#name;
+    const next = await nextAttempt({ run, task, last }, signal, pauseIn(signal));
+    if (next === undefined || signal.aborted) return;
     this.document.value = withAttempt(this.document.peek(), next);
     this.#follow(next, { from: 0 }, this.#again());
   }
@@ -263,7 +261,7 @@ export class LogPane {
         if (signal.aborted) return;
         renew();
         this.status.value = { is: "ended" };
-        this.#nextAttempt();
+        await this.#showNext(attempt, signal);
       }
     });
   }
@@ -323,9 +321,8 @@ export class LogPane {
     { follow = false } = {},
   ): AsyncGenerator<LogNews> {
     const open = opener({ ...this.#name, attempt }, { follow });
-    const pause = (failures: number) => pauseFor(spread(backOffMs(DELAYS, failures), Math.random()), signal);
     let before = this.status.peek();
-    for await (const news of readLog(span, { open, signal, pause })) {
+    for await (const news of readLog(span, { open, signal, pause: pauseIn(signal) })) {
       signal.throwIfAborted();
       const { is } = this.status.peek();
       if (news.is === "broken") {
@@ -346,16 +343,16 @@ export class LogPane {
   }
 }
 
-function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
+/** Waits before the try after so many failures in a row, or until reading ends. */
+function pauseIn(signal: AbortSignal): (failures: number) => Promise<void> {
+  return (failures) => {
+    return new Promise((done) => {
+      const timer = setTimeout(done, spread(backOffMs(DELAYS, failures), Math.random()));
+      const end = () => {
         clearTimeout(timer);
         done();
-      },
-      { once: true },
-    );
-  });
+      };
+      signal.addEventListener("abort", end, { once: true });
+    });
+  };
 }

@@ -31,7 +31,9 @@ export function lookOf(style: string): Look {
   if (last === undefined) return PLAIN;
   const fore = colorOf(last.fg, last.fg_truecolor);
   const ground = colorOf(last.bg, last.bg_truecolor);
-  const look = last.isInverted ? reversed(fore, ground) : inked(fore, ground);
+  // The types of Anser do not have it.
+  const isInverted = "isInverted" in last && last.isInverted === true;
+  const look = isInverted ? reversed(fore, ground) : inked(fore, ground);
   const decorations = DECORATIONS.filter((name) => last.decorations.some((found) => found === name));
   return { ...look, classes: [...look.classes, ...decorations.map((name) => `log-${name}`)] };
 }
