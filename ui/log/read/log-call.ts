@@ -32,6 +32,6 @@ function callTo({ run, task, stream, attempt }: LogName, span: LogSpan, follow: 
   return callOf("getRunLog", input);
 }
 
-function rangeOf({ from, to }: { from: number; to?: number }): string {
+function rangeOf({ from, to }: { from: number; to?: number | undefined }): string {
   return `bytes=${from}-${to === undefined ? "" : to - 1}`;
 }

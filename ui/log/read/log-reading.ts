@@ -3,7 +3,7 @@ import { ApiError, UnreachableError } from "../../../client/errors.ts";
 import { isTemporary } from "../../api/temporary.ts";
 
 /** Which bytes to read: those at the end, or those from an offset on, up to `to` if it is given. */
-export type LogSpan = { tail: number } | { from: number; to?: number };
+export type LogSpan = { tail: number } | { from: number; to?: number | undefined };
 
 /** What becomes known while a log is read. */
 export type LogNews =
@@ -32,10 +32,11 @@ export interface Reading {
  */
 export async function* readLog(span: LogSpan, { open, signal, pause }: Reading): AsyncGenerator<LogNews> {
   let at = "from" in span ? span.from : undefined;
+  const to = "to" in span ? span.to : undefined;
   let failures = 0;
   for (;;) {
     try {
-      const response = await open(at === undefined ? span : { ...span, from: at }, signal);
+      const response = await open(at === undefined ? span : { from: at, to }, signal);
       let offset = firstByte(response);
       at ??= offset;
       if (offset > at)
