@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { pageOptions, root } from "./bundles.mjs";
 
-/** Writes the dashboard (docs/design/ui.md) to `dir`, which the platform serves (`assets` in wrangler.toml). */
+/**
+ * Writes the dashboard (docs/design/ui.md) to `dir`, which the platform serves (`assets` in wrangler.toml).
+ */
 export async function writePage(dir) {
   mkdirSync(join(dir, "ui"), { recursive: true });
   copyFileSync(join(root, "ui/index.html"), join(dir, "ui/index.html"));

@@ -9,12 +9,14 @@ const LOOKS = [
 
 describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with weak eyes", () => {
   let at: Dashboard;
+  let id: string;
   let pages: { path: string; shows: string }[];
   beforeAll(async () => {
     at = await startDashboard();
     const failed = await at.run("echo broken; exit 1", { labels: { team: "blue" } });
     await at.until(failed, "done");
-    const waiting = await at.run("true", { resources: { vcpus: 64 } });
+    id = await at.fill();
+    const waiting = await at.run("true");
     const { items } = await at.json(200, "GET", "/v1/workers");
     pages = [
       { path: "/ui", shows: "Last failed" },
@@ -37,7 +39,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     const { page, close } = await at.open("/ui", look);
     for (const { path, shows } of pages) {
       await page.goto(`${at.url}${path}`);
-      await page.locator("main").getByText(shows).first().waitFor();
+      await page.locator("main").getByText(shows).filter({ visible: true }).first().waitFor();
       expect([path, await barriersOf(page)]).toEqual([path, []]);
     }
     await close();
@@ -56,8 +58,6 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
   });
 
   test("a run is found and aborted by keyboard alone", async () => {
-    const id = await at.run("sleep 1000");
-    await at.until(id, "running");
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
     const press = async (name: string, isThere: () => Promise<boolean>) => {

@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser)("live data of the dashboard (ui.md#live-data)", () 
     await first.close();
   });
 
-  test("D13: a page that is hidden for a minute stops, and goes on without a gap when it is shown (ui.md#d13)", async () => {
+  test("D13: a page hidden for a minute stops, and later goes on without a gap (ui.md#d13)", async () => {
     const { page, asked, close } = await at.open("/ui/runs");
     await page.clock.install();
     await page.reload();

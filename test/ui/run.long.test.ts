@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { formatSeconds } from "../../src/shared/duration.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 
 describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
@@ -10,6 +11,27 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
   afterAll(() => at?.stop());
 
   const current = '.tabs[aria-label="Parts of the run"] [aria-current]';
+
+  test("D18: the queue and each phase of the boot have bars, and only the command runs (ui.md#d18)", async () => {
+    // The first run of this Drover, for which its machine is made.
+    const id = await at.run("sleep 2");
+    await at.until(id, "done");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    const phases = page.locator(".timeline tbody tr");
+    await phases.getByText("machine boots").waitFor();
+    expect(await phases.locator("td:first-child").allTextContents()).toEqual([
+      ...["queued", "machine requested", "machine boots", "machine probed", "preparing", "running"],
+    ]);
+    expect(await page.locator(".timeline .bar").count()).toBe(6);
+    const running = phases.filter({ has: page.locator(".bar.running") });
+    const { tasks } = await at.json(200, "GET", `/v1/runs/${id}`);
+    const { startedAt, finishedAt } = tasks[0].attempts[0];
+    const took = formatSeconds(Date.parse(finishedAt) - Date.parse(startedAt));
+    expect(await running.locator("td").allTextContents()).toEqual([
+      ...["running", "main/1.1", expect.stringMatching(/^\d/), took, ""],
+    ]);
+    await close();
+  });
 
   test.each([
     ["a failed run opens at its output", "echo last $((1 + 1)) words; exit 1", "log", "last 2 words"],
@@ -39,7 +61,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
-  test("D19: an abort names the run, and the page shows its end once it is confirmed (ui.md#d19)", async () => {
+  test("D19: an abort names the run, and its end is shown once confirmed (ui.md#d19)", async () => {
     const id = await at.run('trap "" TERM; sleep 1000', { killTimeout: "1s" });
     await at.until(id, "running");
     const { page, close } = await at.open(`/ui/runs/${id}`);
@@ -52,7 +74,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
-  test("D20: what the page does is shown as a command and as curl, which does the same (ui.md#d20)", async () => {
+  test("D20: an action is shown as a command and as curl, which does the same (ui.md#d20)", async () => {
     const id = await at.run("sleep 1000");
     await at.until(id, "running");
     const { page, close } = await at.open(`/ui/runs/${id}`);

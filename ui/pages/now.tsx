@@ -44,7 +44,7 @@ export function Now() {
         {failed.length > 0 ? (
           <RunTable items={failed} />
         ) : (
-          picture.value && <p>No run has failed, as far as runs are kept.</p>
+          picture.value && <p>No run that is kept has failed.</p>
         )}
       </Settled>
     </>

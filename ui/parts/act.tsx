@@ -1,4 +1,4 @@
-// How does a reader end, start or change something? A button asks first, and names what it is about (ui.md#d19).
+// How does a reader end, start or change something? A button asks first, and names the thing (ui.md#d19).
 import { signal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Scope } from "../../src/generated/api.ts";

@@ -28,13 +28,12 @@ export function wordsOf(error: unknown): { what: string; todo: string } {
     };
   }
   if (error instanceof ApiError) {
-    const fields = error.errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
-    return { what: `${[error.detail, ...fields].join("; ")}.`, todo: adviceOf(error) };
+    return { what: `${error.detail}.`, todo: adviceOf(error) };
   }
   return { what: String(error), todo: "This is a fault of the page. Load it again, and please report it." };
 }
 
-function adviceOf({ code, temporary, instance }: ApiError): string {
+function adviceOf({ code, status, temporary, instance }: ApiError): string {
   switch (code) {
     case "missing_scope":
     case "beyond_limits":
@@ -51,9 +50,7 @@ function adviceOf({ code, temporary, instance }: ApiError): string {
       return "Sign in again.";
     default:
       if (temporary) return "The page tries again by itself.";
-      return instance === undefined
-        ? "Correct it, and try again."
-        : `The log of Drover has it as ${instance}.`;
+      return status < 500 ? "Correct it, and try again." : `The log of Drover has it as ${instance}.`;
   }
 }
 

@@ -4,7 +4,7 @@ import type { RunSummary, WorkerSummary } from "../../src/generated/api.ts";
 
 /** The things of one kind, by id. */
 class Entities<T extends { id: string }> {
-  readonly #known = new Map<string, Signal<T>>();
+  readonly #known = new Map<string, Signal<T | undefined>>();
   readonly #isNewer: (next: T, known: T) => boolean;
 
   constructor(isNewer: (next: T, known: T) => boolean) {
@@ -13,21 +13,28 @@ class Entities<T extends { id: string }> {
 
   /** What is known of this id. Reading it in a component draws the component again when it changes. */
   get(id: string): T | undefined {
-    return this.#known.get(id)?.value;
+    return this.#signalOf(id).value;
   }
 
   /** Takes what a list or a change says, unless something newer is known. */
   put(thing: T): void {
-    const known = this.#known.get(thing.id);
-    if (known === undefined) {
-      if (this.#known.size >= MOST) this.#forgetOldest();
-      this.#known.set(thing.id, signal(thing));
-    } else if (this.#isNewer(thing, known.peek())) known.value = thing;
+    const slot = this.#signalOf(thing.id);
+    const known = slot.peek();
+    if (known === undefined || this.#isNewer(thing, known)) slot.value = thing;
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined) this.#known.delete(oldest);
+  #signalOf(id: string): Signal<T | undefined> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const [oldest] = this.#known;
+    if (oldest !== undefined && this.#known.size >= MOST) {
+      this.#known.delete(oldest[0]);
+      // Who shows it is drawn again, and asks for another one.
+      oldest[1].value = undefined;
+    }
+    const made = signal<T | undefined>(undefined);
+    this.#known.set(id, made);
+    return made;
   }
 }
 

@@ -112,8 +112,8 @@ async function lead(pool: string, tell: (told: Told) => void, ending: AbortSigna
 }
 
 /**
- * Reads the stream from the latest change on, until it breaks. `take` gets undefined once it is open. Resolves
- * with whether the pool has ended.
+ * Reads the stream from the latest change on, until it breaks. `take` gets undefined once it is open.
+ * Resolves with whether the pool has ended.
  */
 async function readOn(
   pool: string,

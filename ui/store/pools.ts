@@ -19,7 +19,7 @@ export function useChosenPool(): { pool: string; everyMs: number | undefined } {
   const [first, second] = poolNames.value;
   const one = pool !== "" ? pool : second === undefined ? first : undefined;
   useFollowed(one);
-  return { pool, everyMs: one === undefined ? POLL_MS : undefined };
+  return { pool, everyMs: one === undefined && first !== undefined ? POLL_MS : undefined };
 }
 
 /** Follows a pool while the component is there; undefined: nothing that it shows can change. */

@@ -25,6 +25,8 @@ export interface Dashboard extends Server {
   openOutside(path: string): Promise<OpenPage>;
   /** Submits a run of a shell command, and resolves with its id. */
   run(script: string, more?: Record<string, unknown>): Promise<string>;
+  /** Starts a run that needs the whole machine, so that all others wait. Resolves with its id. */
+  fill(): Promise<string>;
   /** Waits until a run is in one of these states. */
   until(id: string, state: string): Promise<void>;
 }
@@ -67,9 +69,21 @@ export async function startDashboard(): Promise<Dashboard> {
       },
     };
   };
+  const run: Dashboard["run"] = async (script, more = {}) => {
+    const spec = { argv: ["sh", "-c", script], ...more };
+    return (await server.json(201, "POST", "/v1/runs", spec)).id;
+  };
+  const until: Dashboard["until"] = async (id, state) => {
+    for (;;) {
+      const { state: now } = await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=${state}`);
+      if (now === state || (state === "done" && !["pending", "running"].includes(now))) return;
+    }
+  };
   return {
     ...server,
     browser,
+    run,
+    until,
     async open(path, options) {
       const context = await browser.newContext(options);
       const signedIn = await context.request.post(`${server.url}/ui/session`, {
@@ -81,15 +95,10 @@ export async function startDashboard(): Promise<Dashboard> {
     async openOutside(path) {
       return await openIn(await browser.newContext(), path);
     },
-    async run(script, more = {}) {
-      const spec = { argv: ["sh", "-c", script], ...more };
-      return (await server.json(201, "POST", "/v1/runs", spec)).id;
-    },
-    async until(id, state) {
-      for (;;) {
-        const run = await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=${state}`);
-        if (run.state === state || (state === "done" && !["pending", "running"].includes(run.state))) return;
-      }
+    async fill() {
+      const id = await run("sleep 1000", { resources: { vcpus: 4 } });
+      await until(id, "running");
+      return id;
     },
     async stop() {
       await browser.close();

@@ -45,7 +45,8 @@ export function queryFor(filter: Filter): Query {
   const query: Query = {};
   // The server refuses a word that is no state, and says which words there are.
   if (states.length > 0) query.state = states as Query["state"];
-  if (labels.length > 0) query.label = labels;
+  // In addresses and commands a label is `name=value`, in the API `name:value`.
+  if (labels.length > 0) query.label = labels.map((label) => label.replace("=", ":"));
   if (search !== "") query.search = search;
   if (mine) query.mine = "1";
   if (failed) query.failed = "1";

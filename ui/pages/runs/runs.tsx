@@ -72,7 +72,7 @@ function Empty({ filter }: { filter: Filter }) {
 /** Ends every run with the labels of the filter, in as many requests as it takes. */
 function abortAll({ labels, pool }: Filter, again: () => void): Action {
   const shown = labels.join(", ");
-  const pairs = Object.fromEntries(labels.map((label) => label.split(/=(.*)/s).slice(0, 2)));
+  const pairs = Object.fromEntries(labels.map((label) => label.split(/[=:](.*)/s).slice(0, 2)));
   const body = { labels: pairs, states: ["pending", "running"] as const, pool: pool || undefined };
   const callFrom = (cursor: string | undefined) =>
     callOf("abortRuns", { body: { ...body, states: [...body.states], cursor } }, { repeatable: true });
