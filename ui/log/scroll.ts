@@ -40,9 +40,9 @@ export function endAnchor({ rows, viewPx }: Extent): Anchor {
 }
 
 /**
- * The anchor at a position of the scroll bar (ui.md#log-rows). The part of the way that the bar has gone is the
- * part of the text that is above the anchor, and the part of the view above it: so both ends can be reached,
- * whatever the heights of rows are. If all rows have the least height, this is what browsers do.
+ * The anchor at a position of the scroll bar (ui.md#log-rows). The part of the way that the bar has gone is
+ * the part of the text that is above the anchor, and the part of the view above it: so both ends can be
+ * reached, whatever the heights of rows are. If all rows have the least height, this is what browsers do.
  */
 export function anchorAt(scrollTop: number, extent: Extent): Anchor {
   if (areFew(extent)) return { row: 0, y: -scrollTop };
@@ -78,8 +78,8 @@ export interface Settled {
 }
 
 /**
- * Where rows stand that were drawn around an anchor. The anchor stays where it is, unless the text would begin
- * below the upper edge of the view, or end above the lower one.
+ * Where rows stand that were drawn around an anchor. The anchor stays where it is, unless the text would
+ * begin below the upper edge of the view, or end above the lower one.
  */
 export function settled(anchor: Anchor, drawn: Drawn, extent: Extent): Settled {
   const { rows, viewPx } = extent;

@@ -6,8 +6,8 @@ export interface LineFinder {
   /** How many bytes have been looked at. */
   readonly searched: number;
   /**
-   * Looks at the next bytes. Returns the bytes of the lines as soon as they are known: `to` is the offset after
-   * the last line.
+   * Looks at the next bytes. Returns the bytes of the lines as soon as they are known: `to` is the offset
+   * after the last line.
    */
   take(bytes: Uint8Array): { from: number; to: number } | undefined;
   /** The bytes of those lines that there are, if the log ends here. Undefined if it has no such line. */

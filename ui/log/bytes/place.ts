@@ -10,8 +10,9 @@ const BYTES = /^(\d{1,12})-(\d{1,12})$/;
 const LINES = /^(\d{1,12})(?:-(\d{1,12}))?$/;
 
 /**
- * The place that a query names (ui.md#d8): `b=10240-10980` has bytes, the second number being the offset after
- * the last one, and `l=120-140` or `l=120` has lines. Undefined if it names none, or one that cannot be.
+ * The place that a query names (ui.md#d8): `b=10240-10980` has bytes, the second number being the offset
+ * after the last one, and `l=120-140` or `l=120` has lines. Undefined if it names none, or one that cannot
+ * be.
  */
 export function placeIn(query: URLSearchParams): Place | undefined {
   const bytes = BYTES.exec(query.get("b") ?? "");

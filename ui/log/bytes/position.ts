@@ -2,7 +2,9 @@
 import { type Anchor, type Extent, endAnchor } from "../scroll.ts";
 import { type BytePlace, documentRows, type LogDocument, placeOf, rowAtPlace } from "./document.ts";
 
-/** The end, whatever comes; or a row, where its part above a point stands at a distance from the upper edge. */
+/**
+ * The end, whatever comes; or a row, where its part above a point stands at a distance from the upper edge.
+ */
 export type Position = { is: "end" } | { is: "at"; place: BytePlace; part: number; y: number };
 
 /** The anchor of a position in this document. */

@@ -83,8 +83,8 @@ export function bytesOf({ blocks, ...window }: LogWindow, from: number, to: numb
 }
 
 /**
- * Adds bytes at the end. Bytes that the window has already are left out (ui.md#d5). Throws if bytes are missing
- * in between.
+ * Adds bytes at the end. Bytes that the window has already are left out (ui.md#d5). Throws if bytes are
+ * missing in between.
  */
 export function append(window: LogWindow, offset: number, bytes: Uint8Array): LogWindow {
   if (offset > window.to) {
@@ -121,8 +121,8 @@ export function prepend(window: LogWindow, offset: number, bytes: Uint8Array): L
 }
 
 /**
- * Drops whole blocks at one side until at most `most` bytes are left (ui.md#d6). The lines that were dropped at
- * the beginning stay counted.
+ * Drops whole blocks at one side until at most `most` bytes are left (ui.md#d6). The lines that were dropped
+ * at the beginning stay counted.
  */
 export function dropped(window: LogWindow, side: "start" | "end", most = MAX_WINDOW_BYTES): LogWindow {
   const excess = window.to - window.from - most;

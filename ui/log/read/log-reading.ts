@@ -27,8 +27,8 @@ export interface Reading {
 }
 
 /**
- * Reads a span (ui.md#d5). A break is reported, and reading goes on at the exact byte for as long as the reader
- * wants. Throws what is final, such as `expired_logs`, and the signal's reason.
+ * Reads a span (ui.md#d5). A break is reported, and reading goes on at the exact byte for as long as the
+ * reader wants. Throws what is final, such as `expired_logs`, and the signal's reason.
  */
 export async function* readLog(span: LogSpan, { open, signal, pause }: Reading): AsyncGenerator<LogNews> {
   let at = "from" in span ? span.from : undefined;

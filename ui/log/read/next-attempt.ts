@@ -6,8 +6,9 @@ import { isTemporary } from "../../api/temporary.ts";
 const WAIT = "30s";
 
 /**
- * Waits for the attempt after `last` (ui.md#d3). Undefined if none can follow. Only the latest attempts are kept:
- * if `last` is not among them, the oldest kept one comes next. Throws what is final, and the signal's reason.
+ * Waits for the attempt after `last` (ui.md#d3). Undefined if none can follow. Only the latest attempts are
+ * kept: if `last` is not among them, the oldest kept one comes next. Throws what is final, and the signal's
+ * reason.
  */
 export async function nextAttempt(
   { run, task, last }: { run: string; task: string; last: string },

@@ -19,8 +19,8 @@ const SYNTAX = /[\\^$.*+?()[\]{}|/-]/g;
 export type Needle = (bytes: Uint8Array, offset: number) => Generator<Hit>;
 
 /**
- * Makes the search for a text (ui.md#d7). Colors inside the text do not hide it. Unless `matchCase` is set, A to Z
- * are found in both cases; other letters as they are written. `offset` is added to each hit.
+ * Makes the search for a text (ui.md#d7). Colors inside the text do not hide it. Unless `matchCase` is set, A
+ * to Z are found in both cases; other letters as they are written. `offset` is added to each hit.
  */
 export function needleOf(text: string, { matchCase }: { matchCase: boolean }): Needle {
   const bytewise = BYTEWISE.decode(new TextEncoder().encode(text));

@@ -26,8 +26,8 @@ export function newSearch(from: number): Search {
 }
 
 /**
- * Goes on with the next bytes (ui.md#d7). The last line is searched when it ends, or by `isLast`, so that no hit
- * is counted twice or cut in two.
+ * Goes on with the next bytes (ui.md#d7). The last line is searched when it ends, or by `isLast`, so that no
+ * hit is counted twice or cut in two.
  */
 export function searched(search: Search, needle: Needle, bytes: Uint8Array, isLast = false): Search {
   const text = joined(search.rest, bytes);
@@ -42,8 +42,8 @@ export function searched(search: Search, needle: Needle, bytes: Uint8Array, isLa
 }
 
 /**
- * What a search says of itself: how much it found, and in how many of the log's bytes (ui.md#d7). `size`: how many
- * bytes the log has so far; undefined: that is not known.
+ * What a search says of itself: how much it found, and in how many of the log's bytes (ui.md#d7). `size`: how
+ * many bytes the log has so far; undefined: that is not known.
  */
 export function searchText({ from, to, count, hits }: Search, size: number | undefined): string {
   const found = `${count.toLocaleString("en")} ${count === 1 ? "hit" : "hits"}`;

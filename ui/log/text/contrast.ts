@@ -15,8 +15,8 @@ export function contrastOf(one: Rgb, other: Rgb): number {
 }
 
 /**
- * The color itself if it can be read on this ground, else the nearest one on the way to black or white that can
- * (ui.md#log-text).
+ * The color itself if it can be read on this ground, else the nearest one on the way to black or white that
+ * can (ui.md#log-text).
  */
 export function readableOn(color: Rgb, ground: Rgb): Rgb {
   const black: Rgb = [0, 0, 0];

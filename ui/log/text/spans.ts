@@ -44,9 +44,9 @@ export function styleAfter(style: string, text: string): string {
 }
 
 /**
- * The spans of a row that begins in `style` (ui.md#log-text). A carriage return lets what follows overwrite what
- * stands there, as in a terminal: of a progress bar only its last state is shown. Moves beyond the row do
- * nothing.
+ * The spans of a row that begins in `style` (ui.md#log-text). A carriage return lets what follows overwrite
+ * what stands there, as in a terminal: of a progress bar only its last state is shown. Moves beyond the row
+ * do nothing.
  */
 export function spansOf(row: string, style = ""): ShownRow {
   const line = new Line(style);

@@ -14,15 +14,17 @@ export interface Look {
 export const LIGHT: Rgb = [0xff, 0xff, 0xff];
 export const DARK: Rgb = [0x16, 0x19, 0x1d];
 const PLAIN: Look = { classes: [] };
-/** The decorations that the style sheet knows. What blinks is shown without blinking, what is hidden is shown. */
+/**
+ * The decorations that the style sheet knows. What blinks is shown without blinking, what is hidden is shown.
+ */
 const DECORATIONS = ["bold", "dim", "italic", "underline", "strikethrough"];
 /** The steps of the color cube 16 to 231 of a terminal. */
 const CUBE = [0, 95, 135, 175, 215, 255];
 
 /**
- * The look of a style (ui.md#log-text). The 16 colors are classes, so that the style sheet can give each theme
- * readable ones. Others are changed until they can be read on a light and on a dark ground, unless the task
- * chose the ground, too.
+ * The look of a style (ui.md#log-text). The 16 colors are classes, so that the style sheet can give each
+ * theme readable ones. Others are changed until they can be read on a light and on a dark ground, unless the
+ * task chose the ground, too.
  */
 export function lookOf(style: string): Look {
   if (style === "") return PLAIN;
@@ -42,8 +44,8 @@ export function lookOf(style: string): Look {
 type Color = { name: string } | { rgb: Rgb } | undefined;
 
 /**
- * Text and ground have changed places. Anser takes black and white for the usual colors, which they are not in
- * each theme, so a usual one stays where it is.
+ * Text and ground have changed places. Anser takes black and white for the usual colors, which they are not
+ * in each theme, so a usual one stays where it is.
  */
 function reversed(fore: Color, ground: Color): Look {
   const text = nameOf(fore) === "black" ? undefined : fore;
@@ -97,7 +99,9 @@ function css(color: Rgb): string {
   return `rgb(${color.join(" ")})`;
 }
 
-/** Writes parameters with colons in the older form, and leaves out colors of underlines: Anser knows neither. */
+/**
+ * Writes parameters with colons in the older form, and leaves out colors of underlines: Anser knows neither.
+ */
 function plainParameters(style: string): string {
   return style.replace(/\[([\d;:]*)m/g, (_, parameters: string) => {
     const older = parameters

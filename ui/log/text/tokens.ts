@@ -29,9 +29,9 @@ const SPECIAL =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /**
- * Splits the text of a row (ui.md#log-text). Colors and links become tokens of their own. Other commands for a
- * terminal are left out if they are complete; an incomplete one is shown, so that nothing hides what follows.
- * Controls, and characters that reorder text or have no width, are shown by symbols.
+ * Splits the text of a row (ui.md#log-text). Colors and links become tokens of their own. Other commands for
+ * a terminal are left out if they are complete; an incomplete one is shown, so that nothing hides what
+ * follows. Controls, and characters that reorder text or have no width, are shown by symbols.
  */
 export function tokensOf(row: string): Token[] {
   const tokens: Token[] = [];
@@ -94,7 +94,9 @@ function commandOf(parameters: string, final: string): Token | undefined {
   return { kind: "erase", what: "after" };
 }
 
-/** OSC 8 is `8;parameters;address`. Only web addresses become links: others could run code or open programs. */
+/**
+ * OSC 8 is `8;parameters;address`. Only web addresses become links: others could run code or open programs.
+ */
 function linkOf(content: string): Token | undefined {
   const link = /^8;[^;]*;(.*)$/s.exec(content);
   if (link === null) return undefined;
