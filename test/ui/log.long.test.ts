@@ -34,6 +34,18 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await close();
   });
 
+  test("the end stays in view when the window changes its size (ui.md#log-rows)", async () => {
+    const id = await ended("seq 1 60; exit 1");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await until("the end is shown", async () => (await lastRow(page)) === "60");
+    await page.setViewportSize({ width: 1_280, height: 2_400 });
+    await until("all rows are shown", async () => (await rowsOf(page))[0] === "1");
+    await page.setViewportSize({ width: 900, height: 600 });
+    await until("the end is shown again", async () => (await lastRow(page)) === "60");
+    expect(await page.getByRole("button", { name: "End" }).isDisabled()).toBe(true);
+    await close();
+  });
+
   test("D1: the output of a running run is followed (ui.md#d1)", async () => {
     const id = await at.run(COUNTING);
     await at.until(id, "running");

@@ -68,6 +68,8 @@ export function useRows(pane: LogPane) {
   const onScroll = ({ currentTarget }: TargetedEvent<HTMLDivElement>) => {
     const { scrollTop, scrollHeight, clientHeight } = currentTarget;
     if (Math.abs(scrollTop - setTo.current) < 1) return;
+    // The window has another size now: the browser has moved the bar, and nobody has scrolled.
+    if (view.current?.clientHeight !== extent.viewPx) return;
     setTo.current = scrollTop;
     const next = anchorAt(scrollTop, extent);
     if (scrollTop >= scrollHeight - clientHeight - 1) pane.reachedEnd(next);
