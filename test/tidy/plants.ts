@@ -263,8 +263,11 @@ export const PLANTS: Plant[] = [
       "client/a.ts": '\nconst path = "/v1/runs";\n// "/v1/runs"',
       "cli/a.ts": '\nawait fetch(url);\nconst help = "see PUT /v1/pools";',
       "local/a.ts": '\nfetch("/v1/pools");',
+      "ui/api/send.ts": "\nfetch(url);",
+      // What ends an element of JSX begins no pattern, which would hide the rest of the line.
+      "ui/a.tsx": "\nconst b = <b onClick={() => <i>x</i> || fetch(url)}>x</b>;",
     },
-    at: ["client/a.ts:2", "cli/a.ts:2"],
+    at: ["client/a.ts:2", "cli/a.ts:2", "ui/a.tsx:2"],
   },
   {
     rule: "one-runtime",

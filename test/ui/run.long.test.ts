@@ -12,7 +12,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
 
   const current = '.tabs[aria-label="Parts of the run"] [aria-current]';
 
-  test("D18: the queue and each phase of the boot have bars, and only the command runs (ui.md#d18)", async () => {
+  test("D18: the queue and each phase of the boot have bars of their own (ui.md#d18)", async () => {
     // The first run of this Drover, for which its machine is made.
     const id = await at.run("sleep 2");
     await at.until(id, "done");

@@ -75,10 +75,10 @@ function Switch(props: {
   choose: (changes: Record<string, string | undefined>) => void;
 }) {
   const { name, isOn, word, choose } = props;
+  const turn = () => choose({ [name]: isOn ? undefined : "1" });
   return (
     <label>
-      <input type="checkbox" checked={isOn} onChange={() => choose({ [name]: isOn ? undefined : "1" })} />{" "}
-      {word}
+      <input type="checkbox" checked={isOn} onChange={turn} /> {word}
     </label>
   );
 }
