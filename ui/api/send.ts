@@ -1,11 +1,12 @@
 // How does the page send a call to Drover, and what does it learn from a refusal?
-import { ApiError, errorOf, notDrover, UnreachableError } from "../../client/errors.ts";
+import { errorOf, notDrover, UnreachableError } from "../../client/errors.ts";
 import { type Call, pathOf } from "../../client/transport/call.ts";
 import { type AnswerOf, callOf, type InputOf, type OperationId } from "../../client/transport/call-of.ts";
 
 export { ApiError, UnreachableError } from "../../client/errors.ts";
 export type { Call } from "../../client/transport/call.ts";
 export { type AnswerOf, callOf, type InputOf, type OperationId } from "../../client/transport/call-of.ts";
+export { isTemporary } from "./temporary.ts";
 
 let onSignedOut: (why: string) => void = () => {};
 
@@ -55,9 +56,4 @@ export async function ask<Id extends OperationId>(
     signal?.throwIfAborted();
     throw error instanceof SyntaxError ? notDrover(response) : new UnreachableError(location.origin, error);
   }
-}
-
-/** Whether the same call can succeed later: nothing answered, or the answer was "not now". */
-export function isTemporary(error: unknown): boolean {
-  return error instanceof UnreachableError || (error instanceof ApiError && error.temporary);
 }

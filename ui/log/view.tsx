@@ -1,48 +1,198 @@
-// The last lines of a task's output.
+// The output of a task: which attempt and stream the address names, and what can be done with it.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus } from "../../src/generated/api.ts";
 import { isTerminal } from "../../src/shared/run-state.ts";
-import { callOf, send } from "../api/send.ts";
-import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
-import { Long } from "../parts/scroll.tsx";
-import { queryOf, withQuery } from "../router/place.ts";
-import { useLoad } from "../store/load.ts";
+import { Nothing, Trouble } from "../parts/problem.tsx";
+import { go, place, queryOf, withQuery } from "../router/place.ts";
+import { isVisible } from "../store/clock.ts";
+import { placeIn } from "./bytes/place.ts";
+import { LogPane } from "./pane/log-pane.ts";
+import { LogSearch } from "./pane/log-search.ts";
+import { statusText } from "./pane/status.ts";
+import { type LogName, rawPath } from "./read/log-call.ts";
+import type { TextRow } from "./view/drawn.ts";
+import { Find } from "./view/find.tsx";
+import { Rows } from "./view/rows.tsx";
 
-const TAIL = "64KiB";
-const EVERY_MS = 2_000;
+/** A hidden page stops reading after this time (ui.md#d13). */
+const HIDDEN_MS = 60_000;
+const STREAMS = ["stdout", "stderr"] as const;
 
-/** The output of one task, attempt and stream, as the address names them (ui.md#d4). */
+/** The output of a run. The address chooses the task, the stream and the attempt (ui.md#d15). */
 export function LogView({ run }: { run: RunStatus }) {
   const task = queryOf("task") || run.tasks[0]?.name || "main";
   const stream = queryOf("stream") === "stderr" ? "stderr" : "stdout";
-  const attempt = queryOf("attempt");
-  const text = useLoad({
-    key: [run.id, task, attempt, stream].join(" "),
-    version: run.version,
-    everyMs: isTerminal(run.state) ? undefined : EVERY_MS,
-    ask: async (signal) => {
-      const path = { id: run.id, task, stream } as const;
-      const query = { tail: TAIL, attempt: attempt || undefined };
-      return await (await send(callOf("getRunLog", { path, query }, { signal }))).text();
-    },
-  });
+  const chosen = queryOf("attempt");
+  const known = run.tasks.find(({ name }) => name === task);
+  const attempts = known?.attempts.map(({ id }) => id.slice(id.lastIndexOf("/") + 1)) ?? [];
+  const latest = attempts.at(-1);
+  // The latest one when the view was opened: a restart must not take away what somebody reads (ui.md#d3).
+  const opened = useMemo(() => latest, [run.id, task, stream, chosen, latest === undefined]);
+  const attempt = chosen || opened;
+  return (
+    <section class="log-page" aria-label="Output">
+      <Tabs label="Streams" name="stream" items={STREAMS} chosen={stream} />
+      {run.tasks.length > 1 && (
+        <Tabs label="Tasks" name="task" items={run.tasks.map(({ name }) => name)} chosen={task} />
+      )}
+      {attempts.length > 1 && (
+        <Tabs label="Attempts" name="attempt" items={attempts} chosen={attempt ?? ""} />
+      )}
+      {attempt === undefined ? (
+        <Nothing why={`${task} has not been started yet, so it has no output.`} />
+      ) : (
+        <Output
+          key={[run.id, task, stream, attempt].join(" ")}
+          name={{ run: run.id, task, stream, attempt }}
+          goesOn={chosen === "" && !isTerminal(run.state)}
+        />
+      )}
+    </section>
+  );
+}
+
+/** Links to other values of the address. What is about bytes of one output does not go along. */
+function Tabs(props: { label: string; name: string; items: readonly string[]; chosen: string }) {
+  const { label, name, items, chosen } = props;
+  const rest = { tab: "log", b: undefined, l: undefined };
+  const others = name === "attempt" ? rest : { ...rest, attempt: undefined };
+  return (
+    <nav class="tabs" aria-label={label}>
+      {items.map((item) => (
+        <a
+          key={item}
+          href={withQuery({ ...others, [name]: item })}
+          aria-current={item === chosen ? "page" : undefined}
+        >
+          {item}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** The output of one attempt, and of those that follow it while somebody looks (ui.md#d4). */
+function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
+  const pane = useMemo(() => new LogPane(name, { goesOn }), []);
+  const search = useMemo(() => new LogSearch(pane), [pane]);
+  const wraps = useSignal(true);
+  useEffect(() => {
+    open(pane);
+    const stop = whileHidden(pane);
+    return () => {
+      stop();
+      search.close();
+      pane.close();
+    };
+  }, [pane, search]);
+  useSignalEffect(() => goToLinked(pane));
+  const status = pane.status.value;
   return (
     <>
-      <nav class="tabs" aria-label="Streams">
-        {["stdout", "stderr"].map((one) => (
-          <a
-            key={one}
-            href={withQuery({ tab: "log", stream: one })}
-            aria-current={one === stream ? "page" : undefined}
-          >
-            {one}
-          </a>
-        ))}
-      </nav>
-      <Trouble error={text.error} again={text.again} />
-      <Settled isStale={text.isStale}>
-        {text.value === "" && <Nothing why={`${task} has written nothing to ${stream}.`} />}
-        {text.value && <Long label={`${stream} of ${task}`} text={text.value} />}
-      </Settled>
+      <Tools name={name} pane={pane} wraps={wraps.value} onWrap={(on) => (wraps.value = on)} />
+      <Find search={search} />
+      <p class="log-status" role="status">
+        {statusText(status)}
+      </p>
+      {pane.note.value !== "" && <p role="status">{pane.note}</p>}
+      {status.is === "failed" && <Trouble error={status.error} again={() => pane.showEnd()} />}
+      <Rows
+        pane={pane}
+        label={`${name.stream} of ${name.task}`}
+        wraps={wraps.value}
+        hrefOf={hrefOf}
+        onExtend={extend}
+        isMarked={(row) => isLinked(row) || isFound(row, search)}
+      />
     </>
   );
+}
+
+interface ToolsProps {
+  name: LogName;
+  pane: LogPane;
+  wraps: boolean;
+  onWrap: (on: boolean) => void;
+}
+
+function Tools({ name, pane, wraps, onWrap }: ToolsProps) {
+  const isFollowing = pane.position.value.is === "end";
+  const rows = pane.status.value.is === "live" ? (pane.newRows.value ?? 0) : 0;
+  return (
+    <div class="log-tools">
+      <button type="button" onClick={() => pane.showBytes(0, 1)}>
+        Beginning
+      </button>
+      <button type="button" onClick={() => pane.resume()} disabled={isFollowing}>
+        {rows > 0 ? `${rows.toLocaleString("en")} new ${rows === 1 ? "line" : "lines"}` : "End"}
+      </button>
+      <label>
+        <input
+          type="checkbox"
+          checked={wraps}
+          onChange={({ currentTarget }) => onWrap(currentTarget.checked)}
+        />{" "}
+        Wrap long lines
+      </label>
+      <a href={rawPath(name)} download={`${name.run}-${name.task}-${name.attempt}-${name.stream}.log`}>
+        Raw
+      </a>
+    </div>
+  );
+}
+
+/** Opens what the address names: bytes, lines, or the end (ui.md#d1). */
+function open(pane: LogPane): void {
+  const wanted = placeIn(place.peek().query);
+  if (wanted === undefined) pane.showEnd();
+  else if (wanted.unit === "bytes") pane.showBytes(wanted.from, wanted.to);
+  else pane.showLines(wanted.from, wanted.to);
+}
+
+/** Pauses a pane once the page has been hidden for a minute. Returns what ends this. */
+function whileHidden(pane: LogPane): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = isVisible.subscribe((visible) => {
+    clearTimeout(timer);
+    if (visible) pane.unpause();
+    else timer = setTimeout(() => pane.pause(), HIDDEN_MS);
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
+
+/** Follows the address, which Back and links change. */
+function goToLinked(pane: LogPane): void {
+  const wanted = placeIn(place.value.query);
+  const isOpen = pane.document.peek().sections.some(({ window }) => window.to > window.from);
+  if (wanted?.unit === "bytes" && isOpen) pane.goTo(queryOf("attempt") || pane.shown().attempt, wanted);
+}
+
+/** The address of a row: its bytes, which are the same for ever (ui.md#d8). */
+function hrefOf({ attempt, from, to }: Pick<TextRow, "attempt" | "from" | "to">): string {
+  return withQuery({ tab: "log", attempt, b: `${from}-${to}`, l: undefined });
+}
+
+/** Links to the bytes from the linked ones to this row. */
+function extend({ attempt, from, to }: TextRow): void {
+  const linked = placeIn(place.peek().query);
+  const isSame = linked?.unit === "bytes" && queryOf("attempt") === attempt;
+  const range = isSame ? { from: Math.min(linked.from, from), to: Math.max(linked.to, to) } : { from, to };
+  go(hrefOf({ attempt, ...range }));
+}
+
+function isLinked({ attempt, from, to, line }: TextRow): boolean {
+  const linked = placeIn(place.value.query);
+  const of = queryOf("attempt");
+  if (linked === undefined || (of !== "" && of !== attempt)) return false;
+  if (linked.unit === "bytes") return from < linked.to && to > linked.from;
+  return line !== undefined && line >= linked.from && line <= linked.to;
+}
+
+function isFound({ attempt, from, to }: TextRow, { found }: LogSearch): boolean {
+  const { hit, attempt: inAttempt } = found.value ?? {};
+  return hit !== undefined && attempt === inAttempt && from < hit.to && to > hit.from;
 }

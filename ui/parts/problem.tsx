@@ -44,6 +44,8 @@ function adviceOf({ code, status, temporary, instance }: ApiError): string {
       return "Check the name in the address. What has ended long ago is not kept.";
     case "expired_run":
       return "It has ended, and is not kept any more. The pool's retention says how long runs are kept.";
+    case "expired_logs":
+      return "The pool's retention says how long output is kept.";
     case "unauthorized":
       return "Sign in again.";
     default:

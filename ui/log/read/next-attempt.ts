@@ -1,0 +1,36 @@
+// Which attempt of a task comes after one that has ended, and can there be one?
+import { ask } from "../../api/send.ts";
+import { isTemporary } from "../../api/temporary.ts";
+
+/** How long one question waits for a change. */
+const WAIT = "30s";
+
+/**
+ * Waits for the attempt after `last` (ui.md#d3). Undefined if none can follow. Only the latest attempts are
+ * kept: if `last` is not among them, the oldest kept one comes next. Throws what is final, and the signal's
+ * reason.
+ */
+export async function nextAttempt(
+  { run, task, last }: { run: string; task: string; last: string },
+  signal: AbortSignal,
+  pause: (failures: number) => Promise<void>,
+): Promise<string | undefined> {
+  for (let failures = 0; ; ) {
+    try {
+      const { tasks } = await ask("getRun", { path: { id: run } }, signal);
+      const known = tasks.find(({ name }) => name === task);
+      const names = known?.attempts.map(({ id }) => id.slice(id.lastIndexOf("/") + 1)) ?? [];
+      const next = names[names.indexOf(last) + 1];
+      if (next !== undefined) return next;
+      if (known === undefined || known.phase === "dead") return undefined;
+      const seen = Math.max(0, ...tasks.flatMap(({ events }) => events.map(({ seq }) => seq)));
+      await ask("listRunEvents", { path: { id: run }, query: { after: String(seen), wait: WAIT } }, signal);
+      failures = 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isTemporary(error)) throw error;
+      failures += 1;
+      await pause(failures);
+    }
+  }
+}
