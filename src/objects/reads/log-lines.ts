@@ -17,9 +17,10 @@ export function readLine(store: LogStore, state: Existing, request: LineRequest)
   refuseGone(state, droverNow());
   const nothing = { from: 0, to: 0, line: 1 };
   if (attempt === null) return { attempt: null, stored: 0, ...nothing };
-  const log = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const { id } = attempt;
+  const log = (record.logs[id] ?? NO_LOGS)[request.stream];
   const { stored } = log;
-  const stretchAt = (offset: number) => store.lineStretchAt(log, attempt, request.stream, offset);
+  const stretchAt = (offset: number) => store.lineStretchAt(log, id, request.stream, offset);
   const found =
     "line" in request
       ? stretchOfLine(stretchAt, stored, request.line)
@@ -32,5 +33,5 @@ export function readLine(store: LogStore, state: Existing, request: LineRequest)
           to: found.from + found.length,
           line: found.lines === undefined ? null : found.lines + 1,
         };
-  return { attempt: shortName(attempt), stored, ...shown };
+  return { attempt: shortName(id), stored, ...shown };
 }
