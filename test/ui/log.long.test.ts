@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { strikeWorkerd } from "../crash/support/strikes.ts";
+import { poolConfigOf } from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 import { numbersOf, rowsOf, rowTops, scrollBy, scrollTo, statusOf } from "./support/log.ts";
@@ -211,6 +212,21 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await page.locator(".log-row", { hasText: "20" }).waitFor();
     await page.goto(`${at.url}/ui/runs/${id}?tab=log&b=5000-5010`);
     await page.getByText("The link names byte 5000, and this output has fewer.").waitFor();
+    await close();
+  });
+
+  test("D8: a link to output that is not kept any more says so, and why (ui.md#d8)", async () => {
+    const config = await poolConfigOf(at);
+    await at.json(201, "PUT", "/v1/pools/brief", { ...config, retention: { runs: "1h", logs: "1s" } });
+    const id = await ended("echo gone; exit 1", { pool: "brief" });
+    await until("its output is gone", async () => {
+      return (await at.call("GET", `/v1/runs/${id}/logs/main/stdout`)).status === 410;
+    });
+    const { page, close } = await at.open(`/ui/runs/${id}?tab=log&attempt=1.1&b=0-5`);
+    const alert = page.locator(".log-page").getByRole("alert");
+    await alert.getByText(/were deleted at .* retention/).waitFor();
+    await alert.getByText("The pool's retention says how long output is kept.").waitFor();
+    expect(await page.locator(".log-row").count()).toBe(0);
     await close();
   });
 
