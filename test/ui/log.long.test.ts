@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { strikeWorkerd } from "../crash/support/strikes.ts";
+import { poolConfigOf } from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 import { numbersOf, rowsOf, rowTops, scrollBy, scrollTo, statusOf } from "./support/log.ts";
@@ -143,23 +144,28 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
   test("D6: only the end of a large log is fetched, and only visible rows exist (ui.md#d6)", async () => {
     const id = await ended("seq 1 1250000; exit 1");
     const { page, close } = await at.open("/ui/runs");
-    const bytes: Promise<number>[] = [];
-    page.on("requestfinished", (request) => {
-      if (request.url().includes("/logs/"))
-        bytes.push(request.sizes().then((sizes) => sizes.responseBodySize));
+    /** What each request about output asks for: a tail, a range, or everything. */
+    const spans: string[] = [];
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      const span = request.headers().range ?? searchParams.get("tail") ?? "everything";
+      if (pathname.includes("/logs/")) spans.push(span);
     });
     await page.goto(`${at.url}/ui/runs/${id}`);
     await until("the end is shown", async () => (await lastRow(page)) === "1250000");
-    await until("the answer is complete", () => bytes.length > 0);
-    const fetched = (await Promise.all(bytes)).reduce((sum, size) => sum + size, 0);
-    expect(fetched).toBeGreaterThan(100_000);
-    expect(fetched).toBeLessThan(2_000_000);
+    expect(spans).toEqual([String(272 * 1024)]);
     expect(await page.locator(".log-row").count()).toBeLessThan(300);
     await until("earlier lines are read", async () => {
       await scrollTo(page, 0);
       return Number((await rowsOf(page))[0]) < 1_200_000;
     });
     expect(await page.locator(".log-row").count()).toBeLessThan(300);
+    // What is read next is a range of at most a mebibyte.
+    const lengths = spans.slice(1).map((span) => {
+      const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(span) ?? [];
+      return Number(to) + 1 - Number(from);
+    });
+    expect(Math.max(...lengths)).toBe(1024 * 1024);
     await close();
   });
 
@@ -211,6 +217,21 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await page.locator(".log-row", { hasText: "20" }).waitFor();
     await page.goto(`${at.url}/ui/runs/${id}?tab=log&b=5000-5010`);
     await page.getByText("The link names byte 5000, and this output has fewer.").waitFor();
+    await close();
+  });
+
+  test("D8: a link to output that is not kept any more says so, and why (ui.md#d8)", async () => {
+    const config = await poolConfigOf(at);
+    await at.json(201, "PUT", "/v1/pools/brief", { ...config, retention: { runs: "1h", logs: "1s" } });
+    const id = await ended("echo gone; exit 1", { pool: "brief" });
+    await until("its output is gone", async () => {
+      return (await at.call("GET", `/v1/runs/${id}/logs/main/stdout`)).status === 410;
+    });
+    const { page, close } = await at.open(`/ui/runs/${id}?tab=log&attempt=1.1&b=0-5`);
+    const alert = page.locator(".log-page").getByRole("alert");
+    await alert.getByText(/were deleted at .* retention/).waitFor();
+    await alert.getByText("The pool's retention says how long output is kept.").waitFor();
+    expect(await page.locator(".log-row").count()).toBe(0);
     await close();
   });
 

@@ -169,7 +169,7 @@ export function killIfThere(pid: number): void {
 }
 
 /** The configuration of the pool `default`, with its provider's secret, which is never shown. */
-export async function poolConfigOf(running: RunningDrover): Promise<Json> {
+export async function poolConfigOf(running: Pick<RunningDrover, "json" | "stateDir">): Promise<Json> {
   const { config } = await running.json(200, "GET", "/v1/pools/default");
   const { providerSecret } = JSON.parse(readFileSync(join(running.stateDir, "up.json"), "utf8"));
   return { ...config, provider: { ...config.provider, secret: providerSecret } };

@@ -342,8 +342,10 @@ function spoil(
     case "unknown-query": {
       const name = from(["unknown", "__proto__", "constructor", "%00", "a%5Bb%5D", "WAIT"]);
       draft.query.push([name, "1"]);
-      // A person may follow a link to this address with a tracker's parameters in it.
-      return operation.path.includes("/v1/hosts/{worker}/join") || operation.path === "/"
+      // A person may follow a link to this address with a tracker's parameters in it. The query of a page of
+      // the dashboard is for a script there.
+      return operation.path.includes("/v1/hosts/{worker}/join") ||
+        /^\/(?:ui(?:\/\{|$)|$)/.test(operation.path)
         ? { as: "open" }
         : { as: "refused", where: `?${decodeURIComponent(name)}` };
     }
