@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+
+describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
+  let at: Dashboard;
+  let id: string;
+  beforeAll(async () => {
+    at = await startDashboard();
+    id = await at.fill();
+  });
+  afterAll(() => at?.stop());
+
+  test("lead from page to page, through rows, and to the question of an abort", async () => {
+    const { page, close } = await at.open("/ui");
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.keyboard.type("gr");
+    await page.getByRole("row").filter({ hasText: id }).waitFor();
+    await page.keyboard.type("j");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${at.url}/ui/runs/${id}`);
+    await page.getByRole("button", { name: "Abort" }).waitFor();
+    await page.keyboard.type("a");
+    await page.getByRole("dialog", { name: `Abort ${id}?` }).waitFor();
+    // Keys do nothing while a question is open.
+    await page.keyboard.type("gn");
+    expect(page.url()).toBe(`${at.url}/ui/runs/${id}`);
+    await close();
+  });
+
+  test("are shown by ?, and those of one letter can be turned off, in this browser for good", async () => {
+    const { page, close } = await at.open("/ui");
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.keyboard.type("?");
+    const sheet = page.getByRole("dialog", { name: "Keys" });
+    await sheet.getByText("abort the run").waitFor();
+    await sheet.getByRole("checkbox").uncheck();
+    await page.keyboard.press("Escape");
+    await page.reload();
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.keyboard.type("gr");
+    await page.getByRole("link", { name: "Workers" }).click();
+    await page.getByRole("heading", { name: "Workers" }).waitFor();
+    // The keys would have led to the runs, from which Back would not lead to Now.
+    await page.goBack();
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await close();
+  });
+
+  test("belong to a field while somebody types into it", async () => {
+    const { page, close } = await at.open("/ui/runs");
+    await page.getByRole("row").filter({ hasText: id }).waitFor();
+    await page.keyboard.type("/");
+    await page.keyboard.type("gw?");
+    expect(await page.getByLabel("Text").inputValue()).toBe("gw?");
+    expect(page.url()).toBe(`${at.url}/ui/runs`);
+    await close();
+  });
+});
