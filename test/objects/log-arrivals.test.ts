@@ -80,7 +80,7 @@ test("rows of an older version, and bytes of an older agent, have no times (comp
   const rows = await runInDurableObject(bindings.ALLOCATION.getByName("first"), (_object, { storage }) =>
     [...storage.kv.list({ prefix: "log/" })].map(([, value]) => value),
   );
-  expect(rows).toEqual([new Uint8Array([97, 98]), { length: 10 }]);
+  expect(rows).toEqual([new Uint8Array([97, 98]), { length: 10, lines: 0 }]);
   expect(order(await ask())).toEqual(["out 0-2?", "out 2-12?", "err 0-1?"]);
   expect(order(await ask({ since: Date.now() + 60_000 }))).toEqual(["out 0-2?", "out 2-12?", "err 0-1?"]);
 });
