@@ -53,7 +53,8 @@ describe("S5: nothing in the document is untyped", () => {
     const { additionalProperties: any } = { additionalProperties: true };
     const isOpen = ({ additionalProperties: more }: Json) =>
       isMany(more) || more === any || (typeof more === "object" && Object.keys(more).length === 0);
-    expect(placesOf(isOpen)).toEqual([]);
+    // An item of a backup may be of a version that knows more fields (backup.md#restore).
+    expect(placesOf(isOpen)).toEqual(["#/components/schemas/RestoredItem"]);
   });
 
   test("the spec of a run that is read is the one of a submission, in every state", () => {
