@@ -221,7 +221,7 @@ describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () 
     const env = { DROVER_URL: other, DROVER_TOKEN: before.DROVER_ADMIN_TOKEN ?? "" };
     const stopped = await at.drover(["deploy", "--yes"], env);
     expect(said(stopped)).toMatch(
-      /^125\n.*uploaded to https:\/\/drover\.acme\.workers\.dev, and the Drover that/s,
+      /^125\n.*(?:uploaded to https:\/\/drover\.acme\.workers\.dev, and the Drover that|which bucket this)/s,
     );
     expect(secretsThere()).toEqual(before);
     expect(existsSync(join(at.home, ".config/drover/config"))).toBe(false);

@@ -83,7 +83,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await dialog.getByText(`drover abort ${id}`).waitFor();
     const command = (await dialog.getByText(/^curl /).textContent()) ?? "";
     execFileSync("sh", ["-c", command], { env: { ...process.env, DROVER_TOKEN: at.token }, stdio: "pipe" });
-    await dialog.getByRole("button", { name: "Cancel" }).click();
+    // The question closes by itself, since there is nothing left to abort.
     await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
     await close();
   });
