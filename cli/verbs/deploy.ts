@@ -1,7 +1,9 @@
 // `drover deploy`: makes or upgrades a control plane at Cloudflare.
+
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { durationMs } from "../../src/shared/duration.ts";
+import type { DeployFlags } from "../deploy/command.ts";
 import { path, positiveDuration } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 
@@ -27,17 +29,8 @@ Examples:
 const WORKER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$/;
 const DOMAIN = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/;
 
-interface Flags {
-  name: string;
-  account?: string;
-  domain?: string;
-  bucket?: string | false;
-  rotateToken?: boolean;
-  tokenFile?: string;
-  backup: boolean;
-  force?: boolean;
-  dryRun?: boolean;
-  yes?: boolean;
+/** The flags as they are typed: a duration is text. */
+interface Flags extends Omit<DeployFlags, "waitMs"> {
   wait: string;
 }
 

@@ -84,6 +84,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     const command = (await dialog.getByText(/^curl /).textContent()) ?? "";
     execFileSync("sh", ["-c", command], { env: { ...process.env, DROVER_TOKEN: at.token }, stdio: "pipe" });
     // The question closes by itself, since there is nothing left to abort.
+    await dialog.waitFor({ state: "hidden" });
     await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
     await close();
   });
