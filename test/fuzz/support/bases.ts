@@ -87,6 +87,15 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       lifetime: "30m",
     },
   ],
+  // Each item is judged by itself: one that lacks a field is refused for that.
+  "POST /v1/restore": () => [
+    {
+      madeAt: new Date().toISOString(),
+      tokens: [{ name: "laptop", project: "default" }],
+      trustRules: [{ name: "ci", project: "default" }],
+      dryRun: true,
+    },
+  ],
   "POST /v1/projects": () => [{ name: `fuzz-${crypto.randomUUID().slice(0, 8)}` }],
   "POST /v1/oidc/exchange": () => [
     { token: "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpLmV4YW1wbGUuY29tL2IifQ.AAAA", rule: "ci" },

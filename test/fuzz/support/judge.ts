@@ -94,11 +94,7 @@ function expectedFaults(expected: Expectation, problem: Json, { status }: Reply)
   if (expected.as !== "refused") return [];
   if (code !== "invalid_request") return [`${status} ${code} instead of an error at "${expected.where}"`];
   const pointers: string[] = (problem.errors ?? []).map(({ pointer }: Json) => pointer);
-  // What is restored is judged item by item, and any other field of the item may be named.
-  const list = /^\/(?:tokens|trustRules)\//.exec(expected.where)?.[0];
-  const isNamed = (pointer: string) =>
-    isAt(pointer, expected.where) || (list !== undefined && pointer.startsWith(list));
-  const named = pointers.some(isNamed);
+  const named = pointers.some((pointer) => isAt(pointer, expected.where));
   return named ? [] : [`"${expected.where}" is wrong, and ${JSON.stringify(pointers.slice(0, 5))} are named`];
 }
 
