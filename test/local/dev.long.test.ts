@@ -10,7 +10,7 @@ import { type Context, leftOf } from "./support/up-process.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** What a build reads. */
-const FOLDERS = "agent archive bin cli client disk local posix scripts src".split(" ");
+const FOLDERS = "agent archive bin cli client disk local posix scripts src ui".split(" ");
 const SOURCES = [...FOLDERS, "package.json", "wrangler.toml"];
 const CONFIGS = ["tsconfig.base.json", "tsconfig.client.json"];
 
