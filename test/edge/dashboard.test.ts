@@ -1,6 +1,3 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Server, startServer } from "./support/server.ts";
 
@@ -53,47 +50,5 @@ describe("GET /ui: the dashboard (ui.md#security)", () => {
   test("has no other files", async () => {
     expect((await edge.send("GET", "/ui/files/package.json", {})).status).toBe(404);
     expect((await edge.send("GET", "/ui/files/..%2Findex.html", {})).status).toBe(404);
-  });
-});
-
-const FILES = join(import.meta.dirname, "../../dist/assets/ui/files");
-const KB = 1_000;
-
-/** The bytes of a file as they travel. */
-function packed(name: string): number {
-  return gzipSync(readFileSync(join(FILES, name)), { level: 9 }).byteLength;
-}
-
-/** The files that a script loads with itself, and those that it may load later. */
-function importsOf(name: string): { now: string[]; later: string[] } {
-  const text = readFileSync(join(FILES, name), "utf8");
-  const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, file]) => file ?? "");
-  return {
-    now: found(/(?:from|import)"\.\/([\w.-]+\.js)"/g),
-    later: found(/import\("\.\/([\w.-]+\.js)"\)/g),
-  };
-}
-
-function withImports(name: string, known = new Set<string>()): Set<string> {
-  if (known.has(name)) return known;
-  known.add(name);
-  for (const next of importsOf(name).now) withImports(next, known);
-  return known;
-}
-
-describe("the size of the dashboard (ui.md#size)", () => {
-  const first = withImports("main.js");
-  const sum = (names: Iterable<string>) => [...names].reduce((bytes, name) => bytes + packed(name), 0);
-  const shell = sum(first) + packed("style.css") + packed("../index.html");
-  const views = [...first].flatMap((name) => importsOf(name).later);
-
-  test("the views are loaded by themselves", () => {
-    expect(views.length).toBeGreaterThanOrEqual(7);
-    expect(readdirSync(FILES)).toEqual(expect.arrayContaining(views));
-  });
-
-  test.each(views)("with %s it has at most 45 kB gzip", (view) => {
-    const more = [...withImports(view)].filter((name) => !first.has(name));
-    expect(shell + sum(more)).toBeLessThanOrEqual(45 * KB);
   });
 });

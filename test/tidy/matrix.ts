@@ -96,7 +96,7 @@ export const MATRIX: Zone[] = [
       "client/transport/call-of.ts",
     ],
     types: [],
-    packages: ["preact", "@preact/signals", "anser"],
+    packages: ["preact", "@preact/signals", "anser", "uplot"],
   },
   {
     of: "local/",

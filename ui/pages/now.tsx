@@ -10,7 +10,7 @@ import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useChosenPool } from "../store/pools.ts";
 import { useRate } from "../store/rate.ts";
-import { HoldOffs } from "./pool.tsx";
+import { HoldOffs } from "./hold-offs.tsx";
 import { countsOf } from "./pools.tsx";
 import { RunTable } from "./runs/table.tsx";
 

@@ -1,15 +1,16 @@
 // The page of one pool: its queue, its machines, what holds it back, its costs, and its configuration.
 import type { PoolView } from "../../src/generated/api.ts";
 import { ask } from "../api/send.ts";
+import { Fleet } from "../fleet/fleet.tsx";
 import { perHour } from "../parts/price.ts";
 import { Settled, Trouble } from "../parts/problem.tsx";
 import { Long } from "../parts/scroll.tsx";
-import { Heads } from "../parts/table.tsx";
-import { Moment, took } from "../parts/time.tsx";
+import { took } from "../parts/time.tsx";
 import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useFollowed } from "../store/pools.ts";
 import { useRate } from "../store/rate.ts";
+import { HoldOffs } from "./hold-offs.tsx";
 import { countsOf } from "./pools.tsx";
 import { WorkerTable } from "./workers.tsx";
 
@@ -39,7 +40,8 @@ export function Pool({ item: name = "" }: { item: string | undefined }) {
         <Settled isStale={loaded.isStale}>
           <Facts pool={pool} />
           <HoldOffs pool={pool} />
-          <h2>Machines</h2>
+          <Fleet pool={pool} />
+          <h2>Machines now</h2>
           {workers.items.length === 0 ? <p>None.</p> : <WorkerTable items={workers.items} />}
           {workers.next !== null && <a href={`/ui/workers?pool=${encodeURIComponent(name)}`}>All machines</a>}
           <h2>Configuration</h2>
@@ -78,31 +80,5 @@ function Facts({ pool: { name, queue, runs, workers, spend, leaving } }: { pool:
         {perHour(spend?.worstPerHour)}
       </dd>
     </dl>
-  );
-}
-
-/** What holds a pool back: refusals of its cloud, with the time of the next try. */
-export function HoldOffs({ pool: { holdOffs, cloudError } }: { pool: PoolView }) {
-  if (holdOffs.length === 0 && cloudError === null) return null;
-  return (
-    <section aria-label="What holds the pool back">
-      <h2>Held back</h2>
-      {cloudError !== null && <p class="trouble">{cloudError}</p>}
-      {holdOffs.length > 0 && (
-        <table>
-          <Heads of={["What", "Why", "Next try", "Details"]} />
-          <tbody>
-            {holdOffs.map(({ scope, cause, until, reason }) => (
-              <tr key={`${scope} ${cause}`}>
-                <td>{scope}</td>
-                <td>{cause}</td>
-                <td>{until === null ? "when the configuration changes" : <Moment at={until} />}</td>
-                <td>{reason}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
   );
 }

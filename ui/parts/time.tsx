@@ -40,6 +40,7 @@ export function took(ms: number): string {
   return parts.slice(0, 2).join("");
 }
 
-function utc(at: string): string {
+/** An instant as people read it, in UTC. */
+export function utc(at: string): string {
   return `${at.replace("T", " ").replace(/(?:\.\d+)?Z$/, "")} UTC`;
 }

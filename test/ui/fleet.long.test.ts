@@ -1,0 +1,264 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { GoneWorker, HistoryItem, PoolSample } from "../../src/generated/api.ts";
+import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+
+const MINUTE = 60_000;
+const PATH = "/ui/pools/default";
+
+/** The names of the bars, which say all that the bars show. */
+const names = (page: Page): Promise<string[]> =>
+  page
+    .locator(".gantt ol li a")
+    .evaluateAll((links) => links.map((link) => link.getAttribute("aria-label") ?? ""));
+/** The rows of the table of machines, cell by cell. */
+const rows = (page: Page): Promise<string[][]> =>
+  page
+    .locator(".machines tbody tr")
+    .evaluateAll((all) => all.map((row) => [...row.children].map(({ textContent }) => textContent ?? "")));
+/** The boxes that are drawn for a part of the first bar, in minutes before now. */
+async function boxes(page: Page, kind: string, minutes: number): Promise<number[][]> {
+  const path = page.locator(".gantt ol li svg").first().locator(`.part.${kind}`);
+  const drawn = (await path.getAttribute("d")) ?? "";
+  const width = Number(await page.locator(".gantt ol li svg").first().getAttribute("width"));
+  return [...drawn.matchAll(/M(\d+) .*?H(\d+)/g)].map(([, ...ends]) =>
+    ends.map((px) => Math.round((Number(px) / width - 1) * minutes)),
+  );
+}
+
+describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () => {
+  let at: Dashboard;
+  let gone: GoneWorker;
+  let live: string;
+  beforeAll(async () => {
+    at = await startDashboard();
+    await at.until(await at.run("true"), "done");
+    const first = (await at.json(200, "GET", "/v1/workers")).items[0].id;
+    await at.json(200, "POST", `/v1/workers/${first}/kill`);
+    for (;;) {
+      const { items } = await at.json(200, "GET", "/v1/pools/default/gone-workers");
+      if (items.length > 0) {
+        gone = items[0];
+        break;
+      }
+    }
+    await at.fill();
+    const { items } = await at.json(200, "GET", "/v1/workers?state=running");
+    live = items[0].id;
+    await at.run("true");
+  });
+  afterAll(() => at?.stop());
+
+  test("D17: each machine has a bar that keys reach, and whose name says it all (ui.md#d17)", async () => {
+    const { page, close } = await at.open(`${PATH}?range=1h`);
+    await page.locator(".gantt ol li").nth(1).waitFor();
+    const [first = "", second = ""] = await names(page);
+    expect(first).toMatch(
+      new RegExp(`^${gone.id}, local, gone; asked .* UTC, gone .* UTC; booting .*; cost 0.00$`),
+    );
+    expect(second).toMatch(
+      new RegExp(`^${live}, local, running; asked .* UTC; booting .*running .*; cost 0.00$`),
+    );
+    await page.getByRole("link", { name: "Tables" }).focus();
+    await page.keyboard.press("Tab");
+    const focused = () => page.evaluate<string>("document.activeElement.getAttribute('aria-label')");
+    const walk: string[] = [await focused()];
+    for (const key of ["ArrowDown", "ArrowDown", "Home", "End", "ArrowUp", "ArrowDown"]) {
+      await page.keyboard.press(key);
+      walk.push(await focused());
+    }
+    expect(walk).toEqual([first, second, second, first, second, first, second]);
+    expect(await page.locator(".gantt .told").textContent()).toBe(second);
+    // Only one of the bars is on the way of Tab.
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.closest('.gantt')")).toBeNull();
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${at.url}/ui/workers/${live}`);
+    await page.goBack();
+    await page.locator(".gantt ol li").nth(1).waitFor();
+    await page.locator(".gantt ol li").first().hover();
+    await page.locator(".gantt .told").filter({ hasText: gone.id }).waitFor();
+    await close();
+  });
+
+  test("D17: the table says what the picture says, and the totals are numbers (ui.md#d17)", async () => {
+    const { page, close } = await at.open(`${PATH}?range=1h`);
+    await page.locator(".gantt ol li").nth(1).waitFor();
+    const [first] = await names(page);
+    await page.getByRole("link", { name: "Tables" }).click();
+    await page.locator(".machines").waitFor();
+    expect(page.url()).toBe(`${at.url}${PATH}?range=1h&show=table`);
+    const [[id, type, state, asked, end, times, cost] = [], other = []] = await rows(page);
+    expect(`${id}, ${type}, ${state}; asked ${asked}, gone ${end}; ${times}; cost ${cost}`).toBe(first);
+    expect([other[0], other[2], other[4]]).toEqual([live, "running", "–"]);
+    const totals = await page.locator(".totals tfoot tr").textContent();
+    expect(totals).toMatch(/^all21\d+\.\d\d0\.001 running$/);
+    // The queue is a table, too: one run waits.
+    expect(await page.locator(".queue tbody tr").first().locator("td").first().textContent()).toBe("1");
+    await close();
+  });
+
+  test("the lines of the queue are drawn in the colors of the theme, and again when it changes", async () => {
+    const { page, close } = await at.open(`${PATH}?range=1h`, { colorScheme: "light" });
+    await page.locator(".chart canvas").nth(1).waitFor();
+    const grid = () =>
+      page.evaluate<string>("getComputedStyle(document.querySelector('.chart .grid')).color");
+    /** Waits until the first chart has pixels of this color. */
+    const has = (color: string) =>
+      page.waitForFunction(
+        `(() => {
+          const { data } = document.querySelector(".chart canvas").getContext("2d")
+            .getImageData(0, 0, 4000, 200);
+          const [r, g, b] = ${JSON.stringify(color.match(/\d+/g)?.map(Number))};
+          for (let i = 0; i < data.length; i += 4)
+            if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) return true;
+          return false;
+        })()`,
+      );
+    const light = await grid();
+    await has(light);
+    await page.emulateMedia({ colorScheme: "dark" });
+    const dark = await grid();
+    expect(dark).not.toBe(light);
+    await has(dark);
+    await page.locator("figcaption").filter({ hasText: "Runs waiting: now 1, at most 1" }).waitFor();
+    await close();
+  });
+
+  test("charts and bars share one cursor, which says what was then", async () => {
+    const { page, close } = await at.open(`${PATH}?range=1h`);
+    await page.locator(".chart canvas").nth(1).waitFor();
+    const box = await page.locator(".gantt ol li svg").first().boundingBox();
+    if (box === null) throw new Error("the bar is not shown");
+    await page.mouse.move(box.x + box.width / 2, box.y + 5);
+    for (const chart of [0, 1]) {
+      await page
+        .locator(".chart figcaption")
+        .nth(chart)
+        .getByText(/UTC: unknown$/)
+        .waitFor();
+      expect(await page.locator(".chart").nth(chart).locator(".u-cursor-x").boundingBox()).toMatchObject({
+        x: expect.closeTo(box.x + box.width / 2, -1),
+      });
+    }
+    await page.mouse.move(box.x + box.width - 1, box.y + 5);
+    await page
+      .locator(".chart figcaption")
+      .first()
+      .getByText(/UTC: 1$/)
+      .waitFor();
+    await close();
+  });
+
+  /** Puts machines, samples and runs of the past, in the API's own form, in place of the real ones. */
+  async function withPast(
+    page: Page,
+    past: { gone: GoneWorker[]; samples?: PoolSample[]; items?: HistoryItem[] },
+  ) {
+    const answer = (route: string, body: unknown) =>
+      page.route(`**/v1/pools/default/${route}?**`, (asked) => asked.fulfill({ json: body }));
+    await answer("gone-workers", { items: past.gone, next: null });
+    if (past.samples) await answer("samples", { items: past.samples, next: null });
+    if (past.items)
+      await answer("history", { items: past.items, next: null, completeSince: new Date(0).toISOString() });
+  }
+
+  test("D17: a time without a look is unknown, in bars, tables and the queue (ui.md#fleet)", async () => {
+    const { page, close } = await at.open("/ui");
+    const nowMs = Date.now();
+    const ago = (minutes: number) => new Date(nowMs - minutes * MINUTE).toISOString();
+    const machine = {
+      ...gone,
+      id: "past",
+      askedAt: ago(50),
+      readyAt: ago(40),
+      endingAt: ago(10),
+      goneAt: ago(8),
+    };
+    const looked = [...Array.from({ length: 26 }, (_, index) => 55 - index), 15, 14, 13, 12, 11, 10, 9, 8];
+    const samples = looked.map((minutes) => {
+      const isRunning = minutes > 32 && minutes <= 35;
+      return {
+        at: ago(minutes),
+        queue: { depth: 3, oldestAgeMs: MINUTE },
+        runs: { pending: 3, running: 0 },
+        workers: { [isRunning ? "running" : "idle"]: 1 },
+        filled: isRunning ? 0.5 : 0,
+      };
+    });
+    const of = { run: "r", worker: "past", project: "default", text: "" };
+    const items = [
+      { ...of, at: ago(35), what: "run_placed" as const },
+      { ...of, at: ago(32), what: "run_ended" as const },
+    ];
+    await withPast(page, { gone: [machine], samples, items });
+    await page.goto(`${at.url}${PATH}?range=1h`);
+    await page.locator(".gantt ol li").first().waitFor();
+    const [name] = await names(page);
+    expect(name).toContain("; booting 10m, running 3m, idle 22m, ending 2m, unknown 5m; cost");
+    expect(await boxes(page, "booting", 60)).toEqual([[-50, -40]]);
+    expect(await boxes(page, "running", 60)).toEqual([[-35, -32]]);
+    expect(await boxes(page, "unknown", 60)).toEqual([[-25, -20]]);
+    expect(await boxes(page, "idle", 60)).toEqual([
+      [-40, -35],
+      [-32, -25],
+      [-20, -10],
+    ]);
+    expect(await boxes(page, "ending", 60)).toEqual([[-10, -8]]);
+    await page.getByRole("link", { name: "Tables" }).click();
+    await page.locator(".machines").getByText("unknown 5m").waitFor();
+    const depths = await page.locator(".queue tbody tr td:nth-child(2)").allTextContents();
+    // A row of two minutes is 20 minutes ago, another one half an hour and more.
+    expect([depths[10], depths[16]]).toEqual(["unknown", "3"]);
+    await close();
+  });
+
+  test("D15: which machine cost most today is the first row by cost, 50 at a time (ui.md#d15)", async () => {
+    const { page, close } = await at.open("/ui");
+    const costs = Array.from({ length: 120 }, (_, index) => (index * 37) % 120);
+    await withPast(page, {
+      gone: costs.map((cost, index) => ({ ...gone, id: `m-${index}`, cost: cost === 7 ? null : cost })),
+    });
+    await page.goto(`${at.url}${PATH}?range=24h`);
+    await page.getByRole("link", { name: "Tables" }).click();
+    await page.getByRole("link", { name: "By cost" }).click();
+    await page.waitForURL(`${at.url}${PATH}?range=24h&show=table&sort=cost`);
+    await page.reload();
+    await page.locator(".machines").waitFor();
+    const found = await rows(page);
+    expect(found.map((row) => row[6])).toEqual(costs.map((_, index) => `${119 - index}.00`).slice(0, 50));
+    await page.getByRole("link", { name: "More" }).click();
+    await page.getByRole("link", { name: "More" }).click();
+    await page.getByText("101–121 of 121").waitFor();
+    // What has no known price is last, and beside the sum.
+    expect((await rows(page)).at(-1)?.[6]).toBe("unknown");
+    expect(await page.locator(".totals tfoot").textContent()).toContain("7133.00, and 1 of unknown price");
+    await close();
+  });
+
+  test("D17: above 200 machines a type has one bar, which leads to them (ui.md#fleet)", async () => {
+    const { page, close } = await at.open("/ui");
+    const many = (count: number, instanceType: string) =>
+      Array.from({ length: count }, (_, index) => ({
+        ...gone,
+        id: `${instanceType}-${index}`,
+        instanceType,
+      }));
+    await withPast(page, { gone: [...many(190, "small"), ...many(40, "big")] });
+    await page.goto(`${at.url}${PATH}?range=1h`);
+    await page.getByText("231 machines are too many for a bar each").waitFor();
+    const all = await names(page);
+    expect(all.map((name) => name.split(",")[0])).toEqual(
+      expect.arrayContaining(["small (190): 190 machines", "big (40): 40 machines", "local (1): 1 machines"]),
+    );
+    await page.locator(".gantt ol li a").filter({ hasText: "big" }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${at.url}${PATH}?range=1h&type=big`);
+    await page.locator(".gantt ol li").nth(39).waitFor();
+    expect(await page.locator(".gantt ol li").count()).toBe(40);
+    await page.goBack();
+    await page.getByText("231 machines").waitFor();
+    await close();
+  });
+});

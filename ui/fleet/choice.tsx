@@ -1,0 +1,23 @@
+// How does a reader choose what the picture shows? By links that leave the page where it is scrolled to.
+import type { ComponentChildren, TargetedMouseEvent } from "preact";
+import { go, withQuery } from "../router/place.ts";
+
+/** A link that changes the query of the address (ui.md#d15). `isChosen`: this is what is shown. */
+export function Choice(props: {
+  to: Record<string, string | undefined>;
+  isChosen?: boolean;
+  children: ComponentChildren;
+}) {
+  const href = withQuery(props.to);
+  return (
+    <a href={href} aria-current={props.isChosen ? "true" : undefined} onClick={(event) => stay(event, href)}>
+      {props.children}
+    </a>
+  );
+}
+
+function stay(event: TargetedMouseEvent<HTMLAnchorElement>, href: string): void {
+  if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(href);
+}

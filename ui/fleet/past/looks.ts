@@ -1,0 +1,45 @@
+// When did Drover look at the pool, and how far does each look reach (ui.md#fleet)?
+import type { PoolSample } from "../../../src/generated/api.ts";
+import type { Span } from "./machine.ts";
+
+/** What one look at the pool told. */
+export interface Look {
+  atMs: number;
+  /** How many machines had runs. */
+  running: number;
+  /** How full these were on average, from 0 to 1; null: unknown. */
+  share: number | null;
+}
+
+/** The time for which a look speaks. */
+export interface Reach extends Span {
+  look: Look;
+}
+
+/**
+ * A pool with anything to see is looked at every five minutes at least (`listPoolSamples`). What is farther
+ * from every look is unknown.
+ */
+export const REACH_MS = 5 * 60_000;
+
+/** The look that a sample is. */
+export function lookOf({ at, workers, filled }: PoolSample): Look {
+  const running = workers.running ?? 0;
+  return { atMs: Date.parse(at), running, share: running === 0 ? null : Math.min(1, filled / running) };
+}
+
+/** What the lists of now say: a look, too. They do not tell how full machines are: the look before did. */
+export function lookNow(running: number, atMs: number, before: Look | undefined): Look {
+  const isNear = before !== undefined && atMs - before.atMs <= REACH_MS;
+  return { atMs, running, share: isNear ? before.share : null };
+}
+
+/** How far each look reaches: half of the way to the next one, and `REACH_MS` at most. `looks`: in order. */
+export function reachesOf(looks: readonly Look[]): Reach[] {
+  return looks.map((look, index) => {
+    const half = (other: Look | undefined) =>
+      other === undefined ? REACH_MS : Math.min(REACH_MS, Math.abs(other.atMs - look.atMs) / 2);
+    const [before, next] = [looks[index - 1], looks[index + 1]];
+    return { look, fromMs: look.atMs - half(before), toMs: look.atMs + half(next) };
+  });
+}
