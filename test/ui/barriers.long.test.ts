@@ -31,6 +31,8 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
       { path: `/ui/workers/${items[0].id}`, shows: "Machine requested" },
       { path: "/ui/pools", shows: "default" },
       { path: "/ui/pools/default", shows: "Configuration" },
+      { path: "/ui?ended=table", shows: "Hour (UTC)" },
+      { path: "/ui/workers?gone=7d&sort=cost", shows: "By cost" },
       { path: "/ui/pools/default?range=1h", shows: "Runs waiting: now 1" },
       { path: "/ui/pools/default?range=1h&show=table&sort=cost", shows: "Machine hours" },
     ];

@@ -18,6 +18,9 @@ export interface LineChart {
   axisPx: number;
 }
 
+/** The line does not touch the upper edge. */
+const HEADROOM = 1.1;
+
 /** What can be done with a chart that is drawn. */
 interface Drawn {
   /** Shows the cursor at this moment, or nowhere. */
@@ -46,7 +49,7 @@ export function drawChart(
     cursor: { y: false, drag: { x: false, y: false, setScale: false } },
     scales: {
       x: { time: false, range: [span.fromMs / 1_000, span.toMs / 1_000] },
-      y: { range: (_, __, most) => [0, Math.max(1, most)] },
+      y: { range: (_, __, most) => [0, Math.max(1, most) * HEADROOM] },
     },
     padding: [8, 0, 0, 0],
     ...partsOf(place, chart),

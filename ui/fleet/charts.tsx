@@ -2,7 +2,6 @@
 import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { took } from "../parts/time.tsx";
-import { NAMES_PX } from "./gantt.tsx";
 import type { Fleet } from "./past/fleet.ts";
 import { linesOf, lookAt, type QueueLook } from "./past/queue.ts";
 import { marksOf, markText } from "./range.ts";
@@ -16,6 +15,7 @@ interface ChartsProps {
   fleet: Fleet;
   markMs: number;
   width: number;
+  namesPx: number;
   cursor: Signal<number | undefined>;
 }
 
@@ -68,18 +68,18 @@ interface ChartProps extends ChartsProps {
 }
 
 function Chart(props: ChartProps) {
-  const { fleet, markMs, width, cursor, title, at, values } = props;
+  const { fleet, markMs, width, namesPx, cursor, title, at, values } = props;
   const place = useRef<HTMLDivElement>(null);
   const fault = useMemo(() => signal(false), []);
   useEffect(() => {
     const ending = new AbortController();
     const draw = async () => {
       const { drawChart } = await import("./chart.ts");
-      if (place.current === null || width <= NAMES_PX || ending.signal.aborted) return;
+      if (place.current === null || width <= namesPx || ending.signal.aborted) return;
       const marks = marksOf(fleet.span, markMs);
       const look = { span: fleet.span, marks, markText: (ms: number) => markText(ms, markMs) };
       const { steps, valueText } = props;
-      const size = { width, height: HEIGHT_PX, axisPx: NAMES_PX };
+      const size = { width, height: HEIGHT_PX, axisPx: namesPx };
       const chart = { ...look, ...size, atSeconds: at, values, steps, valueText };
       const drawn = drawChart(place.current, chart, (atMs) => {
         cursor.value = atMs;

@@ -2,25 +2,26 @@
 import { signal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { PoolSample, PoolView } from "../../src/generated/api.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Settled, Trouble } from "../parts/problem.tsx";
 import { queryOf, withQuery } from "../router/place.ts";
-import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
-import { useRate } from "../store/rate.ts";
 import { QueueCharts } from "./charts.tsx";
-import { Choice } from "./choice.tsx";
 import { Gantt, type Line, linesOfBars } from "./gantt.tsx";
 import { areaOf } from "./past/draw.ts";
 import { barsOf, type Fleet as FleetPast, fleetOf } from "./past/fleet.ts";
 import type { Machine } from "./past/machine.ts";
 import { type TypeSum, typesOf } from "./past/types.ts";
-import { RANGES, type Range, rangeOf } from "./range.ts";
+import { markMsFor, RANGES, type Range, rangeOf } from "./range.ts";
 import { readFleet } from "./read.ts";
 import { costText, MachineTable, QueueTable, Totals } from "./tables.tsx";
 import { useWidth } from "./width.ts";
 
 /** More bars than this say nothing: then there is one for each type. */
 const MOST_BARS = 200;
+/** The pixels of the names beside the bars, where axes of charts are, too. */
+const NAMES_PX = { wide: 176, narrow: 104 };
+const NARROW_PX = 600;
 /** Samples come once a minute; the past of a pool is read from whole tables, so it is not asked for more. */
 const EVERY_MS = 60_000;
 
@@ -33,7 +34,6 @@ export function Fleet({ pool }: { pool: PoolView }) {
   const read = useLoad({
     key,
     everyMs: EVERY_MS,
-    version: useRate(changes.workers, EVERY_MS),
     ask: async (signal) => {
       const before = known.current.key === key ? known.current.samples : [];
       const answer = await readFleet(name, range.lengthMs, before, signal);
@@ -111,17 +111,18 @@ function Pictures({
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place).value;
   const cursor = useMemo(() => signal<number | undefined>(undefined), []);
-  const shared = { markMs: range.markMs, width, cursor };
+  const namesPx = width < NARROW_PX ? NAMES_PX.narrow : NAMES_PX.wide;
+  const shared = { markMs: markMsFor(range, width - namesPx), width, namesPx, cursor };
   const isMany = machines.length > MOST_BARS;
   const lines = useMemo(
     () =>
       isMany
         ? linesOfTypes(typesOf(machines, fleet.span), fleet)
-        : linesOfBars(barsOf(fleet, machines), fleet.span),
+        : linesOfBars(barsOf(fleet, machines), fleet),
     [fleet, machines.length],
   );
   return (
-    <div ref={place} class="fleet">
+    <div ref={place} class="fleet" style={{ "--names": `${namesPx}px` }}>
       <QueueCharts fleet={fleet} {...shared} />
       {isMany && (
         <p>
@@ -145,8 +146,8 @@ function linesOfTypes(types: readonly TypeSum[], { span }: FleetPast): Line[] {
     href: withQuery({ type: sum.type, page: undefined }),
     name: `${sum.type} (${sum.machines})`,
     text:
-      `${sum.type} (${sum.machines}): ${sum.machines} machines, ${sum.most} at most at a time, ` +
-      `${(sum.lifeMs / 3_600_000).toFixed(2)} machine hours; cost ${costText(sum)}`,
+      `${sum.type} (${sum.machines}); at most ${sum.most} at a time; ` +
+      `machine hours ${(sum.lifeMs / 3_600_000).toFixed(2)}; cost ${costText(sum)}`,
     draw: (frame) => <path class="part filled" d={areaOf(sum.steps, sum.most, { ...frame, ...span })} />,
   }));
 }

@@ -4,13 +4,12 @@ import type { ComponentChildren, TargetedKeyboardEvent } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { itemHref } from "../router/place.ts";
 import { type Bar, KINDS, type Kind } from "./past/bars.ts";
-import { boxesOf, type Frame, fillOf, pixelOf } from "./past/draw.ts";
+import { boxesOf, type Frame, fillOf, pixelOf, sharesOf } from "./past/draw.ts";
+import type { Fleet } from "./past/fleet.ts";
 import type { Span } from "./past/machine.ts";
 import { marksOf, markText } from "./range.ts";
 import { barText } from "./words.ts";
 
-/** The pixels of the names beside the pictures. `fleet.css` has the same. */
-export const NAMES_PX = 176;
 const BAR_PX = 18;
 
 /** What a line of the picture is: a link with a name, and what is drawn beside it. */
@@ -24,23 +23,36 @@ export interface Line {
 }
 
 /** The lines of machines, each of which leads to its worker. */
-export function linesOfBars(bars: readonly Bar[], span: Span): Line[] {
+export function linesOfBars(bars: readonly Bar[], { span, reaches }: Fleet): Line[] {
+  // All bars share one frame, and so how full the machines were at each of its pixels.
+  const shares = onceFor((frame: Frame) => sharesOf(reaches, frame));
   return bars.map((bar) => ({
     key: bar.machine.id,
     href: itemHref("workers", bar.machine.id),
     name: bar.machine.id,
     text: barText(bar, span),
-    draw: (frame) => <Parts bar={bar} frame={frame} />,
+    draw: (frame) => <Parts bar={bar} shares={shares(frame)} frame={frame} />,
   }));
 }
 
-function Parts({ bar: { parts }, frame }: { bar: Bar; frame: Frame }) {
+/** The same, but what was made last is used again for the same width. */
+function onceFor<T>(make: (frame: Frame) => T): (frame: Frame) => T {
+  let last: { width: number; made: T } | undefined;
+  return (frame) => {
+    if (last?.width !== frame.width) last = { width: frame.width, made: make(frame) };
+    return last.made;
+  };
+}
+
+function Parts(props: { bar: Bar; shares: readonly (number | null)[]; frame: Frame }) {
+  const { shares, frame } = props;
+  const { parts } = props.bar;
   return (
     <>
       {KINDS.map((kind) => (
         <path key={kind} class={`part ${kind}`} fill={PATTERNS[kind]} d={boxesOf(parts, kind, frame)} />
       ))}
-      <path class="part filled" d={fillOf(parts, frame)} />
+      <path class="part filled" d={fillOf(parts, shares, frame)} />
     </>
   );
 }
@@ -64,16 +76,18 @@ export function Gantt(props: {
   lines: readonly Line[];
   span: Span;
   markMs: number;
+  /** Of names and bars together. */
   width: number;
+  namesPx: number;
   cursor: Signal<number | undefined>;
 }) {
-  const { lines, span, width } = props;
+  const { lines, span, width, namesPx } = props;
   const current = useMemo(() => signal(""), []);
   const list = useRef<HTMLOListElement>(null);
-  const frame = { ...span, width: Math.max(1, width - NAMES_PX), height: BAR_PX };
+  const frame = { ...span, width: Math.max(1, width - namesPx), height: BAR_PX };
   const shown = lines.find(({ key }) => key === current.value) ?? lines[0];
   const point = (clientX: number) => {
-    const left = clientX - (list.current?.getBoundingClientRect().left ?? 0) - NAMES_PX;
+    const left = clientX - (list.current?.getBoundingClientRect().left ?? 0) - namesPx;
     const isInside = left >= 0 && left <= frame.width;
     const atMs = span.fromMs + (left / frame.width) * (span.toMs - span.fromMs);
     props.cursor.value = isInside ? atMs : undefined;

@@ -28,6 +28,16 @@ export function rangeOf(word: string): Range {
   return RANGES.find((range) => range.word === word) ?? USUAL;
 }
 
+/** Labels of marks are up to this wide, with room between them. */
+const LABEL_PX = 48;
+
+/** The way between two marks in a picture of this width: the range's own, or longer if labels would touch. */
+export function markMsFor({ lengthMs, markMs }: Range, widthPx: number): number {
+  let wayMs = markMs;
+  while (wayMs < lengthMs && (wayMs / lengthMs) * widthPx < LABEL_PX) wayMs *= 2;
+  return wayMs;
+}
+
 /** The round moments, in UTC, that have a mark. */
 export function marksOf({ fromMs, toMs }: Span, markMs: number): number[] {
   const first = Math.ceil(fromMs / markMs) * markMs;

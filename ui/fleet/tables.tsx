@@ -1,40 +1,43 @@
 // What do the pictures of the fleet say in numbers (ui.md#d17)?
+import { Choice } from "../parts/choice.tsx";
+import { Pages, pageOf } from "../parts/pages.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { WorkerStateMark } from "../parts/state.tsx";
 import { Heads } from "../parts/table.tsx";
 import { took } from "../parts/time.tsx";
 import { itemHref, queryOf } from "../router/place.ts";
-import { Choice } from "./choice.tsx";
 import { barsOf, type Fleet } from "./past/fleet.ts";
 import { costWithin, type Machine } from "./past/machine.ts";
 import { rowsOf } from "./past/queue.ts";
 import { sumOf, type TypeSum, typesOf } from "./past/types.ts";
 import { amountText, momentText, timesText } from "./words.ts";
 
-/** The most rows that are in the document (ui.md#d14). */
-const PAGE = 50;
+/** The most rows of the totals (ui.md#d14). */
+const MOST_TYPES = 50;
 
 /** The totals of all machines, and of each type, with those that are there now. */
 export function Totals({ fleet, chosen }: { fleet: Fleet; chosen: string }) {
   const types = typesOf(fleet.machines, fleet.span);
   return (
-    <table class="totals">
-      <Heads of={["Type", "Machines", "At most at a time", "Machine hours", "Cost", "There now"]} />
-      <tbody>
-        {types.slice(0, PAGE).map((sum) => (
-          <SumRow key={sum.type} sum={sum}>
-            <Choice to={{ type: sum.type, page: undefined }} isChosen={sum.type === chosen}>
-              {sum.type}
-            </Choice>
+    <Scroll label="Machines by type">
+      <table class="totals">
+        <Heads of={["Type", "Machines", "At most at a time", "Machine hours", "Cost", "There now"]} />
+        <tbody>
+          {types.slice(0, MOST_TYPES).map((sum) => (
+            <SumRow key={sum.type} sum={sum}>
+              <Choice to={{ type: sum.type, page: undefined }} isChosen={sum.type === chosen}>
+                {sum.type}
+              </Choice>
+            </SumRow>
+          ))}
+        </tbody>
+        <tfoot>
+          <SumRow sum={sumOf("all", fleet.machines, fleet.span)}>
+            {chosen === "" ? "all" : <Choice to={{ type: undefined, page: undefined }}>all</Choice>}
           </SumRow>
-        ))}
-      </tbody>
-      <tfoot>
-        <SumRow sum={sumOf("all", fleet.machines, fleet.span)}>
-          {chosen === "" ? "all" : <Choice to={{ type: undefined, page: undefined }}>all</Choice>}
-        </SumRow>
-      </tfoot>
-    </table>
+        </tfoot>
+      </table>
+    </Scroll>
   );
 }
 
@@ -63,8 +66,6 @@ export function costText({ cost, unpriced, machines }: TypeSum): string {
 export function MachineTable({ fleet, machines }: { fleet: Fleet; machines: readonly Machine[] }) {
   const isByCost = queryOf("sort") === "cost";
   const ordered = isByCost ? byCost(fleet, machines) : machines;
-  const page = Math.max(1, Math.floor(Number(queryOf("page")) || 1));
-  const shown = ordered.slice((page - 1) * PAGE, page * PAGE);
   return (
     <>
       <nav class="pages" aria-label="Order of the machines">
@@ -79,7 +80,7 @@ export function MachineTable({ fleet, machines }: { fleet: Fleet; machines: read
         <table class="machines">
           <Heads of={["Machine", "Type", "State", "Asked", "Gone", "Times", "Cost"]} />
           <tbody>
-            {barsOf(fleet, shown).map((bar) => (
+            {barsOf(fleet, pageOf(ordered)).map((bar) => (
               <tr key={bar.machine.id}>
                 <th scope="row">
                   <a href={itemHref("workers", bar.machine.id)}>{bar.machine.id}</a>
@@ -97,7 +98,7 @@ export function MachineTable({ fleet, machines }: { fleet: Fleet; machines: read
           </tbody>
         </table>
       </Scroll>
-      <Pages page={page} count={ordered.length} />
+      <Pages count={ordered.length} label="Pages of the machines" />
     </>
   );
 }
@@ -106,20 +107,6 @@ function byCost({ span }: Fleet, machines: readonly Machine[]): Machine[] {
   // What is unknown is at the end: it is no cost of 0.
   const costOf = (machine: Machine) => costWithin(machine, span) ?? -1;
   return machines.toSorted((a, b) => costOf(b) - costOf(a));
-}
-
-function Pages({ page, count }: { page: number; count: number }) {
-  if (count <= PAGE && page === 1) return null;
-  const first = (page - 1) * PAGE;
-  return (
-    <nav class="pages" aria-label="Pages of the machines">
-      <span>
-        {Math.min(first + 1, count)}–{Math.min(first + PAGE, count)} of {count}
-      </span>
-      {page > 1 && <Choice to={{ page: page === 2 ? undefined : String(page - 1) }}>Before</Choice>}
-      {first + PAGE < count && <Choice to={{ page: String(page + 1) }}>More</Choice>}
-    </nav>
-  );
 }
 
 /** The queue as a table, the latest first. */

@@ -11,6 +11,7 @@ import { useLoad } from "../store/load.ts";
 import { useChosenPool } from "../store/pools.ts";
 import { useRate } from "../store/rate.ts";
 import { HoldOffs } from "./hold-offs.tsx";
+import { Ended } from "./now/ended.tsx";
 import { countsOf } from "./pools.tsx";
 import { RunTable } from "./runs/table.tsx";
 
@@ -40,6 +41,7 @@ export function Now() {
         {pools.map(({ pool: one, waiting }) => (
           <PoolNow key={one.name} pool={one} waiting={waiting} />
         ))}
+        <Ended pools={pools.map(({ pool: one }) => one.name)} />
         <h2>Last failed</h2>
         {failed.length > 0 ? (
           <RunTable items={failed} />

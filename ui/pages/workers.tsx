@@ -14,6 +14,7 @@ import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useChosenPool } from "../store/pools.ts";
 import { useRate } from "../store/rate.ts";
+import { GoneWorkers } from "./gone-workers.tsx";
 
 const PAGE = 50;
 
@@ -21,6 +22,45 @@ type Query = NonNullable<InputOf<"listWorkers">["query"]>;
 
 /** The page `/ui/workers`. */
 export function Workers() {
+  const isGone = queryOf("gone") === "7d";
+  const show = (gone: string) =>
+    go(withQuery({ gone, state: undefined, cursor: undefined, sort: undefined, page: undefined }));
+  return (
+    <>
+      <h1>Workers</h1>
+      <div class="filters">
+        <label>
+          Machines{" "}
+          <select value={isGone ? "7d" : ""} onChange={(event) => show(event.currentTarget.value)}>
+            <option value="">that are there</option>
+            <option value="7d">gone in the last 7 days</option>
+          </select>
+        </label>
+        {!isGone && <StateFilter />}
+      </div>
+      {isGone ? <GoneWorkers /> : <PresentWorkers />}
+    </>
+  );
+}
+
+function StateFilter() {
+  return (
+    <label>
+      State{" "}
+      <select
+        value={queryOf("state")}
+        onChange={(event) => go(withQuery({ state: event.currentTarget.value, cursor: undefined }))}
+      >
+        <option value="">all</option>
+        {WORKER_STATES.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function PresentWorkers() {
   const { pool, everyMs } = useChosenPool();
   const version = useRate(changes.workers);
   const state = queryOf("state");
@@ -35,21 +75,6 @@ export function Workers() {
   });
   return (
     <>
-      <h1>Workers</h1>
-      <div class="filters">
-        <label>
-          State{" "}
-          <select
-            value={state}
-            onChange={(event) => go(withQuery({ state: event.currentTarget.value, cursor: undefined }))}
-          >
-            <option value="">all</option>
-            {WORKER_STATES.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </label>
-      </div>
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>{list.value && <WorkerPage list={list.value} />}</Settled>
     </>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Bar, barOf, timeIn } from "../../../ui/fleet/past/bars.ts";
-import { type Look, lookNow, reachesOf } from "../../../ui/fleet/past/looks.ts";
+import { type Look, lookNow, reachesOf, stretchesOf } from "../../../ui/fleet/past/looks.ts";
 import type { Machine } from "../../../ui/fleet/past/machine.ts";
 import { fittingLooks, useOf } from "../../../ui/fleet/past/use.ts";
 
@@ -43,12 +43,9 @@ function item(what: "run_placed" | "run_ended", run: string, minute: number) {
 /** The parts as `[kind, from, to]` in minutes. */
 function drawn(of: Machine, looked: readonly Look[], items: ReturnType<typeof item>[] = [], since = 0) {
   const use = useOf({ sinceMs: since * MINUTE, readMs: 60 * MINUTE, items }, [of]);
-  const known = {
-    reaches: reachesOf(looked),
-    fitting: fittingLooks(looked, use),
-    use,
-    sinceMs: since * MINUTE,
-  };
+  const reaches = reachesOf(looked);
+  const stretches = stretchesOf(reaches, fittingLooks(looked, use), since * MINUTE);
+  const known = { stretches, use, nowFromMs: reaches.at(-1)?.fromMs ?? 0 };
   const bar = barOf(of, known, SPAN);
   return bar.parts.map(({ kind, fromMs, toMs }) => [kind, fromMs / MINUTE, toMs / MINUTE]);
 }
@@ -162,22 +159,15 @@ describe("what the bar of a machine shows (ui.md#fleet)", () => {
     expect(drawn(...given)).toEqual(parts);
   });
 
-  test("running parts are as full as the machines that ran were on average", () => {
-    const of = machine({ asked: -9, ready: -8 });
-    const counted = looks([0, 1], [5, 1], [10, 1]);
-    const now = lookNow(1, 14 * MINUTE, counted.at(-1));
-    const reaches = reachesOf([...counted, now]);
-    const use = useOf({ sinceMs: 0, readMs: 14 * MINUTE, items: [placed("a", 1), ended("a", 14)] }, [of]);
-    const known = { reaches, fitting: fittingLooks([...counted, now], use), use, sinceMs: 0 };
-    const { parts } = barOf(of, known, { fromMs: 0, toMs: 14 * MINUTE });
-    expect(parts.filter(({ kind }) => kind === "running").map(({ share }) => share)).toEqual([0.5]);
-    // Long after a sample nobody knows how full they are.
-    expect(lookNow(1, 60 * MINUTE, counted.at(-1)).share).toBeNull();
+  test("the look of now does not tell how full machines are: a sample shortly before does", () => {
+    const [sample] = looks([10, 2]);
+    expect([14, 15, 16].map((minute) => lookNow(1, minute * MINUTE, sample).share)).toEqual([0.5, 0.5, null]);
+    expect(lookNow(1, 0, undefined).share).toBeNull();
   });
 
   test("the times of the parts add up to the machine's life within the time", () => {
     const use = useOf({ sinceMs: 0, readMs: 60 * MINUTE, items: [placed("a", 5), ended("a", 9)] }, []);
-    const known = { reaches: reachesOf(all), fitting: new Set(all), use, sinceMs: 0 };
+    const known = { stretches: stretchesOf(reachesOf(all), new Set(all), 0), use, nowFromMs: 0 };
     const bar: Bar = barOf(machine({ asked: 1, ready: 3, ending: 20, gone: 21 }), known, SPAN);
     const times = (["booting", "running", "idle", "ending", "unknown"] as const).map((kind) =>
       timeIn(bar, kind),

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Part } from "../../../ui/fleet/past/bars.ts";
-import { areaOf, boxesOf, fillOf, pixelOf } from "../../../ui/fleet/past/draw.ts";
+import { areaOf, boxesOf, fillOf, pixelOf, sharesOf } from "../../../ui/fleet/past/draw.ts";
 import { linesOf, lookAt, rowsOf } from "../../../ui/fleet/past/queue.ts";
-import { marksOf, markText, RANGES } from "../../../ui/fleet/range.ts";
+import { markMsFor, marksOf, markText, RANGES, rangeOf } from "../../../ui/fleet/range.ts";
 
 const MINUTE = 60_000;
 const FRAME = { fromMs: 0, toMs: 1_000, width: 100, height: 10 };
-const part = (kind: Part["kind"], fromMs: number, toMs: number, share: number | null = null): Part => ({
-  kind,
+const part = (kind: Part["kind"], fromMs: number, toMs: number): Part => ({ kind, fromMs, toMs });
+const reach = (fromMs: number, toMs: number, share: number | null) => ({
   fromMs,
   toMs,
-  share,
+  look: { atMs: fromMs, running: 1, share },
 });
 
 describe("what is drawn of parts (ui.md#fleet)", () => {
@@ -27,14 +27,12 @@ describe("what is drawn of parts (ui.md#fleet)", () => {
     expect(boxesOf(short, "running", FRAME)).toBe("M50 10V0H51V10Z");
   });
 
-  test("what runs has one frame, and is filled by its share; an unknown share fills nothing", () => {
-    const parts = [
-      part("running", 0, 500, 0.5),
-      part("running", 500, 800, 1),
-      part("running", 800, 900, null),
-    ];
-    expect(boxesOf(parts, "running", FRAME)).toBe("M0 10V0H90V10Z");
-    expect(fillOf(parts, FRAME)).toBe("M0 10V5H50V10ZM50 10V0H80V10Z");
+  test("what runs has one frame, and is filled by the share of its time, if that is known", () => {
+    const shares = sharesOf([reach(0, 500, 0.5), reach(500, 600, null), reach(700, 950, 1)], FRAME);
+    expect(shares.filter((share) => share === null)).toHaveLength(25);
+    const parts = [part("idle", 0, 100), part("running", 100, 800), part("running", 800, 1_000)];
+    expect(boxesOf(parts, "running", FRAME)).toBe("M10 10V0H100V10Z");
+    expect(fillOf(parts, shares, FRAME)).toBe("M10 10H10V5H50V10H70V0H95V10H100V10Z");
   });
 
   test("counts of a type are an area", () => {
@@ -92,5 +90,14 @@ describe("the marks of the axis of time", () => {
     expect(marks.map((atMs) => markText(atMs, 3_600_000))).toEqual(["09:00", "10:00", "11:00"]);
     expect(markText(Date.parse("2026-11-21T00:00:00Z"), 86_400_000)).toBe("21 Nov");
     expect(marksOf({ fromMs, toMs: fromMs + 60_000 }, 3_600_000)).toEqual([]);
+  });
+
+  test("are farther apart in a narrow picture, so that their labels do not touch", () => {
+    const apart = (widthPx: number) => markMsFor(rangeOf("6h"), widthPx) / 3_600_000;
+    expect([apart(1_000), apart(288), apart(287), apart(100), apart(1)]).toEqual([1, 1, 2, 4, 8]);
+  });
+
+  test("a word that is no range means six hours (ui.md#d15)", () => {
+    expect(["7d", "6h", "", "1y"].map((word) => rangeOf(word).word)).toEqual(["7d", "6h", "6h", "6h"]);
   });
 });

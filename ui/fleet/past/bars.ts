@@ -1,5 +1,5 @@
 // What did each machine do when? One bar for each, cut into parts (ui.md#fleet).
-import type { Look, Reach } from "./looks.ts";
+import type { Stretch } from "./looks.ts";
 import type { Machine, Span } from "./machine.ts";
 import type { Use } from "./use.ts";
 
@@ -7,10 +7,9 @@ import type { Use } from "./use.ts";
 export const KINDS = ["booting", "running", "idle", "ending", "unknown"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** A part of a bar. `share`: how full running machines were on average, from 0 to 1; null: unknown. */
+/** A part of a bar. */
 export interface Part extends Span {
   kind: Kind;
-  share: number | null;
 }
 
 /** A machine, and what it did within a span. */
@@ -19,13 +18,12 @@ export interface Bar {
   parts: readonly Part[];
 }
 
-/** What is known of the pool's machines. Use before `sinceMs` is not. */
+/** What is known of the pool's machines. */
 export interface Known {
-  reaches: readonly Reach[];
-  /** The looks that agree with the known use. */
-  fitting: ReadonlySet<Look>;
+  stretches: readonly Stretch[];
   use: Use;
-  sinceMs: number;
+  /** Since when the look of now speaks. */
+  nowFromMs: number;
 }
 
 /**
@@ -39,49 +37,49 @@ export function barOf(machine: Machine, known: Known, span: Span): Bar {
   const stopMs = Math.min(endingMs ?? endMs, endMs);
   const bootedMs = Math.min(readyMs ?? stopMs, stopMs);
   const parts: Part[] = [
-    { kind: "booting", fromMs: askedMs, toMs: bootedMs, share: null },
+    { kind: "booting", fromMs: askedMs, toMs: bootedMs },
     ...served(machine, known, { fromMs: Math.max(bootedMs, span.fromMs), toMs: Math.min(stopMs, span.toMs) }),
-    { kind: "ending", fromMs: stopMs, toMs: endMs, share: null },
+    { kind: "ending", fromMs: stopMs, toMs: endMs },
   ];
   return { machine, parts: joined(parts.flatMap((part) => clipped(part, span))) };
 }
 
 /** The time in which the machine could have runs. */
-function served({ id, state, goneMs }: Machine, known: Known, span: Span): Part[] {
-  const { reaches, fitting, use, sinceMs } = known;
-  const spans = use.get(id) ?? [];
+function served({ id, state, goneMs }: Machine, { stretches, use, nowFromMs }: Known, span: Span): Part[] {
   // Of such a machine the list of now does not say what it does.
   const isLost = goneMs === null && (state === "unknown" || state === "shutdown");
+  const knownMs = isLost ? Math.min(nowFromMs, span.toMs) : span.toMs;
+  const runs = use.get(id) ?? [];
   const parts: Part[] = [];
   let doneMs = span.fromMs;
-  for (const [index, { look, ...reach }] of reaches.entries()) {
-    const fromMs = Math.max(reach.fromMs, span.fromMs, doneMs);
-    const toMs = Math.min(reach.toMs, span.toMs);
+  let next = 0;
+  for (const stretch of stretches) {
+    const fromMs = Math.max(stretch.fromMs, doneMs);
+    const toMs = Math.min(stretch.toMs, knownMs);
     if (fromMs >= toMs) continue;
-    parts.push(unknown(doneMs, fromMs));
-    const isSure = fitting.has(look) && fromMs >= sinceMs && !(isLost && index === reaches.length - 1);
-    parts.push(...cut({ fromMs, toMs }, spans, look.share, isSure ? "idle" : "unknown"));
+    parts.push({ kind: "unknown", fromMs: doneMs, toMs: fromMs });
+    while ((runs[next]?.toMs ?? toMs) <= fromMs) next += 1;
+    parts.push(...cut({ fromMs, toMs }, runs, next, stretch.isSure ? "idle" : "unknown"));
     doneMs = toMs;
   }
-  return [...parts, unknown(doneMs, span.toMs)].filter(({ fromMs, toMs }) => fromMs < toMs);
+  return [...parts, { kind: "unknown", fromMs: doneMs, toMs: span.toMs }];
 }
 
-function unknown(fromMs: number, toMs: number): Part {
-  return { kind: "unknown", fromMs, toMs, share: null };
-}
-
-/** The span, running where it has runs, and `otherwise` where it has none. */
-function cut({ fromMs, toMs }: Span, runs: readonly Span[], share: number | null, otherwise: Kind): Part[] {
+/** The span, running where one of the runs from `next` on is, and `otherwise` where none is. */
+function cut({ fromMs, toMs }: Span, runs: readonly Span[], next: number, otherwise: Kind): Part[] {
   const parts: Part[] = [];
   let doneMs = fromMs;
-  for (const run of runs) {
+  for (let index = next; index < runs.length; index += 1) {
+    const run = runs[index];
+    if (run === undefined || run.fromMs >= toMs) break;
     const [begin, end] = [Math.max(run.fromMs, doneMs), Math.min(run.toMs, toMs)];
-    if (begin >= end) continue;
-    parts.push({ kind: otherwise, fromMs: doneMs, toMs: begin, share: null });
-    parts.push({ kind: "running", fromMs: begin, toMs: end, share });
+    parts.push(
+      { kind: otherwise, fromMs: doneMs, toMs: begin },
+      { kind: "running", fromMs: begin, toMs: end },
+    );
     doneMs = end;
   }
-  return [...parts, { kind: otherwise, fromMs: doneMs, toMs, share: null }];
+  return [...parts, { kind: otherwise, fromMs: doneMs, toMs }];
 }
 
 function clipped(part: Part, span: Span): Part[] {
@@ -95,13 +93,7 @@ function joined(parts: readonly Part[]): Part[] {
   const all: Part[] = [];
   for (const part of parts) {
     const last = all.at(-1);
-    if (
-      last !== undefined &&
-      last.kind === part.kind &&
-      last.share === part.share &&
-      last.toMs === part.fromMs
-    )
-      last.toMs = part.toMs;
+    if (last?.kind === part.kind && last.toMs === part.fromMs) last.toMs = part.toMs;
     else all.push({ ...part });
   }
   return all;

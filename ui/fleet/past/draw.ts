@@ -1,5 +1,6 @@
 // Which outlines do parts and counts have in a picture of some pixels (ui.md#fleet)?
 import type { Kind, Part } from "./bars.ts";
+import type { Reach } from "./looks.ts";
 import type { Span } from "./machine.ts";
 
 /** The place of a picture: its time, and its pixels. */
@@ -15,31 +16,53 @@ export function pixelOf(atMs: number, { fromMs, toMs, width }: Frame): number {
 
 /** The boxes of all parts of a kind, as the `d` of an SVG path; empty: there are none. */
 export function boxesOf(parts: readonly Part[], kind: Kind, frame: Frame): string {
-  return outline(parts, kind, frame, () => frame.height);
+  const { height } = frame;
+  return pixelsOf(parts, kind, frame)
+    .map(({ left, right }) => `M${left} ${height}V0H${right}V${height}Z`)
+    .join("");
 }
 
-/** The same of running parts, each as high as its share; a part of unknown share is left out. */
-export function fillOf(parts: readonly Part[], frame: Frame): string {
-  return outline(parts, "running", frame, ({ share }) => Math.round((share ?? 0) * frame.height));
+/** How full the machines were that ran, pixel by pixel; null: unknown. `reaches`: in order. */
+export function sharesOf(reaches: readonly Reach[], frame: Frame): (number | null)[] {
+  const { fromMs, toMs, width } = frame;
+  let index = 0;
+  return Array.from({ length: width }, (_, pixel) => {
+    const atMs = fromMs + ((pixel + 0.5) / width) * (toMs - fromMs);
+    while ((reaches[index]?.toMs ?? atMs) < atMs) index += 1;
+    const reach = reaches[index];
+    return reach === undefined || reach.fromMs > atMs ? null : reach.look.share;
+  });
 }
 
-function outline(parts: readonly Part[], kind: Kind, frame: Frame, heightOf: (part: Part) => number): string {
-  const boxes: { left: number; right: number; height: number }[] = [];
+/** The running parts, each of their pixels as high as its share; nothing where the share is unknown. */
+export function fillOf(parts: readonly Part[], shares: readonly (number | null)[], frame: Frame): string {
+  const { height } = frame;
+  let path = "";
+  for (const { left, right } of pixelsOf(parts, "running", frame)) {
+    let drawn = height;
+    path += `M${left} ${height}`;
+    for (let pixel = left; pixel < right; pixel += 1) {
+      const top = height - Math.round((shares[pixel] ?? 0) * height);
+      if (top !== drawn) path += `H${pixel}V${top}`;
+      drawn = top;
+    }
+    path += `H${right}V${height}Z`;
+  }
+  return path;
+}
+
+/** The pixels of parts of a kind: apart from each other, and at least one for each part. */
+function pixelsOf(parts: readonly Part[], kind: Kind, frame: Frame): { left: number; right: number }[] {
+  const boxes: { left: number; right: number }[] = [];
   for (const part of parts) {
-    const height = heightOf(part);
-    if (part.kind !== kind || height === 0) continue;
-    const last = boxes.at(-1);
+    if (part.kind !== kind) continue;
     const left = pixelOf(part.fromMs, frame);
-    // A part is at least one pixel wide. Of several within one pixel, the first is drawn.
     const right = Math.max(left + 1, pixelOf(part.toMs, frame));
-    if (last === undefined || left > last.right || (right > last.right && height !== last.height))
-      boxes.push({ left, right, height });
+    const last = boxes.at(-1);
+    if (last === undefined || left > last.right) boxes.push({ left, right });
     else last.right = Math.max(last.right, right);
   }
-  const { height: floor } = frame;
-  return boxes
-    .map(({ left, right, height }) => `M${left} ${floor}V${floor - height}H${right}V${floor}Z`)
-    .join("");
+  return boxes;
 }
 
 /** Counts that hold from each moment on, as an area of which `most` is as high as the picture. */

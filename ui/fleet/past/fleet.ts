@@ -2,7 +2,7 @@
 import type { PoolSample, PoolView } from "../../../src/generated/api.ts";
 import type { FleetRead } from "../read.ts";
 import { type Bar, barOf, type Known } from "./bars.ts";
-import { type Look, lookNow, lookOf, reachesOf } from "./looks.ts";
+import { type Look, lookNow, lookOf, type Reach, reachesOf, stretchesOf } from "./looks.ts";
 import { type Machine, machinesOf, type Span } from "./machine.ts";
 import { type QueueLook, queueLook } from "./queue.ts";
 import { fittingLooks, useOf } from "./use.ts";
@@ -12,6 +12,8 @@ export interface Fleet {
   span: Span;
   machines: readonly Machine[];
   known: Known;
+  /** How full the machines were that ran. */
+  reaches: readonly Reach[];
   queue: readonly QueueLook[];
   /** Whether all machines of the span have been read. */
   isWhole: boolean;
@@ -27,17 +29,14 @@ export function fleetOf(read: FleetRead, queue: PoolView["queue"]): Fleet {
   const present = machines.filter(({ goneMs }) => goneMs === null);
   const use = useOf(placements, present);
   const looks = looksOf(samples, present, span.toMs);
-  const known = {
-    reaches: reachesOf(looks),
-    fitting: fittingLooks(looks, use),
-    use,
-    sinceMs: placements.sinceMs,
-  };
+  const reaches = reachesOf(looks);
+  const stretches = stretchesOf(reaches, fittingLooks(looks, use), placements.sinceMs);
+  const known = { stretches, use, nowFromMs: reaches.at(-1)?.fromMs ?? span.toMs };
   const queueLooks = [
     ...samples.map((sample) => queueLook(Date.parse(sample.at), sample.queue)),
     queueLook(span.toMs, queue),
   ];
-  return { span, machines, known, queue: queueLooks, isWhole };
+  return { span, machines, known, reaches, queue: queueLooks, isWhole };
 }
 
 function looksOf(samples: readonly PoolSample[], present: readonly Machine[], nowMs: number): Look[] {

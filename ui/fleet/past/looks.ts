@@ -43,3 +43,31 @@ export function reachesOf(looks: readonly Look[]): Reach[] {
     return { look, fromMs: look.atMs - half(before), toMs: look.atMs + half(next) };
   });
 }
+
+/** A time that looks reach. `isSure`: a machine without known runs was idle then, and not just perhaps. */
+export interface Stretch extends Span {
+  isSure: boolean;
+}
+
+/**
+ * The times that looks reach, in order. They are sure where the look fits what is known of the runs, and not
+ * before `sinceMs`, since when runs are known.
+ */
+export function stretchesOf(
+  reaches: readonly Reach[],
+  fitting: ReadonlySet<Look>,
+  sinceMs: number,
+): Stretch[] {
+  const stretches: Stretch[] = [];
+  const add = (fromMs: number, toMs: number, isSure: boolean) => {
+    const last = stretches.at(-1);
+    if (fromMs >= toMs) return;
+    if (last?.toMs === fromMs && last.isSure === isSure) last.toMs = toMs;
+    else stretches.push({ fromMs, toMs, isSure });
+  };
+  for (const { look, fromMs, toMs } of reaches) {
+    add(fromMs, Math.min(toMs, sinceMs), false);
+    add(Math.max(fromMs, sinceMs), toMs, fitting.has(look));
+  }
+  return stretches;
+}

@@ -1,4 +1,4 @@
-// How does a reader choose what the picture shows? By links that leave the page where it is scrolled to.
+// How does a reader choose what a view shows? By links that leave the page where it is scrolled to.
 import type { ComponentChildren, TargetedMouseEvent } from "preact";
 import { go, withQuery } from "../router/place.ts";
 

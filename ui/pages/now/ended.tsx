@@ -1,0 +1,118 @@
+// How did the last 24 hours go? A column for each hour: the runs that ended in it, by state (ui.md#last-day).
+import { ask } from "../../api/send.ts";
+import { Choice } from "../../parts/choice.tsx";
+import { Trouble } from "../../parts/problem.tsx";
+import { Scroll } from "../../parts/scroll.tsx";
+import { Heads } from "../../parts/table.tsx";
+import { queryOf } from "../../router/place.ts";
+import { useLoad } from "../../store/load.ts";
+import { END_STATES, endsText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";
+
+/** A pool counts once a minute at most. */
+const EVERY_MS = 60_000;
+const COLUMN = { width: 24, gap: 4, height: 64 };
+
+/** The section of the page Now. `pools`: those that are shown. */
+export function Ended({ pools }: { pools: readonly string[] }) {
+  const read = useLoad({
+    key: pools.length === 0 ? undefined : pools.join(" "),
+    everyMs: EVERY_MS,
+    ask: async (signal) => {
+      const nowMs = Date.now();
+      const query = { since: new Date(firstHourMs(nowMs)).toISOString() };
+      const all = await Promise.all(
+        pools.map((name) => ask("listPoolTallies", { path: { name }, query }, signal)),
+      );
+      return hoursOf(
+        all.flatMap(({ items }) => items),
+        nowMs,
+      );
+    },
+  });
+  const isTable = queryOf("ended") === "table";
+  if (read.value === undefined) return <Trouble error={read.error} again={read.again} />;
+  return (
+    <section aria-label="Ended in the last 24 hours">
+      <h2>Ended in the last 24 hours</h2>
+      <p>
+        {endsText(sumOfHours(read.value))}{" "}
+        <Choice to={{ ended: isTable ? undefined : "table" }}>
+          {isTable ? "As a picture" : "As a table"}
+        </Choice>
+      </p>
+      {isTable ? <HourTable hours={read.value} /> : <Strip hours={read.value} />}
+    </section>
+  );
+}
+
+/** The picture. The sum above and the table say the same in words. */
+function Strip({ hours }: { hours: readonly HourOfEnds[] }) {
+  const most = Math.max(1, ...hours.map(({ all }) => all));
+  const { width, height } = COLUMN;
+  return (
+    <>
+      <svg class="strip" viewBox={`0 -1 ${hours.length * width} ${height + 2}`} aria-hidden="true">
+        {hours.map((hour, index) => (
+          <Column key={hour.fromMs} hour={hour} left={index * width} most={most} />
+        ))}
+        <path class="ground" d={`M0 ${height + 0.5}H${hours.length * width}`} />
+      </svg>
+      <ul class="legend">
+        {END_STATES.map((state) => (
+          <li key={state}>
+            <svg width="16" height="16" aria-hidden="true">
+              <path class={`ends ${state}`} d="M1 1H15V15H1Z" />
+            </svg>{" "}
+            {state}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Column({ hour, left, most }: { hour: HourOfEnds; left: number; most: number }) {
+  const { width, gap, height } = COLUMN;
+  const y = (count: number) => Math.round((height - (count / most) * height) * 10) / 10;
+  let below = 0;
+  return (
+    <g>
+      <title>{`${hourText(hour)}: ${endsText(hour)}`}</title>
+      {END_STATES.map((state) => {
+        const count = hour.ended[state];
+        if (count === 0) return null;
+        const [bottom, top] = [y(below), y(below + count)];
+        below += count;
+        const right = left + width - gap;
+        return (
+          <path key={state} class={`ends ${state}`} d={`M${left} ${bottom}V${top}H${right}V${bottom}Z`} />
+        );
+      })}
+    </g>
+  );
+}
+
+function HourTable({ hours }: { hours: readonly HourOfEnds[] }) {
+  return (
+    <Scroll label="Runs that ended, by hour">
+      <table class="ended">
+        <Heads of={["Hour (UTC)", ...END_STATES, "All"]} />
+        <tbody>
+          {hours.toReversed().map((hour) => (
+            <tr key={hour.fromMs}>
+              <th scope="row">{hourText(hour)}</th>
+              {END_STATES.map((state) => (
+                <td key={state}>{hour.ended[state]}</td>
+              ))}
+              <td>{hour.all}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+function hourText({ fromMs }: HourOfEnds): string {
+  return new Date(fromMs).toISOString().slice(0, 16).replace("T", " ");
+}
