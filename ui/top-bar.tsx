@@ -14,6 +14,8 @@ const PLACES = [
   ["runs", "Runs", "/ui/runs"],
   ["workers", "Workers", "/ui/workers"],
   ["pools", "Pools", "/ui/pools"],
+  ["events", "Events", "/ui/events"],
+  ["admin", "Admin", "/ui/admin"],
 ] as const;
 
 /** Prices and names of pools change seldom. */
