@@ -37,7 +37,9 @@ export function OneToken({ id, known: { tokens, rules, sessions }, once, again }
   const ending = { made, sessions: sessionsOf(token, sessions) };
   return (
     <>
-      <h2 class="name">{nameOf(token)}</h2>
+      <h1>
+        Token <span class="name">{nameOf(token)}</span>
+      </h1>
       <Facts token={token} />
       <Actions actions={actionsOf(token, ending, once, again)} />
       <p>
@@ -51,7 +53,7 @@ export function OneToken({ id, known: { tokens, rules, sessions }, once, again }
 
 function Facts({ token }: { token: Token }) {
   return (
-    <dl class="facts">
+    <dl class="facts each">
       <dt>State</dt>
       <dd>
         <TokenStateMark state={token.state} />
@@ -86,7 +88,7 @@ function Facts({ token }: { token: Token }) {
 function MadeByIt({ made, sessions }: { made: Made; sessions: readonly Session[] }) {
   return (
     <>
-      <h3>What it has made that is valid</h3>
+      <h2>What it has made that is valid</h2>
       {made.tokens.length + made.rules.length === 0 && <p>Nothing.</p>}
       <ul>
         {made.tokens.map(({ id, name }) => (
