@@ -10,7 +10,7 @@ import { adminHref } from "../../../router/admin.ts";
 import { historyHref } from "../../events/filter.ts";
 import { nameOf } from "../own.tsx";
 import { actionsOf } from "./actions.tsx";
-import { actorOf, type Made, madeBy, sessionsOf } from "./made-by.ts";
+import { actorOf, browserOf, type Made, madeBy, sessionsOf } from "./made-by.ts";
 import { TokenStateMark } from "./mark.tsx";
 
 /** Everything that the part of tokens knows. */
@@ -44,6 +44,7 @@ export function OneToken({ id, known: { tokens, rules, sessions }, once, again }
       <Actions actions={actionsOf(token, ending, once, again)} />
       <p>
         <a href={historyHref({ actor: actorOf(token) })}>What it did</a>,{" "}
+        <a href={historyHref({ actor: browserOf(token) })}>what its browsers did</a>,{" "}
         <a href={historyHref({ target: token.id })}>what was done to it</a>
       </p>
       <MadeByIt made={made} sessions={ending.sessions} />
