@@ -41,6 +41,10 @@ describe.skipIf(!hasBrowser)("the administration in the dashboard", () => {
     await page.getByRole("alert").getByText("The administration has no part users").waitFor();
     await page.getByRole("link", { name: "Secrets" }).click();
     await page.getByText("There is no secret yet").waitFor();
+    // The parts belong to no pool, so another one leads nowhere else.
+    await page.getByLabel("Pool").selectOption("default");
+    await page.waitForURL(`${at.url}/ui/admin/secrets?pool=default`);
+    await page.getByRole("heading", { name: "Secrets" }).waitFor();
     await close();
   });
 

@@ -105,6 +105,11 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     await dialog.getByRole("button", { name: "Create webhook" }).click();
     await dialog.getByRole("alert").getByText("/url").waitFor();
     expect(await dialog.getByLabel("Name").inputValue()).toBe("wrong");
+    // Another try begins anew.
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    expect(await dialog.getByLabel("Name").inputValue()).toBe("");
+    expect(await dialog.getByRole("alert").count()).toBe(0);
     await close();
   });
 });
