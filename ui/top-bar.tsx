@@ -62,8 +62,9 @@ function PoolSwitch() {
   const choose = (pool: string) => {
     const { path, query } = place.peek();
     const { page, item } = route.peek();
-    // An item belongs to one pool: another pool leads back to the list.
-    go(hrefOf(item === undefined ? path : `/ui/${page}`, query, { pool, cursor: undefined }));
+    // An item belongs to one pool: another pool leads back to the list. Parts of the administration do not.
+    const stays = item === undefined || page === "admin";
+    go(hrefOf(stays ? path : `/ui/${page}`, query, { pool, cursor: undefined }));
   };
   return (
     <label>

@@ -67,6 +67,7 @@ function ActionButton({ action }: { action: Action }) {
     }
   };
   const open = () => {
+    error.value = undefined;
     read();
     dialog.current?.showModal();
   };
@@ -74,7 +75,6 @@ function ActionButton({ action }: { action: Action }) {
   const forget = () => {
     form.current?.reset();
     given.value = undefined;
-    error.value = undefined;
   };
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();

@@ -98,6 +98,22 @@ describe.skipIf(!hasBrowser)("the tokens in the dashboard", () => {
     await close();
   });
 
+  test("D13: what Drover refuses is not asked again by itself (ui.md#d13)", async () => {
+    const viewer = await make("looks-on");
+    const { page, asked, close } = await at.openAs(viewer.token, "/ui");
+    await page.clock.install();
+    await page.getByRole("link", { name: "Admin" }).click();
+    await page.getByRole("alert").getByText("tokens:write").waitFor();
+    const count = (path: string) => asked.filter((one) => one === path).length;
+    const before = count("/v1/tokens");
+    // Meanwhile the top bar, which is not refused, asks again.
+    const pools = count("/v1/pools");
+    await page.clock.fastForward("02:00");
+    await expect.poll(() => count("/v1/pools")).toBeGreaterThan(pools);
+    expect(count("/v1/tokens")).toBe(before);
+    await close();
+  });
+
   test("D14: of many tokens 50 are in the document, and the address says which (ui.md#d14)", async () => {
     for (let index = 0; index < 51; index += 1) await make(`many-${index}`);
     const { page, close } = await at.open("/ui/admin/tokens?q=many-");

@@ -72,6 +72,25 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     await close();
   });
 
+  test("the deliveries of a range arrive again, with the same ids", async () => {
+    await make("ranged");
+    const run = await at.run("true");
+    await at.until(run, "done");
+    await vi.waitFor(() => expect(receiver.runs()).toContain(run), PATIENCE);
+    const id = receiver.got.find(({ event }) => event.data.run === run)?.id;
+    const { page, close } = await at.open("/ui/admin/webhooks?webhook=ranged");
+    await page.locator(".state").getByText("delivered").first().waitFor();
+    const before = receiver.got.length;
+    await page.getByRole("button", { name: "Replay a range" }).click();
+    const dialog = page.getByRole("dialog", { name: "Send the deliveries of ranged since a time again?" });
+    await dialog.getByLabel("Made at most this long ago").fill("10m");
+    await dialog.getByLabel("Also those that were delivered").check();
+    await dialog.getByText("drover webhooks replay ranged --since 10m --all").waitFor();
+    await dialog.getByRole("button", { name: "Replay a range" }).click();
+    await vi.waitFor(() => expect(receiver.got.slice(before).map((got) => got.id)).toContain(id), PATIENCE);
+    await close();
+  });
+
   test("it is changed, disabled, enabled and deleted; what is chosen is in the address", async () => {
     await make("changed");
     const { page, close } = await at.open("/ui/admin/webhooks?webhook=changed");
@@ -105,6 +124,11 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     await dialog.getByRole("button", { name: "Create webhook" }).click();
     await dialog.getByRole("alert").getByText("/url").waitFor();
     expect(await dialog.getByLabel("Name").inputValue()).toBe("wrong");
+    // Another try begins anew.
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    expect(await dialog.getByLabel("Name").inputValue()).toBe("");
+    expect(await dialog.getByRole("alert").count()).toBe(0);
     await close();
   });
 });

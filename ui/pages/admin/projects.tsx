@@ -9,7 +9,7 @@ import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { adminHref } from "../../router/admin.ts";
 import { itemHref, queryOf } from "../../router/place.ts";
-import { useLoad } from "../../store/load.ts";
+import { isSettled, useLoad } from "../../store/load.ts";
 import { historyHref } from "../events/filter.ts";
 import { creationOf, deletionOf } from "./project-actions.tsx";
 import { servedBy, usesOf } from "./project-use.ts";
@@ -33,7 +33,7 @@ export function Projects() {
   const { projects = [], pools } = known.value ?? {};
   return (
     <>
-      <h1>{name === "" ? "Projects" : "Project"}</h1>
+      {name === "" && <h1>Projects</h1>}
       <Trouble error={known.error} again={known.again} />
       {known.value && (
         <Settled isStale={known.isStale}>
@@ -45,7 +45,7 @@ export function Projects() {
           )}
         </Settled>
       )}
-      {name === "" && <Actions actions={[creationOf(known.again)]} />}
+      {name === "" && isSettled(known) && <Actions actions={[creationOf(known.again)]} />}
     </>
   );
 }
@@ -54,7 +54,7 @@ function List({ projects, pools }: { projects: readonly Project[]; pools: readon
   return (
     <>
       <Scroll label="Projects">
-        <table>
+        <table class="whole">
           <Heads of={["Project", "Made", "Pools that serve it"]} />
           <tbody>
             {sliceOf(projects).map(({ name, createdAt, createdBy }) => (
@@ -103,7 +103,9 @@ function One({ name, projects, pools, again }: OneProps) {
   const serving = servedBy(name, pools);
   return (
     <>
-      <h2 class="name">{name}</h2>
+      <h1>
+        Project <span class="name">{name}</span>
+      </h1>
       {project.createdAt !== null && (
         <>
           <p>
@@ -115,7 +117,7 @@ function One({ name, projects, pools, again }: OneProps) {
       <p>
         <a href={historyHref({ target: name, action: "project" })}>Who made it</a>
       </p>
-      <h3>What it uses of each pool</h3>
+      <h2>What it uses of each pool</h2>
       {serving.length === 0 ? (
         <p>No pool serves it. A pool serves the projects that its configuration names in `projects`.</p>
       ) : (
@@ -128,7 +130,7 @@ function One({ name, projects, pools, again }: OneProps) {
 function Uses({ name, pools }: { name: string; pools: readonly PoolView[] }) {
   return (
     <Scroll label="Quotas and use">
-      <table>
+      <table class="whole">
         <Heads of={["Pool", "Waiting", "Placed runs", "Machines", "Cost per hour", "Stored output"]} />
         <tbody>
           {pools.map((pool) => (

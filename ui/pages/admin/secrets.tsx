@@ -10,7 +10,7 @@ import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { adminHref } from "../../router/admin.ts";
 import { queryOf } from "../../router/place.ts";
-import { useLoad } from "../../store/load.ts";
+import { isSettled, useLoad } from "../../store/load.ts";
 import { historyHref } from "../events/filter.ts";
 import { Foreign, isOwn, nameOf } from "./own.tsx";
 import { removalOf, settingOf } from "./secret-actions.tsx";
@@ -28,7 +28,7 @@ export function Secrets() {
   });
   return (
     <>
-      <h1>{name === "" ? "Secrets" : "Secret"}</h1>
+      {name === "" && <h1>Secrets</h1>}
       <Trouble error={list.error} again={list.again} />
       {list.value && (
         <Settled isStale={list.isStale}>
@@ -39,7 +39,7 @@ export function Secrets() {
           )}
         </Settled>
       )}
-      {name === "" && <Actions actions={[settingOf(undefined, list.again)]} />}
+      {name === "" && isSettled(list) && <Actions actions={[settingOf(undefined, list.again)]} />}
     </>
   );
 }
@@ -61,7 +61,7 @@ function List({ list: { items, wrappingKeys } }: { list: SecretList }) {
 function Table({ secrets }: { secrets: readonly Secret[] }) {
   return (
     <Scroll label="Secrets">
-      <table>
+      <table class="whole">
         <Heads
           of={["Secret", "For", "Version", "Made", "Present value since", "Last handed to an attempt"]}
         />
@@ -93,7 +93,9 @@ function One({ name, list: { items }, again }: { name: string; list: SecretList;
   if (secret === undefined) return <Nothing why={`There is no secret ${name}. It may have been removed.`} />;
   return (
     <>
-      <h2 class="name">{name}</h2>
+      <h1>
+        Secret <span class="name">{name}</span>
+      </h1>
       <Table secrets={[secret]} />
       {isOwn(secret) ? (
         <Actions actions={[settingOf(secret, again), removalOf(secret, again)]} />

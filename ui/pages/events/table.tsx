@@ -1,5 +1,5 @@
 // How is an entry of the audit log shown? When, what was acted on, how and by whom, and what came of it.
-import type { AuditEntry } from "../../../src/generated/api.ts";
+import type { AuditDiff, AuditEntry } from "../../../src/generated/api.ts";
 import { actorName } from "../../../src/shared/access/actor.ts";
 import { Scroll } from "../../parts/scroll.tsx";
 import { Mark } from "../../parts/state.tsx";
@@ -12,7 +12,7 @@ import { targetHref } from "./entry.ts";
 export function EntryTable({ items }: { items: readonly AuditEntry[] }) {
   return (
     <Scroll label="Events">
-      <table>
+      <table class="whole">
         <Heads of={["When", "Item", "What", "Who", "Pool", "Result", "Details"]} />
         <tbody>
           {items.map((entry) => (
@@ -49,7 +49,7 @@ function Row({ entry }: { entry: AuditEntry }) {
           <Mark icon="bad" tone="bad" word="denied" />
         )}
       </td>
-      <td>
+      <td class="details">
         <Details entry={entry} />
       </td>
     </tr>
@@ -85,15 +85,7 @@ function Details({ entry: { reason, diff, via } }: { entry: AuditEntry }) {
   return (
     <>
       {reason}
-      {diff !== null && diff.length > 0 && (
-        <ul class="diff">
-          {diff.map(({ field, from, to }) => (
-            <li key={field}>
-              <code>{field}</code>: <del>{from ?? "nothing"}</del> → <ins>{to ?? "nothing"}</ins>
-            </li>
-          ))}
-        </ul>
-      )}
+      {diff !== null && diff.length > 0 && <Changes diff={diff} />}
       {via !== null && (
         <details>
           <summary>Request</summary>
@@ -101,5 +93,28 @@ function Details({ entry: { reason, diff, via } }: { entry: AuditEntry }) {
         </details>
       )}
     </>
+  );
+}
+
+/** What is made has many fields, which are not what a reader looks for first. */
+const OPEN_CHANGES = 3;
+
+function Changes({ diff }: { diff: readonly AuditDiff[] }) {
+  const list = (
+    <ul class="diff">
+      {diff.map(({ field, from, to }) => (
+        <li key={field}>
+          <code>{field}</code>: {from !== null && <del>{from}</del>} {from !== null && "→"}{" "}
+          <ins>{to ?? "nothing"}</ins>
+        </li>
+      ))}
+    </ul>
+  );
+  if (diff.length <= OPEN_CHANGES) return list;
+  return (
+    <details>
+      <summary>{diff.length} fields</summary>
+      {list}
+    </details>
   );
 }

@@ -49,12 +49,16 @@ export function actorOf({ name, project, rule }: Pick<Maker, "name" | "project" 
   return rule === null ? `token:${nameIn(project, name, ":")}` : name;
 }
 
+/** How the log names a browser that acts for the holder of a token (access.md#actors). */
+export function browserOf(token: Parameters<typeof actorOf>[0]): string {
+  const own = actorOf(token);
+  return `session:${own.slice(own.indexOf(":") + 1)}`;
+}
+
 function isMadeBy(thing: { createdBy: string; createdAt: string }, maker: Maker): boolean {
-  const own = actorOf(maker);
-  const asBrowser = `session:${own.slice(own.indexOf(":") + 1)}`;
   const end = maker.revokedAt ?? maker.expiresAt;
   const isInTime = thing.createdAt >= maker.createdAt && (end === null || thing.createdAt <= end);
-  return isInTime && (thing.createdBy === own || thing.createdBy === asBrowser);
+  return isInTime && [actorOf(maker), browserOf(maker)].includes(thing.createdBy);
 }
 
 const isSameProject = (a: { project: string }, b: { project: string }) => a.project === b.project;

@@ -10,7 +10,7 @@ import { adminHref } from "../../../router/admin.ts";
 import { historyHref } from "../../events/filter.ts";
 import { nameOf } from "../own.tsx";
 import { actionsOf } from "./actions.tsx";
-import { actorOf, type Made, madeBy, sessionsOf } from "./made-by.ts";
+import { actorOf, browserOf, type Made, madeBy, sessionsOf } from "./made-by.ts";
 import { TokenStateMark } from "./mark.tsx";
 
 /** Everything that the part of tokens knows. */
@@ -37,11 +37,14 @@ export function OneToken({ id, known: { tokens, rules, sessions }, once, again }
   const ending = { made, sessions: sessionsOf(token, sessions) };
   return (
     <>
-      <h2 class="name">{nameOf(token)}</h2>
+      <h1>
+        Token <span class="name">{nameOf(token)}</span>
+      </h1>
       <Facts token={token} />
       <Actions actions={actionsOf(token, ending, once, again)} />
       <p>
         <a href={historyHref({ actor: actorOf(token) })}>What it did</a>,{" "}
+        <a href={historyHref({ actor: browserOf(token) })}>what its browsers did</a>,{" "}
         <a href={historyHref({ target: token.id })}>what was done to it</a>
       </p>
       <MadeByIt made={made} sessions={ending.sessions} />
@@ -51,7 +54,7 @@ export function OneToken({ id, known: { tokens, rules, sessions }, once, again }
 
 function Facts({ token }: { token: Token }) {
   return (
-    <dl class="facts">
+    <dl class="facts each">
       <dt>State</dt>
       <dd>
         <TokenStateMark state={token.state} />
@@ -86,7 +89,7 @@ function Facts({ token }: { token: Token }) {
 function MadeByIt({ made, sessions }: { made: Made; sessions: readonly Session[] }) {
   return (
     <>
-      <h3>What it has made that is valid</h3>
+      <h2>What it has made that is valid</h2>
       {made.tokens.length + made.rules.length === 0 && <p>Nothing.</p>}
       <ul>
         {made.tokens.map(({ id, name }) => (

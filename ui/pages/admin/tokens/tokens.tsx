@@ -11,7 +11,7 @@ import { Heads } from "../../../parts/table.tsx";
 import { Moment } from "../../../parts/time.tsx";
 import { adminHref } from "../../../router/admin.ts";
 import { go, queryOf, withQuery } from "../../../router/place.ts";
-import { useLoad } from "../../../store/load.ts";
+import { isSettled, useLoad } from "../../../store/load.ts";
 import { nameOf } from "../own.tsx";
 import { creationOf } from "./actions.tsx";
 import { STATES, TokenStateMark } from "./mark.tsx";
@@ -38,7 +38,7 @@ export function Tokens() {
   });
   return (
     <>
-      <h1>{id === "" ? "Tokens" : "Token"}</h1>
+      {id === "" && <h1>Tokens</h1>}
       <Trouble error={known.error} again={known.again} />
       <Once once={once} />
       {known.value && (
@@ -50,7 +50,7 @@ export function Tokens() {
           )}
         </Settled>
       )}
-      {id === "" && <Actions actions={[creationOf(once, known.again)]} />}
+      {id === "" && isSettled(known) && <Actions actions={[creationOf(once, known.again)]} />}
     </>
   );
 }
@@ -106,7 +106,7 @@ function Filters({ state, text }: { state: string; text: string }) {
 function Table({ tokens }: { tokens: readonly Token[] }) {
   return (
     <Scroll label="Tokens">
-      <table>
+      <table class="whole">
         <Heads of={["State", "Token", "May", "Limits", "Made", "Last use", "Ends"]} />
         <tbody>
           {tokens.map((token) => (

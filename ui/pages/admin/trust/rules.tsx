@@ -11,7 +11,7 @@ import { Heads } from "../../../parts/table.tsx";
 import { Moment } from "../../../parts/time.tsx";
 import { adminHref } from "../../../router/admin.ts";
 import { queryOf } from "../../../router/place.ts";
-import { useLoad } from "../../../store/load.ts";
+import { isSettled, useLoad } from "../../../store/load.ts";
 import { historyHref } from "../../events/filter.ts";
 import { Foreign, isOwn, nameOf } from "../own.tsx";
 import { givenBy } from "../tokens/made-by.ts";
@@ -35,7 +35,7 @@ export function TrustRules() {
   });
   return (
     <>
-      <h1>{name === "" ? "Trust rules" : "Trust rule"}</h1>
+      {name === "" && <h1>Trust rules</h1>}
       <Trouble error={known.error} again={known.again} />
       {known.value && (
         <Settled isStale={known.isStale}>
@@ -46,7 +46,7 @@ export function TrustRules() {
           )}
         </Settled>
       )}
-      {name === "" && <Actions actions={[settingOf(undefined, known.again)]} />}
+      {name === "" && isSettled(known) && <Actions actions={[settingOf(undefined, known.again)]} />}
     </>
   );
 }
@@ -102,11 +102,13 @@ function One({ name, rules, tokens, again }: OneProps) {
   const given = givenBy(rule, tokens);
   return (
     <>
-      <h2 class="name">{name}</h2>
+      <h1>
+        Trust rule <span class="name">{name}</span>
+      </h1>
       <Facts rule={rule} />
-      <h3>Claims that a token must have</h3>
+      <h2>Claims that a token must have</h2>
       <Long label="Claims" text={asLines(rule.claims)} />
-      <h3>Labels that its runs get, each from a claim</h3>
+      <h2>Labels that its runs get, each from a claim</h2>
       <Long label="Labels" text={asLines(rule.labels) || "none: its tokens see all runs"} />
       {isOwn(rule) ? (
         <Actions actions={[settingOf(rule, again), deletionOf(rule, given, again)]} />
@@ -116,7 +118,7 @@ function One({ name, rules, tokens, again }: OneProps) {
       <p>
         <a href={historyHref({ target: rule.name, action: "trust" })}>Who changed it</a>
       </p>
-      <h3>Valid tokens that it gave</h3>
+      <h2>Valid tokens that it gave</h2>
       {given.length === 0 ? (
         <p>None.</p>
       ) : (
@@ -134,7 +136,7 @@ function One({ name, rules, tokens, again }: OneProps) {
 
 function Facts({ rule }: { rule: TrustRule }) {
   return (
-    <dl class="facts">
+    <dl class="facts each">
       <dt>Issuer</dt>
       <dd>{rule.issuer}</dd>
       <dt>Audience</dt>

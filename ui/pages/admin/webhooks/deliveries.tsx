@@ -33,7 +33,7 @@ export function Deliveries({ name }: { name: string }) {
   const { items = [], next = null } = list.value ?? {};
   return (
     <>
-      <h3>Deliveries</h3>
+      <h2>Deliveries</h2>
       <States state={state} />
       <Trouble error={list.error} again={list.again} />
       <Actions actions={[replayRangeOf(name, list.again)]} />
@@ -71,7 +71,7 @@ function Table({ items }: { items: readonly WebhookDelivery[] }) {
   const chosen = queryOf("delivery");
   return (
     <Scroll label="Deliveries">
-      <table>
+      <table class="whole">
         <Heads of={["State", "Delivery", "Event", "Run", "Made", "Attempts", "Latest answer", "Next"]} />
         <tbody>
           {items.map(({ id, state, type, run, createdAt, tries, last, nextAt }) => (
@@ -93,7 +93,7 @@ function Table({ items }: { items: readonly WebhookDelivery[] }) {
               </td>
               <td>{tries}</td>
               <td>
-                {last?.status ?? (last === null ? <span class="none">–</span> : "none")} {last?.problem}
+                <LatestAnswer last={last} />
               </td>
               <td>
                 <Moment at={nextAt} />
@@ -104,6 +104,12 @@ function Table({ items }: { items: readonly WebhookDelivery[] }) {
       </table>
     </Scroll>
   );
+}
+
+/** What came of the latest attempt: what went wrong says the status, too. */
+function LatestAnswer({ last }: Pick<WebhookDelivery, "last">) {
+  if (last === null) return <span class="none">–</span>;
+  return <>{last.problem ?? last.status ?? "none"}</>;
 }
 
 function Pages({ cursor, next }: { cursor: string; next: string | null }) {
@@ -127,7 +133,7 @@ function Chosen(props: { name: string; items: readonly WebhookDelivery[]; again:
   const delivery = items.find((one) => one.id === id);
   return (
     <section class="why" aria-label={`Delivery ${id}`}>
-      <h4 class="name">{id}</h4>
+      <h3 class="name">{id}</h3>
       {delivery === undefined ? (
         <p>It is not in this part of the list: choose another state or page.</p>
       ) : (
@@ -147,12 +153,13 @@ function LastAttempt({ delivery: { state, tries, last, nextAt } }: { delivery: W
   return (
     <>
       <p>
-        <DeliveryStateMark state={state} /> after {tries} attempts. Latest <Moment at={last.at} />:{" "}
-        {last.status === null ? "no answer" : `status ${last.status}`} after {last.durationMs} ms.
+        <DeliveryStateMark state={state} /> after {tries} {tries === 1 ? "attempt" : "attempts"}. Latest{" "}
+        <Moment at={last.at} />: {last.status === null ? "no answer" : `status ${last.status}`} after{" "}
+        {last.durationMs} ms.
         {nextAt !== null && (
           <>
             {" "}
-            Next <Moment at={nextAt} />.
+            Next: <Moment at={nextAt} />
           </>
         )}
       </p>

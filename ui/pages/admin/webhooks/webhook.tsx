@@ -25,7 +25,9 @@ export function OneWebhook({ name, items, once, again }: OneProps) {
     return <Nothing why={`There is no webhook ${name}. It may have been deleted.`} />;
   return (
     <>
-      <h2 class="name">{name}</h2>
+      <h1>
+        Webhook <span class="name">{name}</span>
+      </h1>
       <p>
         <WebhookStateMark state={webhook.state} />
       </p>
@@ -106,7 +108,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
   const { url, types, pools, labels, waiting, createdAt, createdBy, oldSecretUntil } = webhook;
   const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
   return (
-    <dl class="facts">
+    <dl class="facts each">
       <dt>Receiver</dt>
       <dd>{url}</dd>
       <dt>Events</dt>

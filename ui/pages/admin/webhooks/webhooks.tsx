@@ -10,7 +10,7 @@ import { Heads } from "../../../parts/table.tsx";
 import { Moment } from "../../../parts/time.tsx";
 import { adminHref } from "../../../router/admin.ts";
 import { queryOf } from "../../../router/place.ts";
-import { useLoad } from "../../../store/load.ts";
+import { isSettled, useLoad } from "../../../store/load.ts";
 import { isOwn, nameOf } from "../own.tsx";
 import { creationOf } from "./actions.tsx";
 import { DeliveryStateMark, WebhookStateMark } from "./marks.tsx";
@@ -31,7 +31,7 @@ export function Webhooks() {
   const items = list.value?.items ?? [];
   return (
     <>
-      <h1>{name === "" ? "Webhooks" : "Webhook"}</h1>
+      {name === "" && <h1>Webhooks</h1>}
       <Trouble error={list.error} again={list.again} />
       <Once once={once} />
       {list.value && (
@@ -43,7 +43,7 @@ export function Webhooks() {
           )}
         </Settled>
       )}
-      {name === "" && <Actions actions={[creationOf(once, list.again)]} />}
+      {name === "" && isSettled(list) && <Actions actions={[creationOf(once, list.again)]} />}
     </>
   );
 }
@@ -60,7 +60,7 @@ function List({ items }: { items: readonly Webhook[] }) {
   return (
     <>
       <Scroll label="Webhooks">
-        <table>
+        <table class="whole">
           <Heads of={["State", "Webhook", "Receiver", "Events", "Waiting", "Latest delivery"]} />
           <tbody>
             {sliceOf(items).map((webhook) => (
